@@ -85,7 +85,7 @@ fn flood(table: &mut Table, runtime: &Runtime, sandbox: &Sandbox, folder: PathBu
     Ok(())
 }
 
-fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
+pub fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
     let variables: Vec<_> = std::env::vars_os().collect();
     CommandLaunch {
         words: ["bash", "-c", script].map(str::to_owned).to_vec(),
@@ -105,7 +105,7 @@ fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
 }
 
 /// Runs a command to its end; how many bytes it put out.
-async fn run(sandbox: &Sandbox, launch: CommandLaunch) -> anyhow::Result<u64> {
+pub async fn run(sandbox: &Sandbox, launch: CommandLaunch) -> anyhow::Result<u64> {
     let RunningCommand { mut stdout, mut hold, .. } = sandbox.start(launch).await?;
     let mut piece = vec![0; 64 << 10];
     let mut total = 0;

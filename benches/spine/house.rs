@@ -65,12 +65,14 @@ pub struct HouseParts {
     pub tools: Vec<Arc<dyn Tool>>,
     /// What commands and servers are started in.
     pub sandbox: Sandbox,
+    /// The user's settings, where there are any.
+    pub settings: Option<Value>,
 }
 
 impl HouseParts {
     pub fn with(models: ModelRegistry) -> HouseParts {
         let (agents, tools, sandbox) = (Vec::new(), Vec::new(), Sandbox::none());
-        HouseParts { models, config: DaemonConfig::default(), agents, tools, sandbox }
+        HouseParts { models, config: DaemonConfig::default(), agents, tools, sandbox, settings: None }
     }
 
     /// With a model named `zero`.
@@ -104,6 +106,12 @@ impl House {
             let text = format!("line of file {n}\n").repeat(40);
             std::fs::write(folder.path().join(format!("work/{n}.txt")), text)?;
         }
+        let mut sources = ConfigSources::default();
+        if let Some(settings) = &parts.settings {
+            let file = folder.path().join("settings.json");
+            std::fs::write(&file, settings.to_string())?;
+            sources.files.user = file;
+        }
         let runtime = ground::daemon_runtime()?;
         let secret = (SECRET.0.to_owned(), SECRET.1.to_owned());
         let base = folder.path();
@@ -115,7 +123,7 @@ impl House {
             rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),
-            sources: ConfigSources::default(),
+            sources,
             redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
         let edges = DaemonDependencies {

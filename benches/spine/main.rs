@@ -21,6 +21,7 @@ mod commands;
 mod edits;
 mod frames;
 mod ground;
+mod hooks;
 mod house;
 mod http;
 mod lasting;
@@ -59,7 +60,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 22] = [
+    let groups: [(&str, Group); 23] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -82,6 +83,7 @@ fn main() -> anyhow::Result<()> {
         ("mcp", mcp::measure),
         ("prompts", prompts::measure),
         ("skills", skills::measure),
+        ("hooks", hooks::measure),
     ];
     for (name, measure) in groups {
         if is_wanted(name) {

@@ -220,6 +220,20 @@ impl AgentCatalog {
             .collect()
     }
 
+    /// The file of the agent that this name means; `None` = it is built in, or there is none.
+    pub fn path(&self, name: &AgentName) -> Option<&Path> {
+        self.first(name)?.path.as_deref()
+    }
+
+    /// The agents that bring hooks along, with their files and whether those count.
+    pub fn with_hooks(&self) -> impl Iterator<Item = (&Arc<AgentDefinition>, &Path, bool)> {
+        self.entries.iter().filter(|entry| entry.hidden_by.is_none()).filter_map(|entry| {
+            let definition = entry.file.definition.as_ref().filter(|it| it.hooks.is_some())?;
+            let is_own = |own: &WorkspaceOwnFile| own.consent == AcknowledgementState::Now;
+            Some((definition, entry.path.as_deref()?, entry.own.as_ref().is_none_or(is_own)))
+        })
+    }
+
     /// Every definition that could be read, whether it counts or is hidden.
     pub fn definitions(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.entries.iter().filter_map(|entry| entry.file.definition.as_ref())

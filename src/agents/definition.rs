@@ -66,6 +66,7 @@ pub(super) const FIELDS: &[&str] = &[
     "skills",
     "approval",
     "triggers",
+    "hooks",
     "handoffs",
     "guardrails",
     "memory",
@@ -196,6 +197,7 @@ pub(super) fn read(
     let omits_memory = prompt::omits_memory(&fields, findings);
     let skills = skills::names(&fields, findings);
     let tracing = tracing::read(&fields, findings);
+    let hooks = hooks(&fields);
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
     let WrittenName { name, text } = named?;
@@ -224,10 +226,16 @@ pub(super) fn read(
         unsupported,
         omits_memory,
         prompt_modules,
+        hooks,
         skills,
         tracing,
         prompt: body.text.replace("\r\n", "\n"),
     })
+}
+
+/// The hooks that the file brings along; what is wrong with it is told by whoever runs them, and keeps what they guard from happening.
+pub(super) fn hooks(fields: &KnownFields<'_>) -> Option<serde_json::Value> {
+    fields.get("hooks").filter(|node| !node.says_nothing()).map(YamlNode::to_json)
 }
 
 fn read_kind(fields: &KnownFields<'_>, findings: &mut FileFindings) {

@@ -93,6 +93,7 @@ impl ExportWriter<'_> {
 
     /// What a file of ours has and nobody here knows or carries out.
     fn kept(&mut self) {
+        self.hooks();
         let from =
             self.extras.iter().find(|(key, _)| key == IMPORTED_FROM).and_then(|(_, from)| from.as_str());
         for (key, value) in self.extras.iter().filter(|(key, _)| key != IMPORTED_FROM) {
@@ -107,6 +108,16 @@ impl ExportWriter<'_> {
                 let of = from.map(|from| format!(", of {from}")).unwrap_or_default();
                 self.lost.push(format!("`{key}`{of}: write it yourself if it shall count there"));
             }
+        }
+    }
+
+    /// Hooks start programs: they go back to where they came from, and nowhere else.
+    fn hooks(&mut self) {
+        let Some(hooks) = &self.definition.hooks else { return };
+        let from = self.definition.imported_from.unwrap_or(self.definition.format);
+        match from == self.target {
+            true => self.put("hooks", hooks.clone()),
+            false => self.lose("`hooks`: write it yourself if it shall count there"),
         }
     }
 

@@ -10,7 +10,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    definition::look, fields::KnownFields, file::PromptBody, findings::FileFindings, names, unsupported,
+    definition::{self, look},
+    fields::KnownFields,
+    file::PromptBody,
+    findings::FileFindings,
+    names, unsupported,
     yaml::YamlNode,
 };
 use protocol::{
@@ -148,6 +152,7 @@ impl<'a> CommonAgentFields<'a> {
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             omits_memory: false,
             prompt_modules: body.text.is_empty(),
+            hooks: definition::hooks(fields),
             skills: Vec::new(),
             tracing: AgentTracing::default(),
             prompt: literal(body.text),

@@ -15,7 +15,6 @@ const FIELDS: &[(&str, Option<&str>)] = &[
     ("guardrails", Some("nothing would check what they check")),
     ("memory", Some("it would keep nothing")),
     ("graph", Some("its steps would not be taken")),
-    ("hooks", Some("what they refuse would be done")),
     ("isolation", Some("it would change your own files, not copies of them")),
 ];
 

@@ -17,6 +17,7 @@ use super::{
 };
 use protocol::{
     HooksList, HooksListParams, HooksSetEnabled, HooksSetEnabledParams, HooksTest, HooksTestParams,
+    WorkspaceParam,
 };
 
 #[derive(Subcommand)]
@@ -66,6 +67,9 @@ pub(super) struct HooksTestArguments {
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
 }
+
+/// Shown where there are none.
+const NONE: &str = "no hooks here\n";
 
 /// One entry of `hooks/list`.
 #[derive(Default, Deserialize)]
@@ -141,12 +145,32 @@ fn list(
     }
     let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
     let text = match hooks.is_empty() {
-        true => "no hooks here\n".to_owned(),
+        true => NONE.to_owned(),
         false => draw(&hooks, &surroundings.stdout),
     };
     surroundings.stdout.write(&text)?;
+    tell_problems(&answer, surroundings)
+}
+
+/// The hooks of a workspace, beside a conversation.
+pub(super) fn show(
+    workspace: WorkspaceParam,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let answer = link.ask_value::<HooksList>(&HooksListParams { workspace: Some(workspace) })?;
+    let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
+    let text = match hooks.is_empty() {
+        true => NONE.to_owned(),
+        false => draw(&hooks, &surroundings.stderr),
+    };
+    surroundings.stderr.write(&text)?;
+    tell_problems(&answer, surroundings)
+}
+
+fn tell_problems(answer: &Value, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
     let problems: Vec<ListedProblem> =
-        if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
+        if answer.get("problems").is_some() { paging::entries(answer, "problems")? } else { Vec::new() };
     for problem in problems {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &problem.describe());
     }

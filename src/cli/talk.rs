@@ -23,7 +23,7 @@ use super::{
     ProcessIo,
     asking::TypeaheadTarget,
     failure::{CommandFailure, show_message},
-    ids,
+    hooks, ids,
     key::new_key,
     link::DaemonLink,
     mode, paging, person,
@@ -216,6 +216,7 @@ impl ChatState {
             | ChatCommand::TalkTo(_)
             | ChatCommand::Tools
             | ChatCommand::Memory
+            | ChatCommand::Hooks
             | ChatCommand::ShowModel
             | ChatCommand::ShowMode
             | ChatCommand::UseMode(_)
@@ -238,6 +239,7 @@ impl ChatState {
             ChatCommand::TalkTo(name) => self.talk_to(name, link, surroundings),
             ChatCommand::Tools => self.show_tools(link, surroundings),
             ChatCommand::Memory => self.show_memory(link, surroundings),
+            ChatCommand::Hooks => hooks::show(self.workspace.clone(), link, surroundings),
             ChatCommand::ShowModel => self.show_model(link, surroundings),
             ChatCommand::ShowMode => self.show_mode(link, surroundings),
             ChatCommand::UseMode(mode) => self.use_mode(mode, link, surroundings),

@@ -284,6 +284,8 @@ pub struct ApprovalSettings {
     pub mode: LayeredSetting<ApprovalMode>,
     /// Without it no session may be in the mode `yolo`.
     pub allow_yolo: LayeredSetting<bool>,
+    /// Hooks of the system and the user may answer questions in the person's place.
+    pub hooks_may_approve: LayeredSetting<bool>,
     pub audience: LayeredSetting<Audience>,
     /// `None` = it waits, but for a starter who said that nobody sits there.
     pub on_detached: LayeredSetting<Option<OnDetached>>,
@@ -377,6 +379,7 @@ impl Default for DaemonConfig {
             approval: ApprovalSettings {
                 mode: LayeredSetting::default_of(ApprovalMode::Default),
                 allow_yolo: LayeredSetting::default_of(false),
+                hooks_may_approve: LayeredSetting::default_of(false),
                 audience: LayeredSetting::default_of(Audience::All),
                 on_detached: LayeredSetting::default_of(None),
                 deadline: LayeredSetting::default_of(None),

@@ -1,10 +1,14 @@
 //! Where are hooks looked for, by what do they run, and which of them did a person switch off? (spec 08, "Hooks")
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use config::{ConfigSources, DaemonConfig};
-use hooks::{HookPlaces, HookPlacesRead, HookSettings};
-use project::{ProjectFile, ProjectFileKind};
+use hooks::{AgentHooks, HookPlaces, HookPlacesRead, HookSettings};
+use project::{Project, ProjectFile, ProjectFileKind};
+use protocol::AgentDefinition;
 use rules::RulePlaces;
 use run::HookConfiguration;
 use sandbox::SandboxRules;
@@ -50,7 +54,11 @@ pub(super) fn configuration(
     (switched_off, sandbox): (&[String], SandboxRules),
 ) -> HookConfiguration {
     let places = places_of(config, sources, rules, switched_off);
-    HookConfiguration { places, settings: settings(config, sandbox) }
+    HookConfiguration {
+        places,
+        settings: settings(config, sandbox),
+        may_approve: config.approval.hooks_may_approve.value,
+    }
 }
 
 /// The rules by which hooks run, as the settings have it.
@@ -75,6 +83,15 @@ pub(super) fn files(read: &HookPlacesRead) -> impl Iterator<Item = ProjectFile> 
         unasked: if file.has_hooks { file.effects.clone() } else { Vec::new() },
         marks: file.guards.clone(),
     })
+}
+
+/// The hooks that agents of a workspace, and the user's, bring along.
+pub(super) fn of_agents(project: &Project) -> Vec<AgentHooks> {
+    let hooks = |(definition, file, is_trusted): (&Arc<AgentDefinition>, &Path, bool)| {
+        let (agent, hooks) = (definition.name.clone(), definition.hooks.clone()?);
+        Some(AgentHooks { agent, file: file.to_owned(), hooks, is_trusted })
+    };
+    project.catalog.with_hooks().filter_map(hooks).collect()
 }
 
 /// Absolute folders as canonical paths, those that are there.

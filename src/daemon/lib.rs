@@ -244,7 +244,6 @@ impl Daemon {
         let state = DaemonContext {
             writing: runs.clone(),
             once: once::IdempotencyKeys::new(store.clone(), Arc::clone(&redactor), runs.clone()),
-            session_changes: Semaphore::new(1),
             store,
             executor,
             children: children.clone(),

@@ -47,8 +47,6 @@ pub(super) struct DaemonContext {
     pub once: IdempotencyKeys,
     /// What writes and must be brought to its end, whoever asked for it; waited for when the daemon stops.
     pub writing: TaskGroup,
-    /// One permit, for whoever changes a session.
-    pub session_changes: Semaphore,
     pub executor: RunExecutor,
     /// What this daemon starts.
     pub children: ChildProcesses,
@@ -180,8 +178,13 @@ impl DaemonContext {
 
     /// The hooks of a workspace with these canonical folders, as they are now.
     pub async fn hooks_of(&self, roots: Vec<String>) -> Result<Arc<HookPlacesRead>, tokio::task::JoinError> {
-        let hooks = self.hooks.clone();
-        tokio::task::spawn_blocking(move || hooks.read(&roots)).await
+        let (hooks, projects) = (self.hooks.clone(), self.projects.clone());
+        let reading = move || {
+            let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+            let project = projects.load(&folders);
+            hooks.read(&roots, &hook_places::of_agents(&project))
+        };
+        tokio::task::spawn_blocking(reading).await
     }
 
     /// What holds in a workspace, its agents among it. Reads files, so it leaves the async threads alone.

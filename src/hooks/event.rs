@@ -66,21 +66,7 @@ const NEVER_FIRED: &[&str] = &[
 ];
 
 /// Events that no run of this version fires.
-const NOT_FIRED_YET: &[Event] = &[
-    Event::UserPromptExpansion,
-    Event::PreCompact,
-    Event::SessionEnd,
-    Event::StopFailure,
-    Event::Notification,
-    Event::BeforeModel,
-    Event::AfterModel,
-    Event::BeforeToolSelection,
-    Event::BeforeHandoff,
-    Event::Elicitation,
-    Event::ElicitationResult,
-    Event::InstructionsLoaded,
-    Event::PostCompact,
-];
+const NOT_FIRED_YET: &[Event] = &[Event::BeforeHandoff];
 
 /// True if runs of this version fire it.
 pub(super) fn is_fired(event: Event) -> bool {

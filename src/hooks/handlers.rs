@@ -92,7 +92,8 @@ impl HandlerParts {
                 }
                 HookHandler::Http { .. } => ended(http::post(self, hook, input, workspace).await),
                 HookHandler::McpTool { server, tool, input: given } => {
-                    ended(mcp_tool::call(services, (server, tool), given, input).await)
+                    let is_own = hook.origin.is_own();
+                    ended(mcp_tool::call(services, (server, tool), (given, input), is_own).await)
                 }
                 HookHandler::Prompt { prompt, model } => {
                     ended(questions::ask_model(services, prompt, model.as_deref(), input).await)

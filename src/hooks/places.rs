@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
-    document::DocumentNode,
+    document::{DocumentContent, DocumentNode},
     event,
     matcher::HookMatcher,
     pins::PinContext,
@@ -25,7 +25,7 @@ use super::{
 };
 use config::read_bounded;
 use protocol::{AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity};
-use sys::mark::problem;
+use sys::mark::{TextPosition, problem};
 use trust::{AcknowledgementState, TrustRecords, digest, guard_mark};
 
 /// Largest file of hooks; larger ones are slips.
@@ -178,6 +178,9 @@ impl PlacesReader<'_> {
         counts: bool,
     ) {
         let Some(hooks) = root.and_then(reading::hooks_of) else { return };
+        if let Some(found) = root.and_then(|root| mistake_of(root, hooks, place.file)) {
+            return self.unreadable_file(place, found, counts);
+        }
         let read = reading::read(hooks, place, &mut self.sequence);
         if counts {
             self.read.problems.extend(read.problems);
@@ -356,6 +359,29 @@ impl PlacesReader<'_> {
         let root = self.places.roots.first().map(PathBuf::from).unwrap_or_default();
         self.read.set = HookSet::new(self.hooks, root, self.places.home.clone());
         self.read
+    }
+}
+
+/// The reason why nobody can tell which hooks a file has, if there is one: readers of JSON take the last of several, people read the first.
+fn mistake_of(root: &DocumentNode, hooks: &DocumentNode, file: &Path) -> Option<FileProblem> {
+    let of_file = |line, code, message: String| {
+        let mark = (line != 0).then_some(TextPosition { line, column: 1 });
+        FileProblem { column: None, ..problem(file, mark, code, message) }
+    };
+    if let DocumentContent::Map(entries) = &root.content {
+        let mut named = entries.iter().filter(|(key, ..)| key == "hooks");
+        if let (Some((_, first, _)), Some((_, second, _))) = (named.next(), named.next()) {
+            let message =
+                format!("`hooks` stands in it twice, in line {first} and again; write all of them in one");
+            return Some(of_file(*second, FileProblemCode::BadValue, message));
+        }
+    }
+    match &hooks.content {
+        DocumentContent::Map(_) | DocumentContent::Null => None,
+        _ => {
+            let message = format!("`hooks`: expected an object with events, found {}", hooks.kind());
+            Some(of_file(hooks.line, FileProblemCode::WrongType, message))
+        }
     }
 }
 

@@ -268,7 +268,7 @@ impl HookReader<'_, '_> {
             );
             self.warning(node.line, message, None);
         }
-        if let HookHandler::McpTool { .. } | HookHandler::Agent { .. } = handler {
+        if let HookHandler::Agent { .. } = handler {
             let message = format!(
                 "`{}`: a hook of type `{kind}` cannot be asked in this version; where it guards something, it blocks it",
                 group.event_name

@@ -216,7 +216,7 @@ impl HookRunner {
         workspace: &HookWorkspace,
         services: &Arc<dyn HookServices>,
     ) -> HookTrial {
-        let is_fired = set.matching(firing).iter().any(|other| other.id == hook.id);
+        let is_fired = set.fires(hook, firing);
         let input = stdin::written(hook, firing, workspace, self.shared.parts.clock.now());
         let asked = match hook.state {
             HookState::Untrusted => {

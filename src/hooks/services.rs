@@ -35,12 +35,13 @@ pub struct HookWorkspace {
 
 /// Everything that handlers need that this crate cannot do itself.
 pub trait HookServices: Send + Sync {
-    /// Calls a tool of a server that the run has; the text of its result, or why there is none.
+    /// Calls a tool of a server that the run's agent has; the text of its result, or why there is none. `is_own`: the hook is the
+    /// system's or the user's; others only read.
     fn call_mcp_tool<'a>(
         &'a self,
-        server: &'a str,
-        tool: &'a str,
+        tool: (&'a str, &'a str),
         input: Value,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>>;
 
     /// Asks `models.small`, or `model`, this prompt; its whole answer.
@@ -86,9 +87,9 @@ pub struct NoHookServices;
 impl HookServices for NoHookServices {
     fn call_mcp_tool<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a str,
+        _: (&'a str, &'a str),
         _: Value,
+        _: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
         nowhere("tools of MCP servers cannot be called here")
     }

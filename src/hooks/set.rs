@@ -60,6 +60,11 @@ impl HookSet {
         matching
     }
 
+    /// True if what happened fires this hook, or one that is the same.
+    pub(super) fn fires(&self, hook: &Hook, firing: &HookFiring) -> bool {
+        hook.takes_part(firing.facts.event()) && self.is_about(hook, firing)
+    }
+
     fn is_about(&self, hook: &Hook, firing: &HookFiring) -> bool {
         let facts = &firing.facts;
         let is_meant = match matcher::is_about_agent(facts) {

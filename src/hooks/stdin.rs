@@ -244,7 +244,9 @@ impl StdinWriter<'_> {
                 put("load_reason", json!(reason));
             }
             HookFacts::Notification { kind, message, title } => {
-                put("notification_type", json!(kind));
+                // Gemini CLI has this kind alone.
+                let is_question = is_gemini && kind == "permission_prompt";
+                put("notification_type", json!(if is_question { "ToolPermission" } else { kind.as_str() }));
                 put("message", json!(message));
                 put_some(&mut put, "title", title.as_deref());
                 if is_gemini {

@@ -35,6 +35,11 @@ impl Bench {
         std::fs::write(self.folder.path().join("settings.json"), text).unwrap();
     }
 
+    /// Writes the user's settings as they are.
+    pub fn user_text(&self, text: &str) {
+        std::fs::write(self.folder.path().join("settings.json"), text).unwrap();
+    }
+
     /// Writes a file of the workspace.
     pub fn project(&self, path: &str, text: &str) {
         let path = Path::new(&self.root()).join(path);

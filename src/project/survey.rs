@@ -1,9 +1,6 @@
 //! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
-};
+use std::{collections::BTreeSet, ffi::OsString};
 
 use super::programs::{named_by, of_server};
 use super::{
@@ -17,6 +14,10 @@ use protocol::{
     FileProblemCode::{TooLarge, Unreadable},
     McpTransport, ProblemSeverity, ToolName, Verdict,
 };
+
+mod agent_programs;
+
+use agent_programs::{hooked, started};
 
 /// Files that one survey lists: nobody reads more before they trust them, and the answer stays a message's size.
 const MOST_FILES: usize = 1_000;
@@ -405,22 +406,6 @@ fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
     }
 }
 
-/// How one gets at a server, and what it is given: a variable of the daemon's may be a secret.
-fn started(transport: &McpTransport) -> String {
-    let pairs = |what: &str, pairs: &BTreeMap<String, String>| -> String {
-        let told: Vec<String> = pairs.iter().map(|(name, value)| format!("`{name}: {value}`")).collect();
-        if told.is_empty() { String::new() } else { format!(", with the {what} {}", told.join(", ")) }
-    };
-    match transport {
-        McpTransport::Stdio { command, args, env, cwd } => {
-            let words = [std::slice::from_ref(command), args].concat().join(" ");
-            let place = cwd.as_ref().map(|cwd| format!(" in `{cwd}`")).unwrap_or_default();
-            format!("started by `{words}`{place}{}", pairs("variables", env))
-        }
-        McpTransport::Http { url, headers } => format!("at {url}{}", pairs("headers", headers)),
-    }
-}
-
 /// What changes with an agent, and those sentences of it by which something runs that nobody is asked about.
 fn effects_of(definition: &AgentDefinition) -> (Vec<String>, Vec<String>) {
     let mut unasked = Vec::new();
@@ -443,6 +428,10 @@ fn effects_of(definition: &AgentDefinition) -> (Vec<String>, Vec<String>) {
             started(&entry.transport),
             if entry.trust { BELIEVED } else { "" }
         ));
+        unasked.push(effect.clone());
+        effects.push(effect);
+    }
+    for effect in hooked(definition) {
         unasked.push(effect.clone());
         effects.push(effect);
     }

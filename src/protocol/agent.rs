@@ -70,6 +70,9 @@ pub struct AgentDefinition {
     /// Its system prompt begins with the daemon's own modules; the body of the file follows them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prompt_modules: bool,
+    /// Hooks of its runs, as its file has them: by event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Value>,
     /// Skills that its runs begin with, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,

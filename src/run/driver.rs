@@ -23,7 +23,7 @@ use super::{
         ActiveSkill, ActiveSkillOrigin, TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools,
     },
     executor::RunExecutor,
-    gate::{AskingRun, CallGate, GateJudgement, JudgeContext, PreparedWork},
+    gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
     hooks::AsyncHookEnds,
     lanes::{LeaseHandle, rank},
     machine::{EventDraft, MachineInput, RunMachine, WantedTask},
@@ -31,7 +31,6 @@ use super::{
     modes::SessionMode,
     plan::DriverResources,
     slots::RunSlot,
-    think::ModelCallResult,
     transcript::ContextTranscript,
 };
 use protocol::{
@@ -48,17 +47,20 @@ mod births;
 mod children;
 mod editor;
 mod flights;
+mod hook_tools;
 mod hooks;
 mod identity;
 mod intake;
 mod interviews;
 mod judging;
+mod landings;
 mod rest;
 mod served;
 
 use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
 use interviews::CallElicitations;
+use landings::TaskOutput;
 
 pub(super) use births::RunLineage;
 pub(super) use identity::{RunIdentity, carry_seed};
@@ -170,20 +172,6 @@ struct InFlightTask {
     task: Id,
     /// Tells a tool to stop.
     cancel: Option<CancellationToken>,
-}
-
-/// What a task came back with.
-enum TaskOutput {
-    Input(MachineInput),
-    Thought(ModelCallResult),
-    Judged(Vec<(CallId, GateJudgement)>),
-    Checked(Box<answers::CheckedAnswer>),
-    /// The run was to be stopped and has come to rest: it is stopped after the next start.
-    ChildAtRest(RunId),
-    /// The context is the run's own; this is what is in it.
-    Context(ContextTranscript),
-    /// With what is in the context, for a run that has not begun.
-    Slot(RunSlot, Option<ContextTranscript>),
 }
 
 impl RunDriver {
@@ -339,6 +327,8 @@ impl RunDriver {
     pub async fn run(mut self, mut inbox: mpsc::Receiver<RunMessage>, first: Option<MachineInput>) -> bool {
         if let Some(input) = first {
             self.step(vec![RunMessage::internal(input)]).await;
+        } else {
+            self.watch_from_the_start();
         }
         self.settle();
         if *self.fullness.borrow_and_update() {
@@ -439,6 +429,8 @@ impl RunDriver {
                 self.uncommitted = rest;
                 self.note_interviews(&inputs, &ends);
                 self.absorb_all(first, &drafts);
+                self.tell_hooks(&drafts);
+                self.name_session(&inputs);
                 self.launch_all(births, later(first, drafts.len()));
                 for rule in remembered {
                     self.gate.project.rules.in_force().remember(rule);

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -17,7 +17,7 @@ use super::{
     doors::{CloseGuard, SessionGate},
     driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
     editors::EditorContexts,
-    hooks::{HooksInForce, SessionStarts},
+    hooks::{HookWatchers, HooksInForce, SessionStarts},
     lanes::{ContextLease, ContextQueue},
     machine::MachineInput,
     modes::SessionModes,
@@ -44,8 +44,10 @@ mod rendered;
 mod requests;
 mod resume;
 mod resume_error;
+mod session_end;
 mod start;
 mod stranded;
+mod titles;
 
 pub use answers::{AnswerError, AnswerOutcome};
 pub use check::{CheckError, CheckRequest};
@@ -117,6 +119,9 @@ struct ExecutorState {
     lanes: ContextQueue,
     modes: SessionModes,
     session_starts: SessionStarts,
+    /// Sessions change one after the other, so that what was read of one still holds when the change is written.
+    session_changes: Semaphore,
+    hook_watchers: HookWatchers,
     doors: SessionGate,
     runs: Mutex<HashMap<RunId, RunHandle>>,
     /// How many runs are being driven.
@@ -185,6 +190,8 @@ impl RunExecutor {
             ..
         } = parts;
         let (per_session, in_all) = parts.max_concurrent;
+        let hook_watchers =
+            HookWatchers::new(store.clone(), Arc::clone(&clock), (parts.tasks.clone(), parts.stop.clone()));
         let shared = ExecutorState {
             store,
             clock,
@@ -209,6 +216,8 @@ impl RunExecutor {
             lanes: ContextQueue::default(),
             modes: SessionModes::default(),
             session_starts: SessionStarts::default(),
+            session_changes: Semaphore::new(1),
+            hook_watchers,
             doors: SessionGate::default(),
             runs: Mutex::default(),
             n_live: watch::Sender::new(0),
@@ -342,6 +351,16 @@ impl RunExecutor {
     /// What calls changed is kept here.
     pub fn undo_store(&self) -> UndoStore {
         self.supplies().own_files.undo().clone()
+    }
+
+    /// Held by whoever changes a session.
+    pub fn session_changes(&self) -> &Semaphore {
+        &self.shared.session_changes
+    }
+
+    /// Tells hooks what has happened.
+    pub(super) fn hook_watchers(&self) -> &HookWatchers {
+        &self.shared.hook_watchers
     }
 
     pub(super) fn session_starts(&self) -> &SessionStarts {

@@ -204,7 +204,7 @@ impl CallGate {
             false => self.judge_hooked(subject, scene, standing).await,
             true => self.judge_prepared(self.prepare(call, standing).await, call, standing),
         };
-        self.advise(judged, subject, scene).await
+        self.advise(judged, subject, scene, standing).await
     }
 
     /// Why nobody can be asked about a command: marks would hide how it is put together.

@@ -24,16 +24,18 @@ mod apply;
 mod budget;
 mod care;
 mod decide;
+mod hook_effects;
 mod hooks;
 mod input;
 mod slot;
 mod wants;
 
 pub use decide::StartMode;
+pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
-    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, HookEffects,
-    HookRefusal, InterruptedCall, LateHook, MachineInput, MeteredUsage, ModelFailure, NearMemoryNews,
-    NextSpeaker, PartialReply, RoutedModel, SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
+    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
+    MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
+    SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;

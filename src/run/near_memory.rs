@@ -62,7 +62,7 @@ impl NearMemory {
         for folder in looked_up.into_iter().flat_map(|it| it.folders) {
             state.folders.remove(Path::new(&folder));
         }
-        if let Some(FolderMemory { folders, bytes }) = told {
+        if let Some(FolderMemory { folders, bytes, .. }) = told {
             state.bytes += usize::try_from(*bytes).unwrap_or(usize::MAX);
             state.folders.extend(folders.iter().map(|folder| (folder.into(), KnownFolder::Entered)));
         }
@@ -86,7 +86,8 @@ impl NearMemory {
     }
 
     /// Notes that a call tells so much more; `false` = there is no room for it.
-    fn tell(&self, call: &CallId, folder: &Path, bytes: usize) -> bool {
+    fn tell(&self, call: &CallId, folder: &Path, blocks: &[ContextBlock]) -> bool {
+        let bytes = blocks.iter().map(|it| it.text.len()).sum::<usize>();
         let mut state = self.state();
         let pending: u64 = state.pending.values().map(|it| it.bytes).sum();
         let known = state.bytes.saturating_add(usize::try_from(pending).unwrap_or(usize::MAX));
@@ -95,6 +96,7 @@ impl NearMemory {
         }
         let told = state.pending.entry(call.clone()).or_default();
         told.folders.push(folder.to_string_lossy().into_owned());
+        told.files.extend(blocks.iter().map(|it| it.source.clone()));
         told.bytes += bytes as u64;
         true
     }
@@ -130,11 +132,10 @@ pub(super) async fn appended(
         for (folder, memory) in paths.iter().flat_map(|path| folders_on_the_way(path, &near, &gate)) {
             warnings.extend(memory.warnings.iter().cloned());
             let told: Vec<ContextBlock> = memory.used().filter_map(block).collect();
-            let bytes = told.iter().map(|it| it.text.len()).sum();
             if told.is_empty() {
                 continue;
             }
-            if near.tell(&call, &folder, bytes) {
+            if near.tell(&call, &folder, &told) {
                 blocks.extend(told);
             } else {
                 let most = MOST_MEMORY_BYTES >> 10;

@@ -12,7 +12,7 @@ use super::{
     child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
     gate::{AgentRules, CallGate},
-    hooks::{HooksInForce, RunHooks},
+    hooks::{AgentHooks, HooksInForce, RunHooks},
     machine::RemainingBudget,
 };
 use agents::{self, MissingTemplateInput};
@@ -22,8 +22,8 @@ use project::Project;
 use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
-    MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation,
-    SkillActivated, Timestamp, ToolName, ToolSource, TraceContext,
+    MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings,
+    SchemaViolation, SkillActivated, Timestamp, ToolName, ToolSource, TraceContext,
 };
 use redact::Redactor;
 use tools::{
@@ -91,6 +91,8 @@ pub struct RunRequest {
     pub told: PromptExtent,
     /// The span that it is part of, as whoever starts it said.
     pub traceparent: Option<String>,
+    /// Everything that a person named for it instead of writing it.
+    pub expansions: Vec<PromptExpansion>,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -142,6 +144,8 @@ pub struct RunPlan {
     pub(super) prompt_warnings: Vec<String>,
     /// The skills that it begins with.
     pub(super) given: Vec<SkillActivated>,
+    /// The memory files that it is told.
+    pub(super) read_memory: Vec<PathBuf>,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,
     pub(super) equipment: DriverResources,
@@ -209,6 +213,7 @@ impl RunPlan {
             record,
             told,
             traceparent,
+            expansions,
         } = request;
         let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
@@ -232,7 +237,7 @@ impl RunPlan {
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
-        let hooks = hooks_of(&project, supplies);
+        let hooks = hooks_of(&project, &definition, supplies);
         let around = (&project, &foreign, hooks);
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let extent = match task {
@@ -252,6 +257,7 @@ impl RunPlan {
             // It says nothing in the context that it changes.
             plan.seed.messages.clear();
         }
+        plan.seed.expansions = expansions;
         plan.is_part_of(traceparent.as_deref());
         let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
         let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
@@ -282,7 +288,14 @@ impl RunPlan {
         let served = supplies.servers.for_agent(&definition, project, &excluded).await;
         let foreign =
             &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
-        let around = (project, foreign, parent.gate.hooks.of_child());
+        let hooks = match agent_hooks(project, &definition) {
+            None if !parent.gate.hooks.has_agent() => parent.gate.hooks.of_child(None),
+            own => {
+                let hooks = parent.gate.hooks.clone();
+                super::unblocked(move || hooks.of_child(own)).await
+            }
+        };
+        let around = (project, foreign, hooks);
         let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
         let equipment = equipment(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
@@ -369,6 +382,7 @@ impl RunPlan {
             sampling,
             foreign: equipment.gate.foreign.kept(redactor),
             record: recorded::place(equipment.gate.recording.as_ref()),
+            expansions: Vec::new(),
         };
         let query = redactor.owned(query);
         let said = query.clone();
@@ -387,6 +401,7 @@ impl RunPlan {
             traceparent: None,
             prompt_warnings: told.warnings,
             given: told.skills.iter().map(|skill| skills::told(skill, redactor)).collect(),
+            read_memory: told.memory,
             exported: told.exported,
             equipment,
         })
@@ -405,13 +420,20 @@ pub(super) fn equip(
     let workspace = open_workspace(roots, supplies)?;
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
     let (project, foreign) = around;
-    let around = (project, foreign, hooks_of(project, supplies));
+    let around = (project, foreign, hooks_of(project, &seed.definition, supplies));
     equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
 }
 
-fn hooks_of(project: &Project, supplies: &RunResources) -> RunHooks {
+fn hooks_of(project: &Project, definition: &AgentDefinition, supplies: &RunResources) -> RunHooks {
     let runs_by = (supplies.own_files.artifacts().clone(), Arc::clone(&supplies.commands));
-    RunHooks::of(&supplies.hooks, &project.roots, runs_by)
+    RunHooks::of(&supplies.hooks, (&project.roots, agent_hooks(project, definition)), runs_by)
+}
+
+/// The hooks that an agent brings along; whoever may start it has trusted its file.
+fn agent_hooks(project: &Project, definition: &AgentDefinition) -> Option<AgentHooks> {
+    let file = project.catalog.path(&definition.name).map(Path::to_owned).unwrap_or_default();
+    let hooks = definition.hooks.clone()?;
+    Some(AgentHooks { agent: definition.name.clone(), file, hooks, is_trusted: true })
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Workspace>, WorkspaceError> {

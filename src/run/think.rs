@@ -9,8 +9,12 @@ use super::{
     alternates::ModelFallbacks,
     compaction::{TokenEstimator, weigh},
     gate::CallGate,
+    hooks::ModelHookLedger,
     loops,
-    machine::{CompleteReply, FailureKind, MachineInput, MeteredUsage, ModelAsk, ModelFailure, PartialReply},
+    machine::{
+        CompleteReply, FailureKind, HookEffects, MachineInput, MeteredUsage, ModelAsk, ModelFailure,
+        PartialReply,
+    },
     meter::{UsageMeter, plausible},
 };
 use models::{ModelError, ModelEvent, ModelReply, ReplyPart};
@@ -43,6 +47,8 @@ pub(super) struct ModelCall {
     pub window: Option<u64>,
     /// Set where a model that repeats itself is to be cut off.
     pub circles: Option<ReplyLoopDetectors>,
+    /// Everything that hooks said of it.
+    pub hooked: Option<ModelHookLedger>,
 }
 
 /// What it says and what it thinks, each looked at by itself.
@@ -57,16 +63,27 @@ pub(super) struct ModelCallResult {
     pub input: MachineInput,
     /// Arguments as the model wrote them, where they held secrets: for running the calls, and for nothing else.
     pub secret_arguments: Vec<(CallId, Value)>,
+    /// Everything that hooks said of it.
+    pub hooks: Box<HookEffects>,
 }
 
 impl ModelCallResult {
     fn of(input: MachineInput) -> ModelCallResult {
-        ModelCallResult { input, secret_arguments: Vec::new() }
+        ModelCallResult { input, secret_arguments: Vec::new(), hooks: Box::default() }
     }
 }
 
 impl ModelCall {
-    pub async fn run(mut self) -> ModelCallResult {
+    pub async fn run(self) -> ModelCallResult {
+        let hooked = self.hooked.clone();
+        let result = self.answered().await;
+        match hooked {
+            Some(hooked) => ModelCallResult { hooks: Box::new(hooked.take()), ..result },
+            None => result,
+        }
+    }
+
+    async fn answered(mut self) -> ModelCallResult {
         // Nothing is shown before it is known to be no part of a secret.
         let redactor = &self.gate.supplies.redactor;
         let (mut text, mut thought) = (redactor.stream(), redactor.stream());
@@ -162,14 +179,17 @@ impl ModelCall {
         };
         let metered = self.metered(usage, &message);
         let reply = CompleteReply { model: self.model, message, metered, finish };
-        ModelCallResult { input: MachineInput::ModelResponded { ask: self.ask, reply }, secret_arguments }
+        let input = MachineInput::ModelResponded { ask: self.ask, reply };
+        ModelCallResult { input, secret_arguments, hooks: Box::default() }
     }
 
     /// A server that counts nothing would make every limit one that is never reached. What is in this process, or in a recording,
     /// costs nothing.
     fn metered(&self, usage: Usage, message: &ContextMessage) -> MeteredUsage {
         let known = self.alternates.known(&self.model);
-        let is_estimate = known.as_ref().is_some_and(|model| model.is_served()) && usage.total() == 0;
+        let is_stand_in = self.hooked.as_ref().is_some_and(ModelHookLedger::is_stand_in);
+        let is_served = known.as_ref().is_some_and(|model| model.is_served());
+        let is_estimate = is_served && usage.total() == 0 && !is_stand_in;
         let usage = match is_estimate {
             true => Usage {
                 prompt_tokens: self.prompt_tokens,

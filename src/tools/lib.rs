@@ -67,7 +67,8 @@ pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::{is_schema, violations};
 pub use people::{
-    AnswerValidator, ElicitationOutcome, ElicitationRequest, PendingToolElicitation, ToolElicitation,
+    AnswerValidator, ElicitationOutcome, ElicitationRequest, PendingToolElicitation, ServerElicitation,
+    ToolElicitation,
 };
 pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;

@@ -28,6 +28,21 @@ pub struct ElicitationRequest {
     /// What stands on the button that consents.
     pub consent: &'static str,
     pub check: AnswerValidator,
+    /// Only of what an MCP server asks.
+    pub server: Option<ServerElicitation>,
+}
+
+/// The question of an MCP server, as the server puts it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerElicitation {
+    /// The server's name.
+    pub server: String,
+    pub message: String,
+    /// `form` or `url`, where the server says it.
+    pub mode: Option<String>,
+    pub url: Option<String>,
+    /// The schema of an answer.
+    pub schema: Option<Value>,
 }
 
 /// What came of a question. Only a person makes it [`ElicitationOutcome::Yes`].

@@ -35,11 +35,11 @@ struct Confining {
 impl HookServices for Confining {
     fn call_mcp_tool<'a>(
         &'a self,
-        server: &'a str,
-        tool: &'a str,
+        tool: (&'a str, &'a str),
         input: Value,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
-        NoHookServices.call_mcp_tool(server, tool, input)
+        NoHookServices.call_mcp_tool(tool, input, is_own)
     }
 
     fn ask_model<'a>(

@@ -104,6 +104,32 @@ async fn a_hook_that_is_tried_says_what_it_means() {
     assert_eq!(listed["hooks"][1]["onFailure"], "block");
 }
 
+/// A guard that never fires looks like one that does, so the list says so.
+#[tokio::test]
+async fn matchers_that_mean_no_tool_are_told() {
+    let group =
+        |matcher: &str| json!({ "matcher": matcher, "hooks": [{ "type": "command", "command": "true" }] });
+    let matchers = ["Bash(rm *)", "Bahs", "Bash|Bahs", "mcp__.*", "generalist", "*", "Task"];
+    let groups: Vec<Value> = matchers.iter().map(|matcher| group(matcher)).collect();
+    let house = House::new().settings(&json!({ "hooks": { "PreToolUse": groups } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let problems = listed["problems"].as_array().unwrap();
+    let told: Vec<&str> = problems.iter().map(|it| it["message"].as_str().unwrap()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("`matcher: Bash(rm *)`") && told[1].contains("`matcher: Bahs`"), "{told:?}");
+    assert!(problems[0]["fix"].as_str().unwrap().contains("write it as `if`"), "{problems:?}");
+    // Two that are the same are asked once, and each says that it is fired.
+    let twice = json!({ "hooks": { "PreToolUse": [group("Bash"), group("Bash")] } });
+    std::fs::write(&house.sources.files.user, twice.to_string()).unwrap();
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    for hook in listed["hooks"].as_array().unwrap() {
+        let tried = client.call("hooks/test", json!({ "id": hook["id"], "workspace": running.work() })).await;
+        assert_eq!(tried["fires"], true, "{tried}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_switched_off_stays_off_after_a_restart_and_all_can_be() {
     let house = house();

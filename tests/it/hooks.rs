@@ -160,7 +160,9 @@ async fn check(hooks: Value, replies: Vec<Reply>, expected: Expect) {
     running.stop().await;
 }
 
+mod answering;
 mod calls;
+mod faults;
 mod points;
 mod promises;
 mod table;

@@ -359,6 +359,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         redaction.patterns                    []                                                default
         approval.mode                         "default"                                         default
         approval.allowYolo                    false                                             default
+        approval.hooksMayApprove              false                                             default
         approval.audience                     "all"                                             default
         approval.onDetached                   null                                              default
         approval.deadlineMs                   null                                              default

@@ -63,7 +63,6 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
     for (name, field) in [
         ("guarded", "guardrails"),
         ("slip", "guardrails"),
-        ("hooked", "hooks"),
         ("keeper", "memory"),
         ("lasting", "memory"),
         ("apart", "isolation"),
@@ -82,7 +81,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         assert_eq!(validated.code, Some(1), "{name}: {}", validated.stdout);
         assert!(validated.stdout.contains("cannot be carried out"), "{name}: {}", validated.stdout);
     }
-    for name in ["skilled", "traced", "plain", "lean"] {
+    for name in ["skilled", "hooked", "traced", "plain", "lean"] {
         assert_eq!(agent(name)["status"], "ok", "{}", agent(name));
         let validated = subagent(&home, &["validate", name]).await;
         assert_eq!(validated.code, Some(0), "{name}: {}", validated.stdout);

@@ -50,6 +50,7 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     if !definition.skills.is_empty() {
         fields.put("skills", json!(definition.skills));
     }
+    fields.maybe("hooks", definition.hooks.clone());
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

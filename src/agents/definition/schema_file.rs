@@ -148,6 +148,10 @@ fn field(name: &str) -> Option<Value> {
             "Which calls run without a question, and which ask or are denied.",
             or_null(map(APPROVAL_FIELDS, approval_field)),
         ),
+        "hooks" => said(
+            "Programs that are asked or told at points of its runs, by event, as Claude Code writes them.",
+            json!({ "type": ["object", "null"] }),
+        ),
         "mcp" => {
             let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });
             let own = json!({

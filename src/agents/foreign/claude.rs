@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
 const WITHOUT_EFFECT: &[&str] = &["mcpServers", "background", "effort", "initialPrompt"];
 
 /// Fields that keep an agent from being started here, see [`crate::unsupported`].
-const UNSUPPORTED: &[&str] = &["hooks", "memory", "isolation"];
+const UNSUPPORTED: &[&str] = &["memory", "isolation"];
 
 /// What `permissionMode: plan` leaves of everything: nothing that changes something, and nobody who could.
 const PLANNING: &[&str] = &[

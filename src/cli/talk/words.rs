@@ -13,7 +13,7 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Sl
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [SlashCommand; 14] = [
+pub(super) const WORDS: [SlashCommand; 15] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
@@ -22,6 +22,7 @@ pub(super) const WORDS: [SlashCommand; 14] = [
     word("/tools", "", "the tools that the agent has here"),
     word("/memory", "", "the memory files there are here, and which of them agents are told of"),
     word("/skill", "[NAME]", "list skills, or give one to the agent's next runs; `-NAME` takes it off"),
+    word("/hooks", "", "the hooks there are here, and whether each runs"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
     word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
@@ -45,6 +46,7 @@ pub(super) enum ChatCommand<'text> {
     TalkTo(&'text str),
     Tools,
     Memory,
+    Hooks,
     ListSkills,
     UseSkill(&'text str),
     /// Takes one off again.
@@ -101,6 +103,7 @@ pub(super) fn read(text: &str) -> ChatCommand<'_> {
         ("/agents", Some(name)) => ChatCommand::TalkTo(name),
         ("/tools", _) => ChatCommand::Tools,
         ("/memory", _) => ChatCommand::Memory,
+        ("/hooks", _) => ChatCommand::Hooks,
         ("/skill", None) => ChatCommand::ListSkills,
         ("/skill", Some(name)) => match name.strip_prefix('-').filter(|name| !name.is_empty()) {
             Some(name) => ChatCommand::DropSkill(name),
@@ -200,6 +203,7 @@ mod tests {
             ("/agents  fixer ", ChatCommand::TalkTo("fixer")),
             ("/model replay:/a/b.jsonl", ChatCommand::UseModel("replay:/a/b.jsonl")),
             ("/model a b", ChatCommand::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/hooks", ChatCommand::Hooks),
             ("/skill", ChatCommand::ListSkills),
             ("/skill pdf", ChatCommand::UseSkill("pdf")),
             ("/skill -pdf", ChatCommand::DropSkill("pdf")),

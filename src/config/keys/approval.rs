@@ -15,7 +15,7 @@ use super::{
 };
 use protocol::{ApprovalMode, Audience, OnDeadline, OnDetached};
 
-pub(super) const N: usize = 10;
+pub(super) const N: usize = 11;
 
 pub(super) const KEYS: [SettingKey; N] = [
     key!(
@@ -29,6 +29,14 @@ pub(super) const KEYS: [SettingKey; N] = [
         "approval.allowYolo", approval.allow_yolo, BoolShape,
         in: Ok, out: |allowed: &bool| json!(allowed),
         "Whether a session or a run may use the mode `yolo`, in which everything except critical calls runs.",
+        expected: "true or false",
+        example: "true"
+    ),
+    key!(
+        "approval.hooksMayApprove", approval.hooks_may_approve, BoolShape,
+        in: Ok, out: |allowed: &bool| json!(allowed),
+        "Whether a hook of the system's settings or of yours that allows a call may answer the question about it in your place, \
+         once and never for a critical one. A project's hooks never may.",
         expected: "true or false",
         example: "true"
     ),

@@ -165,6 +165,7 @@ async fn begin(
             record: None,
             told: PromptExtent::Bare,
             traceparent: None,
+            expansions: Vec::new(),
         };
         let place = SessionChoice::Session(session_id.clone());
         let options =
@@ -255,6 +256,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         hidden: true,
         omits_memory: true,
         prompt_modules: false,
+        hooks: None,
         skills: Vec::new(),
         // The file that might have its texts kept back is not looked at.
         tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },

@@ -19,10 +19,10 @@ use hooks::{
     HookState, HookTrial, HookWorkspace, KeptFromHook,
 };
 use protocol::{
-    ApprovalMode, ErrorKind, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding, HooksList,
-    HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams, HooksSetEnabledResult,
-    HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError, SessionId, ToolName,
-    WorkspaceParam,
+    AgentName, ApprovalMode, ErrorKind, FileProblem, FileProblemCode, HookDecision, HookEventName,
+    HookFailure, HookOutcome, HookStanding, HooksList, HooksListParams, HooksListResult, HooksSetEnabled,
+    HooksSetEnabledParams, HooksSetEnabledResult, HooksTest, HooksTestParams, HooksTestResult, LastHookEnd,
+    ListedHook, ProblemSeverity, RpcError, SessionId, ToolName, WorkspaceParam,
 };
 use redact::Redactor;
 use sys::ids;
@@ -45,10 +45,37 @@ async fn list(
     _: RpcCaller,
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
-    let (_, read) = read(&state, params.workspace.as_ref()).await?;
+    let (folders, read) = read(&state, params.workspace.as_ref()).await?;
+    let project = state.project(folders).await;
+    let project = project.map_err(|error| internal("the agents could not be read", &error))?;
+    let agents: Vec<AgentName> = project.catalog.definitions().map(|agent| agent.name.clone()).collect();
     let redactor = state.redactor.get();
     let hooks = read.set.hooks().iter().map(|hook| listed(hook, &state, &redactor)).collect();
-    Ok(HooksListResult { hooks, problems: without_secrets(read.problems.clone(), &redactor) })
+    let mut problems = read.problems.clone();
+    let is_idle = |hook: &&Arc<Hook>| hook.state == HookState::On && hook.means_no_tool(&agents);
+    problems.extend(read.set.hooks().iter().filter(is_idle).map(|hook| idle(hook)));
+    Ok(HooksListResult { hooks, problems: without_secrets(problems, &redactor) })
+}
+
+/// A hook that looks as if it guarded something, and never fires.
+fn idle(hook: &Hook) -> FileProblem {
+    let matcher = hook.matcher.text().unwrap_or_default();
+    let fix = match matcher.contains('(') {
+        true => Some(format!("`{matcher}` is a rule: write it as `if`, in the hook itself")),
+        false => None,
+    };
+    FileProblem {
+        path: hook.file.clone(),
+        line: (hook.line != 0).then_some(hook.line),
+        column: None,
+        severity: ProblemSeverity::Warning,
+        code: FileProblemCode::BadValue,
+        message: format!(
+            "`matcher: {matcher}` of `{}` means no tool, so the hook never fires",
+            hook.event_name
+        ),
+        fix,
+    }
 }
 
 /// The hooks of a workspace, or without any, and its folders.
@@ -201,9 +228,9 @@ struct ByHand {
 impl HookServices for ByHand {
     fn call_mcp_tool<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a str,
+        _: (&'a str, &'a str),
         _: Value,
+        _: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
         only_in_runs("calls a tool of an MCP server")
     }

@@ -27,11 +27,12 @@ use agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady};
 use project::Project;
 use protocol::{
     AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, IfBusy,
-    QueueRunResult, RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId,
-    RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams,
-    RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings, SessionId,
-    WaitUntil, WorkspaceParam,
+    PromptExpansion, PromptExpansionKind, QueueRunResult, RpcError, RpcMethod as _, RunCancel,
+    RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams,
+    RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult, RunTask, RunUnpark, RunWait,
+    RunWaitParams, RunWaitResult, SamplingSettings, ServerPrompt, SessionId, WaitUntil, WorkspaceParam,
 };
+use redact::Redactor;
 use run::{
     CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
     SteerOutcome,
@@ -159,6 +160,7 @@ async fn start_once(
         attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
+        expansions: expansions(server_prompt.as_ref(), &skills, &state.redactor.get()),
         told: PromptExtent::Whole { append, skills, is_first },
         traceparent,
     };
@@ -168,6 +170,27 @@ async fn start_once(
     });
     let started = state.executor.start(plan, StartOptions { place, if_busy, by, routed, keyed }).await?;
     Ok(answer(&started))
+}
+
+/// Everything that a person named instead of writing it.
+fn expansions(prompt: Option<&ServerPrompt>, skills: &[String], redactor: &Redactor) -> Vec<PromptExpansion> {
+    let of_server = prompt.map(|prompt| PromptExpansion {
+        kind: PromptExpansionKind::McpPrompt,
+        name: prompt.name.clone(),
+        arguments: prompt
+            .arguments
+            .iter()
+            .map(|(name, value)| redactor.owned(format!("{name}={value}")))
+            .collect(),
+        source: Some(prompt.server.clone()),
+    });
+    let of_skills = skills.iter().map(|name| PromptExpansion {
+        kind: PromptExpansionKind::Skill,
+        name: name.clone(),
+        arguments: Vec::new(),
+        source: None,
+    });
+    of_server.into_iter().chain(of_skills).collect()
 }
 
 /// Answers whether it is the first run of its session, where something is left out that nobody trusts, or has acknowledged. Elsewhere
@@ -194,6 +217,10 @@ fn inline_definition(fields: &Map<String, Value>) -> Result<(Arc<AgentDefinition
     let file = AgentFile::read(path, text.as_bytes(), AgentScope::User, AgentFormat::Own);
     let problems: Vec<String> = file.problems.iter().map(|problem| problem.message.clone()).collect();
     match file.definition {
+        // Nobody has acknowledged them, and they would run unasked.
+        Some(definition) if definition.hooks.is_some() => {
+            Err(violation("/definition/hooks", "hooks of an agent count in a file only"))
+        }
         Some(definition) => match definition.not_held_to().as_slice() {
             [] => Ok((definition, file.digest)),
             fields => Err(not_held_to(&definition.name, fields)),

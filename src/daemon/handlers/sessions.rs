@@ -352,6 +352,7 @@ async fn close(
         forget_session(&state, by(&caller), &session_id).await?;
         let closed = event(state.clock.now(), &session_id, by(&caller), SessionClosed {});
         seq = Some(state.store.append(vec![closed]).await?.1);
+        state.executor.tell_session_end(&summary, summary.ephemeral).await;
     }
     // Also of one that was closed before: its removal may have been cut off.
     if summary.ephemeral {
@@ -472,7 +473,7 @@ pub(super) async fn remove(
 /// Sessions change one after the other, so that what was read of one still holds when the change is written.
 pub(super) async fn turn(state: &DaemonContext) -> Result<SemaphorePermit<'_>, RpcError> {
     let closed = |_| RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping");
-    state.session_changes.acquire().await.map_err(closed)
+    state.executor.session_changes().acquire().await.map_err(closed)
 }
 
 pub(super) fn event(

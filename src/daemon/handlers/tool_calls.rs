@@ -75,6 +75,7 @@ async fn call(
         record: None,
         told: PromptExtent::Bare,
         traceparent: None,
+        expansions: Vec::new(),
     };
     let options = StartOptions {
         place: SessionChoice::Session(session_id),
@@ -127,6 +128,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         hidden: true,
         omits_memory: true,
         prompt_modules: false,
+        hooks: None,
         skills: Vec::new(),
         // The file that might have its texts kept back is not looked at.
         tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },

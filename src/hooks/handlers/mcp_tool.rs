@@ -7,12 +7,12 @@ use protocol::HookOutcome;
 
 pub(super) async fn call(
     services: &dyn HookServices,
-    (server, tool): (&str, &str),
-    given: &Map<String, Value>,
-    input: &Value,
+    tool: (&str, &str),
+    (given, input): (&Map<String, Value>, &Value),
+    is_own: bool,
 ) -> HandlerEnd {
     let filled = given.iter().map(|(key, value)| (key.clone(), filled(value, input))).collect();
-    match services.call_mcp_tool(server, tool, Value::Object(filled)).await {
+    match services.call_mcp_tool(tool, Value::Object(filled), is_own).await {
         Ok(text) => HandlerEnd::answered(text),
         Err(why) => HandlerEnd::failed(HookOutcome::Failed, why),
     }

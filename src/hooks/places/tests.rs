@@ -38,6 +38,25 @@ fn states(expected: &[&str]) -> Vec<String> {
     expected.iter().map(|state| (*state).to_owned()).collect()
 }
 
+/// Of two `hooks` in one file people read the first and readers of JSON take the last; in a list there is none that could be told.
+#[test]
+fn hooks_that_stand_twice_or_in_no_object_are_guards_that_fail() {
+    for text in [
+        r#"{"hooks":{"Stop":[]},"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"exit 2"}]}]}}"#,
+        r#"{"hooks":[{"type":"command","command":"exit 2"}]}"#,
+        r#"{"hooks":"all"}"#,
+    ] {
+        let bench = Bench::new();
+        bench.user_text(text);
+        let read = bench.read(&TrustRecords::default());
+        assert_eq!(read.set.matching(&firing(bash("ls"))).len(), 1, "{text}");
+        assert!(read.problems.iter().any(|it| it.message.contains("`hooks`")), "{:?}", read.problems);
+    }
+    let bench = Bench::new();
+    bench.user_text(r#"{"hooks":null}"#);
+    assert_eq!(bench.read(&TrustRecords::default()).problems, []);
+}
+
 #[test]
 fn a_projects_file_counts_once_a_person_acknowledged_it_and_its_programs() {
     let bench = Bench::new();

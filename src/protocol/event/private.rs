@@ -99,11 +99,36 @@ pub struct HookEffect {
     pub unheard: Vec<String>,
 }
 
+/// A prompt of an MCP server, or a skill, that a person named for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptExpansion {
+    pub kind: PromptExpansionKind,
+    /// The prompt's or the skill's name.
+    pub name: String,
+    /// The arguments of a prompt, each as `NAME=VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// The server of a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PromptExpansionKind {
+    McpPrompt,
+    Skill,
+}
+
 /// Memory files of sub-folders of which a context was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FolderMemory {
     pub folders: Vec<String>,
+    /// The files themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// The length of what they say.
     pub bytes: u64,
 }
@@ -155,6 +180,9 @@ pub struct RunSeed {
     /// The file into which its model's replies are recorded, so that they still are after a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// Everything that its prompt was made of, or came with, that a person named instead of writing it: hooks are asked about each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expansions: Vec<PromptExpansion>,
 }
 
 /// What judging found out about a call, kept so that the machine folds from events alone.
@@ -218,4 +246,7 @@ pub struct HookAsk {
 pub struct HookAdvice {
     /// Only of the question's subject: about another one they are asked again.
     pub digest: String,
+    /// The hook that may answer the question in the person's place, and does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
 }

@@ -45,10 +45,15 @@ impl RunDriver {
         let mut request = ModelRequest { room, ..self.request(ask.is_grace, tree_ordinal) };
         request.messages.extend_from_slice(self.transcript.messages());
         let model = self.machine.model();
+        let hooked = self.hooked_request(ask);
+        let stream = match &hooked {
+            Some(hooked) => hooked.clone().stream(request),
+            None => self.alternates.stream(model, request),
+        };
         let thinking = ModelCall {
             ask,
             model: model.to_owned(),
-            stream: self.alternates.stream(model, request),
+            stream,
             live: live.appender(),
             gate: Arc::clone(&self.gate),
             alternates: Arc::clone(&self.alternates),
@@ -57,6 +62,7 @@ impl RunDriver {
             prompt_tokens: self.estimator.tokens(weight),
             window: self.machine.window(),
             circles: self.machine.start().care.loop_text.then(ReplyLoopDetectors::default),
+            hooked: hooked.map(|it| it.said),
         };
         self.live = Some(live);
         self.launch(want, async move { TaskOutput::Thought(thinking.run().await) }, None);

@@ -154,7 +154,7 @@ impl RunDriver {
             machine.hold_slot();
         }
         let hooks = &plan.equipment.gate.hooks;
-        let scene = || identity.scene_of_beginning(machine.start(), None, self.holdings.mode.get());
+        let scene = || identity.scene_of_beginning((machine.start(), &[]), None, self.holdings.mode.get());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(StartMode::Now, None, plan.opening());
@@ -194,6 +194,7 @@ impl RunDriver {
             let parts = executor.driver_parts();
             let mut driver = RunDriver::new(parts, identity, seed, equipment, machine, holdings);
             driver.absorb_all(first, &drafts);
+            driver.tell_hooks_of_memory(&plan.read_memory);
             first = later(first, drafts.len());
             executor.drive(driver, place, inbox, None);
         }

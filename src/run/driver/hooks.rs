@@ -1,14 +1,18 @@
 //! Hooks at points of the run: those that have none are passed in the same step, the others are flights.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     super::{
         gate::JudgeContext,
-        hooks::{AsyncHookEnd, BEGIN_EVENTS, HookScene, POINT_EVENTS, PointOfRun, shows_beginning},
-        machine::{EventDraft, HookEffects, LateHook, MachineInput, RunMachine, WantedTask},
+        hooks::{
+            AsyncHookEnd, BEGIN_EVENTS, HookScene, HookedRequest, MODEL_EVENTS, ModelHookLedger,
+            POINT_EVENTS, PointOfRun, TOLD_EVENTS, WatchedFact, happened, loaded, shows_beginning,
+        },
+        machine::{EventDraft, HookEffects, LateHook, MachineInput, ModelAsk, RunMachine, WantedTask},
     },
     RunDriver, RunMessage, TaskOutput,
+    hook_tools::HookToolCaller,
 };
 use protocol::{HookEventName, HookPoint, ToolName};
 use sys::ids;
@@ -24,8 +28,53 @@ impl RunDriver {
         let begins = !machine.has_begun()
             && hooks.may_fire_any(BEGIN_EVENTS)
             && shows_beginning(hooks, machine.start(), &self.scene(machine));
-        let steers = self.identity.parent.is_none() && hooks.may_fire_any(&[HookEventName::UserPromptSubmit]);
+        let steers = hooks.may_fire_any(&[HookEventName::UserPromptSubmit]);
         machine.watch_prompts(begins, steers);
+    }
+
+    /// Hooks are told what was committed and nobody changes any more.
+    pub(super) fn tell_hooks(&self, drafts: &[EventDraft]) {
+        if self.gate.hooks.may_fire_any(TOLD_EVENTS) {
+            let subject = (self.machine.start(), self.identity.parent.is_some());
+            self.tell_hooks_of(happened(drafts, subject, &self.gate.roots));
+        }
+    }
+
+    /// Hooks are told which memory files the run was given when it began.
+    pub(in super::super) fn tell_hooks_of_memory(&self, files: &[PathBuf]) {
+        if self.gate.hooks.may_fire_any(&[HookEventName::InstructionsLoaded]) {
+            let told = files.iter().map(|file| loaded(file, "session_start", &self.gate.roots));
+            self.tell_hooks_of(told.collect());
+        }
+    }
+
+    /// A hook gave the session a title, and what it said is committed.
+    pub(super) fn name_session(&self, inputs: &[RunMessage]) {
+        for message in inputs {
+            if let MachineInput::Hooked { hooks, .. } = &message.input
+                && let Some(title) = hooks.session_title.clone().filter(|_| self.identity.parent.is_none())
+            {
+                self.parts.executor.name_session(self.identity.session.clone(), title);
+            }
+        }
+    }
+
+    fn tell_hooks_of(&self, told: Vec<WatchedFact>) {
+        if !told.is_empty() {
+            let (hooks, redactor) = (&self.gate.hooks, &self.gate.supplies.redactor);
+            self.parts.executor.hook_watchers().tell(hooks, &self.scene(&self.machine), told, redactor);
+        }
+    }
+
+    /// Before its first step a run may stand where hooks have to be asked first.
+    pub(super) fn watch_from_the_start(&mut self) {
+        let (mut machine, mut drafts) = (self.machine.clone(), Vec::new());
+        self.watch_points(&mut machine);
+        self.pass_points(&mut machine, &mut drafts);
+        // What is not yet in the log is decided anew by the first step.
+        if drafts.is_empty() {
+            self.machine = machine;
+        }
     }
 
     /// A session's hooks are told so before its next run.
@@ -51,8 +100,6 @@ impl RunDriver {
         }
         let events = match point {
             HookPoint::Begin => BEGIN_EVENTS,
-            // Only what people say to a root run is a prompt.
-            HookPoint::Steer { .. } if self.identity.parent.is_some() => return false,
             HookPoint::Steer { .. } => &[HookEventName::UserPromptSubmit],
             _ => POINT_EVENTS,
         };
@@ -80,6 +127,26 @@ impl RunDriver {
         self.launch(want, asking, None);
     }
 
+    /// Asks the hooks about a request to the model and about its answer; `None` = there are none.
+    pub(super) fn hooked_request(&self, ask: ModelAsk) -> Option<HookedRequest> {
+        let hooks = &self.gate.hooks;
+        if !hooks.may_fire_any(MODEL_EVENTS) {
+            return None;
+        }
+        let gate = Arc::clone(&self.gate);
+        Some(HookedRequest {
+            hooks: hooks.clone(),
+            scene: self.scene(&self.machine),
+            redactor: gate.supplies.redactor.clone(),
+            clock: Arc::clone(&self.parts.clock),
+            alternates: Arc::clone(&self.alternates),
+            model: self.machine.model().to_owned(),
+            about: format!("{}.{}", ask.turn, ask.attempt),
+            canonical: Arc::new(move |name| gate.toolset.canonical(&name.into())),
+            said: ModelHookLedger::default(),
+        })
+    }
+
     /// Everything that asynchronous hooks said becomes an input.
     pub(super) fn take_hook_ends(&self, ends: Vec<AsyncHookEnd>, ready: &mut Vec<RunMessage>) {
         let redactor = &self.gate.supplies.redactor;
@@ -101,23 +168,29 @@ impl RunDriver {
         self.gate.hooks.may_fire_any(CALL_EVENTS).then(|| self.scene(machine))
     }
 
-    fn scene(&self, machine: &RunMachine) -> HookScene {
+    pub(super) fn scene(&self, machine: &RunMachine) -> HookScene {
         let start = machine.start();
         let JudgeContext { mode, asking, .. } = self.standing(machine);
         HookScene {
             session: self.identity.session.clone(),
-            run: self.identity.run.clone(),
-            root: start.root_run_id.clone().unwrap_or_else(|| self.identity.run.clone()),
+            run: Some(self.identity.run.clone()),
+            root: Some(start.root_run_id.clone().unwrap_or_else(|| self.identity.run.clone())),
             is_child: self.identity.parent.is_some(),
-            agent: self.identity.agent.clone(),
+            agent: Some(self.identity.agent.clone()),
             path: self.identity.agent_path.clone(),
             model: machine.model().to_owned(),
             turn: machine.turn(),
             mode,
             is_headless: asking.approval.headless,
             session_start: self.holdings.session_start,
+            expansions: self.seed.expansions.as_slice().into(),
             messages: self.transcript.messages().into(),
             models: Some(Arc::new(self.tool_asking())),
+            tools: Some(Arc::new(HookToolCaller {
+                gate: Arc::clone(&self.gate),
+                standing: self.standing(machine),
+                clock: Arc::clone(&self.parts.clock),
+            })),
         }
     }
 }

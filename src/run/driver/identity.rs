@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::RunDriver;
 use crate::{hooks::HookScene, machine::EventDraft};
 use protocol::{
-    AgentName, ApprovalMode, ContextId, EventBody, EventHead, RunId, RunSeed, RunStarted, SessionId,
-    Timestamp,
+    AgentName, ApprovalMode, ContextId, EventBody, EventHead, PromptExpansion, RunId, RunSeed, RunStarted,
+    SessionId, Timestamp,
 };
 use store::NewEvent;
 use tracing::{Instrument as _, Span, instrument::Instrumented};
@@ -88,24 +88,26 @@ impl RunIdentity {
     /// The place where the run stands for hooks before its first event.
     pub fn scene_of_beginning(
         &self,
-        start: &RunStarted,
+        (start, expansions): (&RunStarted, &[PromptExpansion]),
         session_start: Option<&'static str>,
         mode: ApprovalMode,
     ) -> HookScene {
         HookScene {
             session: self.session.clone(),
-            run: self.run.clone(),
-            root: start.root_run_id.clone().unwrap_or_else(|| self.run.clone()),
+            run: Some(self.run.clone()),
+            root: Some(start.root_run_id.clone().unwrap_or_else(|| self.run.clone())),
             is_child: self.parent.is_some(),
-            agent: self.agent.clone(),
+            agent: Some(self.agent.clone()),
             path: self.agent_path.clone(),
             model: start.model.clone(),
             turn: 0,
             mode,
             is_headless: start.approval.headless,
             session_start,
+            expansions: expansions.into(),
             messages: Arc::new([]),
             models: None,
+            tools: None,
         }
     }
 }

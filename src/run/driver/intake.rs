@@ -11,7 +11,7 @@ use tokio::{
 use super::{
     super::{
         gate::AnswerRefusal,
-        machine::{MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
+        machine::{HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
     answers::AnsweredCall,
@@ -169,7 +169,11 @@ impl RunDriver {
             (Ok((_, TaskOutput::Input(input))), _) => ready.push(RunMessage::internal(input)),
             (Ok((_, TaskOutput::Thought(thought))), _) => {
                 self.secret_arguments.extend(thought.secret_arguments);
-                ready.push(RunMessage::internal(thought.input));
+                let input = match (*thought.hooks == HookEffects::default(), thought.input) {
+                    (true, input) => input,
+                    (false, then) => MachineInput::ModelHooked { hooks: thought.hooks, then: Box::new(then) },
+                };
+                ready.push(RunMessage::internal(input));
             }
             (Ok((_, TaskOutput::Judged(judged))), _) => {
                 for (call, judged) in judged {
@@ -178,6 +182,12 @@ impl RunDriver {
                 }
             }
             (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),
+            (Ok((_, TaskOutput::ElicitationHooked(asks, advice))), _) => {
+                self.take_advice(*asks, advice, ready)
+            }
+            (Ok((_, TaskOutput::ElicitationAnswered(hooks, reply, outcome))), _) => {
+                self.take_answer((reply, outcome), *hooks, ready);
+            }
             (Ok((_, TaskOutput::ChildAtRest(run))), _) => {
                 self.left_to_stop.insert(run);
             }

@@ -248,7 +248,8 @@ impl RunExecutor {
         let session_start = self.shared.session_starts.of(&session, is_new_session);
         let hooks = &plan.equipment.gate.hooks;
         hooks.refresh().await;
-        let scene = || identity.scene_of_beginning(machine.start(), session_start, mode.get());
+        let about = (machine.start(), plan.seed.expansions.as_slice());
+        let scene = || identity.scene_of_beginning(about, session_start, mode.get());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(opening, by.clone(), plan.opening());
@@ -296,13 +297,14 @@ impl RunExecutor {
         answer.seq = last;
 
         let holdings = RunLeases { slot, turn: Some(turn), mode, session_start, ..RunLeases::default() };
-        let RunPlan { seed, equipment, .. } = plan;
+        let RunPlan { seed, equipment, read_memory, .. } = plan;
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
         driver.adopt(transcript);
         // The session's event stands before the run's.
         let first = EventSeq(first.0 + i64::try_from(n_before).unwrap_or(i64::MAX));
         driver.absorb_all(first, &drafts);
+        driver.tell_hooks_of_memory(&read_memory);
         self.drive(driver, place, inbox, None);
         Ok(answer)
     }

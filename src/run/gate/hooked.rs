@@ -12,8 +12,8 @@ use crate::{
 };
 use policy::PolicyDecision;
 use protocol::{
-    CallHooks, Confirmation, HookAdvice, HookAsk, HookDecision, HookEventName, HookSource, PolicyTier,
-    ToolCall, ToolError, ToolErrorType, ToolName, ToolSource, Verdict,
+    CallHooks, Confirmation, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName,
+    HookSource, PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSource, Verdict,
 };
 use tools::Tool;
 
@@ -139,7 +139,7 @@ impl CallGate {
             ),
         };
         let name = FiringName {
-            id: format!("{}:{}:{call_id}", scene.run, HookEventName::PreToolUse.as_str()),
+            id: format!("{}:{}:{call_id}", scene.subject(), HookEventName::PreToolUse.as_str()),
             attempt: subject.attempt,
             call: Some(call_id.clone()),
         };
@@ -149,26 +149,35 @@ impl CallGate {
         Some((effects, asked.verdict))
     }
 
-    /// Asks the hooks about a question before it is put to a person. Their no ends it; their yes is advice beside it.
+    /// Asks the hooks about a question before it is put to a person. Their no ends it; their yes is advice beside it, unless the person
+    /// lets their own hooks answer.
     pub(crate) async fn advise(
         &self,
         judged: GateJudgement,
         subject: &CallToJudge,
         scene: &HookScene,
+        standing: &JudgeContext,
     ) -> GateJudgement {
         let CallJudgement::Ask { details, arguments, mut prepared, mut confirmation } = judged.judgement
         else {
             return judged;
         };
-        let unadvised = |prepared, confirmation, hooks| GateJudgement {
-            judgement: CallJudgement::Ask { details, arguments: arguments.clone(), prepared, confirmation },
+        let asked = |prepared, confirmation, hooks| GateJudgement {
+            judgement: CallJudgement::Ask {
+                details: details.clone(),
+                arguments: arguments.clone(),
+                prepared,
+                confirmation,
+            },
             hooks,
             work: None,
             meant: judged.meant.clone(),
         };
-        let known = prepared.hooks.as_deref().and_then(|hooks| hooks.advised.as_ref());
-        if known.is_some_and(|known| known.digest == confirmation.digest) {
-            return unadvised(prepared, confirmation, judged.hooks);
+        let known = prepared.hooks.as_deref().and_then(|hooks| hooks.advised.clone());
+        if let Some(known) = known.filter(|known| known.digest == confirmation.digest) {
+            let allowed_by = known.allowed_by.filter(|_| self.hooks.may_approve());
+            let judged = asked(prepared, confirmation, judged.hooks);
+            return self.approved(judged, allowed_by, standing).await;
         }
         let call_id = &subject.call.call_id;
         let tool = confirmation.tool.clone().unwrap_or_else(|| subject.call.name.clone());
@@ -177,21 +186,30 @@ impl CallGate {
             reason: confirmation.reason.clone(),
         };
         let name = FiringName {
-            id: format!("{}:{}:{call_id}", scene.run, HookEventName::PermissionRequest.as_str()),
+            id: format!("{}:{}:{call_id}", scene.subject(), HookEventName::PermissionRequest.as_str()),
             attempt: subject.attempt,
             call: Some(call_id.clone()),
         };
         let redactor = &self.supplies.redactor;
-        let Some(asked) = self.hooks.ask(facts, scene, name, (None, redactor)).await else {
-            return unadvised(prepared, confirmation, judged.hooks);
+        let Some(answers) = self.hooks.ask(facts, scene, name, (None, redactor)).await else {
+            return asked(prepared, confirmation, judged.hooks);
         };
         let mut hooks = judged.hooks;
-        hooks.add(effects_of(&asked));
-        let verdict = &asked.verdict;
+        hooks.add(effects_of(&answers));
+        let verdict = &answers.verdict;
+        let mut allowed_by = None;
         if verdict.decision == Some(HookDecision::Deny) {
             let message = said(verdict, "refused the call");
             hooks.refusal = Some(HookRefusal { message, interrupt: verdict.interrupt });
         } else if let Some(delegate) = &verdict.delegate {
+            let may = self.hooks.may_approve() && delegate.origin.is_own();
+            // What it would change nobody has judged, and what it would allow for longer is the person's to say.
+            let is_plain = verdict.updated_input.is_none() && delegate.shown_permissions.is_none();
+            let is_question = matches!(confirmation.details, ConfirmationDetails::Question { .. });
+            let is_for_people = confirmation.risk == Risk::Critical
+                || is_question
+                || verdict.decision == Some(HookDecision::Ask);
+            allowed_by = (may && is_plain && !is_for_people).then(|| delegate.hook.to_string());
             let reason = &confirmation.reason;
             let mut text = format!("{reason}; the hook {} advises to allow it", delegate.hook);
             if let Some(permissions) = &delegate.shown_permissions {
@@ -200,10 +218,41 @@ impl CallGate {
             }
             confirmation.reason = text;
         }
-        let advised = HookAdvice { digest: confirmation.digest.clone() };
+        let advised = HookAdvice { digest: confirmation.digest.clone(), allowed_by: allowed_by.clone() };
         let was = prepared.hooks.as_deref().cloned().unwrap_or_default();
         prepared.hooks = Some(Arc::new(CallHooks { advised: Some(advised), ..was }));
-        unadvised(prepared, confirmation, hooks)
+        let judged = asked(prepared, confirmation, hooks);
+        self.approved(judged, allowed_by, standing).await
+    }
+
+    /// The call as it may run, where a hook has answered the question about it. What cannot be prepared as it was asked about is asked.
+    async fn approved(
+        &self,
+        judged: GateJudgement,
+        by: Option<String>,
+        standing: &JudgeContext,
+    ) -> GateJudgement {
+        let (Some(by), CallJudgement::Ask { arguments, prepared, confirmation, .. }) =
+            (by, &judged.judgement)
+        else {
+            return judged;
+        };
+        let Some(tool) = confirmation.tool.clone() else { return judged };
+        let standing = JudgeContext { hooked: prepared.hooks.clone(), ..standing.clone() };
+        let Ok(anew) = self.prepare_with(&tool, arguments.clone(), &standing).await else { return judged };
+        if anew.details.risk == Risk::Critical || anew.call.basis != prepared.basis {
+            return judged;
+        }
+        let PreparedToolCall { work, details, arguments, call: prepared, .. } = anew;
+        let confirmation = confirmation.clone();
+        let mut hooks = judged.hooks;
+        hooks.approval = Some(by);
+        GateJudgement {
+            judgement: CallJudgement::Ask { details, arguments, prepared, confirmation },
+            work: Some(work),
+            hooks,
+            meant: judged.meant,
+        }
     }
 
     /// Shows a call that a person changed to the hooks: each has seen what runs.
@@ -224,7 +273,7 @@ impl CallGate {
         let firing = FiringName {
             id: format!(
                 "{}:{}:{}:{}",
-                scene.run,
+                scene.subject(),
                 HookEventName::PreToolUse.as_str(),
                 call.call_id,
                 open.confirmation_id
@@ -262,6 +311,16 @@ impl CallGate {
                 }
             },
         }
+    }
+
+    /// A call that a hook makes: what the rules deny is an error, and nobody is asked.
+    pub(crate) async fn prepare_for_hook(
+        &self,
+        name: &ToolName,
+        arguments: Value,
+        standing: &JudgeContext,
+    ) -> Result<PreparedToolCall, CallRefusal> {
+        self.prepare_with(name, arguments, standing).await
     }
 
     /// True if an agent answers the calls of this tool.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use hooks::{
-    AsyncHookEnd, AsyncHookEnds, FiredHooks, HookContext, HookFacts, HookFailurePolicy, HookPlacesRead,
-    HookServices, HookVerdict, HookWorkspace, HookedCall,
+    AgentHooks, AsyncHookEnd, AsyncHookEnds, FiredHooks, HookContext, HookFacts, HookFailurePolicy,
+    HookPlacesRead, HookServices, HookVerdict, HookWorkspace, HookedCall,
 };
 use serde_json::Value;
 
@@ -28,6 +28,9 @@ use sys::current::HotSwap;
 use tools::{ArtifactFolder, CommandRuntime, Tool};
 use trust::TrustRecords;
 
+/// Letters of a session's title that a hook gives.
+const MOST_TITLE_CHARS: usize = 200;
+
 /// The way in which the names of tools from servers of the Model Context Protocol begin.
 const MCP_TOOL: &str = "mcp.";
 
@@ -37,6 +40,8 @@ pub struct RunHooks {
     in_force: HooksInForce,
     /// The workspace's folders, canonical.
     roots: Arc<[String]>,
+    /// The hooks that the run's agent brings along.
+    agent: Option<Arc<AgentHooks>>,
     artifacts: ArtifactFolder,
     /// Confines them.
     commands: Arc<CommandRuntime>,
@@ -71,13 +76,14 @@ impl RunHooks {
     /// The ones of a workspace with these canonical folders. Blocks on the file system.
     pub fn of(
         in_force: &HooksInForce,
-        roots: &[String],
+        (roots, agent): (&[String], Option<AgentHooks>),
         (artifacts, commands): (ArtifactFolder, Arc<CommandRuntime>),
     ) -> RunHooks {
-        let known = KnownHooks::read(in_force, roots);
+        let known = KnownHooks::read(in_force, roots, agent.as_ref());
         RunHooks {
             in_force: in_force.clone(),
             roots: roots.into(),
+            agent: agent.map(Arc::new),
             artifacts,
             commands,
             known: Arc::new(HotSwap::new(known)),
@@ -85,9 +91,25 @@ impl RunHooks {
         }
     }
 
-    /// The same for a run that this one calls: it is shown what is said in a context of its own.
-    pub fn of_child(&self) -> RunHooks {
-        RunHooks { transcript: Arc::default(), ..self.clone() }
+    /// The same for a run that this one calls, of an agent that brings these along: it is shown what is said in a context of its own.
+    /// Blocks on the file system where either agent has any.
+    pub fn of_child(&self, agent: Option<AgentHooks>) -> RunHooks {
+        let transcript = Arc::default();
+        if agent.is_none() && self.agent.is_none() {
+            return RunHooks { transcript, ..self.clone() };
+        }
+        let known = KnownHooks::read(&self.in_force, &self.roots, agent.as_ref());
+        RunHooks {
+            known: Arc::new(HotSwap::new(known)),
+            agent: agent.map(Arc::new),
+            transcript,
+            ..self.clone()
+        }
+    }
+
+    /// True if the run's agent brings hooks along.
+    pub fn has_agent(&self) -> bool {
+        self.agent.is_some()
     }
 
     /// True if any hook of these events may have to be asked. Looks at no file.
@@ -130,6 +152,7 @@ impl RunHooks {
             commands: Arc::clone(&self.commands),
             tool,
             models: models.clone(),
+            tools: scene.tools.clone(),
         });
         let workspace = HookWorkspace {
             roots,
@@ -178,7 +201,7 @@ impl RunHooks {
     async fn current(&self) -> Arc<HookPlacesRead> {
         let hooks = self.clone();
         super::super::unblocked(move || {
-            let known = KnownHooks::read(&hooks.in_force, &hooks.roots);
+            let known = KnownHooks::read(&hooks.in_force, &hooks.roots, hooks.agent.as_deref());
             let read = Arc::clone(&known.read);
             hooks.known.replace(known);
             read
@@ -197,6 +220,11 @@ impl RunHooks {
         made.await.unwrap_or_default()
     }
 
+    /// True if the person's settings let their own hooks answer questions in their place, as they are now.
+    pub(crate) fn may_approve(&self) -> bool {
+        self.in_force.configuration().may_approve
+    }
+
     /// Everything that asynchronous hooks of this run say from now on.
     pub fn attend(&self, run: &RunId) -> AsyncHookEnds {
         self.in_force.runner().attend(run)
@@ -205,7 +233,7 @@ impl RunHooks {
     /// Brings the file in which hooks read what was said up to now.
     async fn write_transcript(&self, scene: &HookScene) -> PathBuf {
         let folder = self.in_force.transcripts().join(scene.session.as_str());
-        let path = folder.join(format!("{}.jsonl", scene.run));
+        let path = folder.join(format!("{}.jsonl", scene.subject()));
         let (scene, transcript, at) = (scene.clone(), Arc::clone(&self.transcript), path.clone());
         let cwd = self.roots.first().cloned().unwrap_or_default();
         let written = super::super::unblocked(move || {
@@ -235,11 +263,7 @@ pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
     let AskedHooks { fired, verdict, asked } = asked;
     let contexts: Vec<String> = verdict.context.iter().map(added).collect();
     let mut warnings = verdict.warnings.clone();
-    let idle = [
-        (verdict.session_title.is_some(), "sessionTitle"),
-        (verdict.reload_skills, "reloadSkills"),
-        (verdict.follow_up.is_some(), "tailToolCallRequest"),
-    ];
+    let idle = [(verdict.follow_up.is_some(), "tailToolCallRequest")];
     let idle = idle.into_iter().filter(|(is_said, _)| *is_said);
     warnings
         .extend(idle.map(|(_, field)| format!("`{field}` in a hook's answer has no effect in this version")));
@@ -255,7 +279,14 @@ pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
         context: Some(contexts.join("\n\n")).filter(|text| !text.is_empty()),
         output: None,
         refusal: None,
+        approval: None,
+        session_title: verdict.session_title.as_deref().map(title_of).filter(|title| !title.is_empty()),
     }
+}
+
+/// A title in one line, of which lists show so much.
+fn title_of(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_TITLE_CHARS).collect()
 }
 
 fn added(context: &HookContext) -> String {
@@ -296,6 +327,8 @@ impl HookEffects {
             block: hide(self.block),
             stop: hide(self.stop),
             context: hide(self.context),
+            approval: self.approval,
+            session_title: hide(self.session_title),
             refusal: self
                 .refusal
                 .map(|refusal| HookRefusal { message: redactor.owned(refusal.message), ..refusal }),
@@ -307,10 +340,14 @@ impl HookEffects {
 }
 
 impl KnownHooks {
-    fn read(in_force: &HooksInForce, roots: &[String]) -> KnownHooks {
+    fn read(in_force: &HooksInForce, roots: &[String], agent: Option<&AgentHooks>) -> KnownHooks {
         // Before the files: what changes meanwhile is read anew.
         let (edition, trust) = (in_force.edition(), in_force.trust());
-        KnownHooks { edition, trust, read: in_force.read(roots) }
+        KnownHooks {
+            edition,
+            trust,
+            read: in_force.read(roots, agent.map(std::slice::from_ref).unwrap_or_default()),
+        }
     }
 
     fn is_current(&self, in_force: &HooksInForce) -> bool {

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use hooks::{HookLibrary, HookPlaces, HookPlacesRead, HookRunner, HookSettings};
+use hooks::{AgentHooks, HookLibrary, HookPlaces, HookPlacesRead, HookRunner, HookSettings};
 use project::ProjectReader;
 use protocol::{HookEventName, SessionId};
 use sys::current::HotSwap;
@@ -22,6 +22,8 @@ pub struct HookConfiguration {
     pub places: HookPlaces,
     /// Everything that hooks run by.
     pub settings: HookSettings,
+    /// The system's and the user's hooks may answer questions in the person's place.
+    pub may_approve: bool,
 }
 
 /// Holds which hooks count, and what runs them. A cheap handle.
@@ -88,7 +90,7 @@ impl HooksInForce {
     pub fn fires(&self, roots: &[String], event: HookEventName) -> bool {
         let canonical: Vec<String> =
             roots.iter().filter_map(|root| trust::canonical(Path::new(root))).collect();
-        self.read(&canonical).set.has_any(event)
+        self.read(&canonical, &[]).set.has_any(event)
     }
 
     /// Has every run look anew where a file is not what it was when it was read. Blocks on the file system.
@@ -104,10 +106,10 @@ impl HooksInForce {
         }
     }
 
-    /// The hooks of a workspace with these canonical folders, as they are now. Blocks on the file system.
-    pub fn read(&self, roots: &[String]) -> Arc<HookPlacesRead> {
+    /// The hooks of a workspace with these canonical folders and of these agents, as they are now. Blocks on the file system.
+    pub fn read(&self, roots: &[String], agents: &[AgentHooks]) -> Arc<HookPlacesRead> {
         let places = HookPlaces { roots: roots.to_vec(), ..self.configuration().places.clone() };
-        self.shared.library.current(&places, &[], &self.trust())
+        self.shared.library.current(&places, agents, &self.trust())
     }
 
     /// Everything that was read under another edition, or when other people trusted other files, is read anew.

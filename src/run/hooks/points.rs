@@ -1,14 +1,20 @@
 //! What hooks are told at a point of a run, and what their answers come to there.
 
+use std::collections::BTreeMap;
+
 use hooks::{HookFacts, HookedResult};
 use serde_json::Value;
 
 use super::{
     super::machine::{EndedCall, HookEffects, RunMachine},
     asking::{AskedHooks, FiringName, RunHooks, effects_of, hooked_call, said},
+    happened::trigger,
     scene::HookScene,
 };
-use protocol::{CallId, HookDecision, HookEventName, HookPoint, MessagePart, RunId, RunStarted, ToolName};
+use protocol::{
+    CallId, HookDecision, HookEventName, HookPoint, MessagePart, PromptExpansion, PromptExpansionKind, RunId,
+    RunStarted, ToolName,
+};
 use redact::Redactor;
 
 /// The events of points; those of a call that is judged are asked for by the gate.
@@ -20,11 +26,13 @@ pub const POINT_EVENTS: &[HookEventName] = &[
     HookEventName::Stop,
     HookEventName::SubagentStop,
     HookEventName::AfterAgent,
+    HookEventName::PreCompact,
 ];
 
 /// The ones before a run begins.
 pub const BEGIN_EVENTS: &[HookEventName] = &[
     HookEventName::SessionStart,
+    HookEventName::UserPromptExpansion,
     HookEventName::UserPromptSubmit,
     HookEventName::SubagentStart,
     HookEventName::BeforeAgent,
@@ -79,7 +87,10 @@ impl PointOfRun {
                 let prompt = machine.steer_text(id)?.to_owned();
                 vec![HookFacts::UserPromptSubmit { prompt, session_title: None }]
             }
-            HookPoint::Compaction { .. } => return None,
+            HookPoint::Compaction { .. } => {
+                let trigger = trigger(machine.start().task);
+                vec![HookFacts::PreCompact { trigger, instructions: None }]
+            }
         };
         let about = match point {
             HookPoint::CallEnded { call } => call.to_string(),
@@ -89,7 +100,7 @@ impl PointOfRun {
             HookPoint::Begin => String::new(),
         };
         let attempt = machine.attempt_at_point(point);
-        Some(PointOfRun { facts, run: scene.run.clone(), about, attempt, call: call_id, result })
+        Some(PointOfRun { facts, run: scene.run.clone()?, about, attempt, call: call_id, result })
     }
 
     /// True if there are hooks to be asked, as far as that is known without looking at a file.
@@ -101,9 +112,15 @@ impl PointOfRun {
     pub async fn ask(self, hooks: &RunHooks, scene: &HookScene, redactor: &Redactor) -> HookEffects {
         let PointOfRun { facts, run, about, attempt, call, result } = self;
         let mut all = HookEffects::default();
+        let mut n_of_event = BTreeMap::new();
         for facts in facts {
             let event = facts.event();
-            let id = format!("{run}:{}:{about}", event.as_str());
+            let n: &mut u32 = n_of_event.entry(event).or_default();
+            *n += 1;
+            let id = match *n {
+                1 => format!("{run}:{}:{about}", event.as_str()),
+                n => format!("{run}:{}:{about}{n}", event.as_str()),
+            };
             let name = FiringName { id, attempt, call: call.clone() };
             let asked = hooks.ask(facts, scene, name, (None, redactor)).await;
             if let Some(asked) = asked {
@@ -121,7 +138,18 @@ impl PointOfRun {
 impl HookEffects {
     /// Everything that more hooks said.
     pub(crate) fn add(&mut self, more: HookEffects) {
-        let HookEffects { fired, asked, warnings, block, stop, context, output, refusal } = more;
+        let HookEffects {
+            fired,
+            asked,
+            warnings,
+            block,
+            stop,
+            context,
+            output,
+            refusal,
+            approval,
+            session_title,
+        } = more;
         self.fired.extend(fired);
         self.asked.extend(asked);
         self.warnings.extend(warnings);
@@ -131,6 +159,8 @@ impl HookEffects {
         self.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
         self.output = output.or(self.output.take());
         self.refusal = refusal.or(self.refusal.take());
+        self.approval = approval.or(self.approval.take());
+        self.session_title = session_title.or(self.session_title.take());
     }
 }
 
@@ -149,10 +179,24 @@ fn begin_facts(start: &RunStarted, scene: &HookScene) -> Vec<HookFacts> {
         if let Some(source) = scene.session_start {
             facts.push(HookFacts::SessionStart { source, session_title: None });
         }
+        facts.extend(scene.expansions.iter().map(|expansion| expanded(expansion, &prompt)));
         facts.push(HookFacts::UserPromptSubmit { prompt: prompt.clone(), session_title: None });
     }
     facts.push(HookFacts::BeforeAgent { prompt });
     facts
+}
+
+fn expanded(expansion: &PromptExpansion, prompt: &str) -> HookFacts {
+    HookFacts::UserPromptExpansion {
+        kind: match expansion.kind {
+            PromptExpansionKind::McpPrompt => "mcp_prompt",
+            PromptExpansionKind::Skill => "slash_command",
+        },
+        name: expansion.name.clone(),
+        arguments: expansion.arguments.join(" "),
+        source: expansion.source.clone(),
+        prompt: prompt.to_owned(),
+    }
 }
 
 /// Everything that a run is to do, as it was said.

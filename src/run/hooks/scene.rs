@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use hooks::{HookFacts, HookFiring};
 
-use super::services::HookModels;
-use protocol::{AgentName, ApprovalMode, ContextMessage, RunId, SessionId};
+use super::services::{HookModels, HookTools};
+use protocol::{AgentName, ApprovalMode, ContextMessage, PromptExpansion, RunId, SessionId};
 
 /// The place where a run stands when its hooks are asked.
 #[derive(Clone)]
 pub struct HookScene {
     pub session: SessionId,
-    pub run: RunId,
-    pub root: RunId,
+    /// Missing where it happens to a session, and to no run.
+    pub run: Option<RunId>,
+    pub root: Option<RunId>,
     pub is_child: bool,
-    pub agent: AgentName,
+    pub agent: Option<AgentName>,
     /// From the root run's agent to this one.
     pub path: Vec<AgentName>,
     pub model: String,
@@ -23,13 +24,43 @@ pub struct HookScene {
     pub is_headless: bool,
     /// The reason why hooks are told that the session starts; `None` = it does not.
     pub session_start: Option<&'static str>,
+    /// Everything that a person named for its prompt instead of writing it.
+    pub expansions: Arc<[PromptExpansion]>,
     /// Everything that was said in the run's context.
     pub messages: Arc<[Arc<ContextMessage>]>,
     /// Whom hooks may ask that are questions; missing before the run has begun.
     pub models: Option<Arc<dyn HookModels>>,
+    /// The tools that hooks may be; missing before the run has begun.
+    pub tools: Option<Arc<dyn HookTools>>,
 }
 
 impl HookScene {
+    /// The place of a session in which nothing runs.
+    pub fn of_session(session: SessionId, mode: ApprovalMode) -> HookScene {
+        HookScene {
+            session,
+            run: None,
+            root: None,
+            is_child: false,
+            agent: None,
+            path: Vec::new(),
+            model: String::new(),
+            turn: 0,
+            mode,
+            is_headless: false,
+            session_start: None,
+            expansions: Arc::new([]),
+            messages: Arc::new([]),
+            models: None,
+            tools: None,
+        }
+    }
+
+    /// Names whatever it happens to: the run, else the session.
+    pub(crate) fn subject(&self) -> &str {
+        self.run.as_ref().map_or(self.session.as_str(), RunId::as_str)
+    }
+
     /// An event of this run, as hooks are told it.
     pub(super) fn firing(&self, facts: HookFacts, firing_id: String, attempt: u32) -> HookFiring {
         HookFiring {
@@ -37,13 +68,13 @@ impl HookScene {
             attempt,
             facts,
             session_id: self.session.clone(),
-            run_id: Some(self.run.clone()),
-            root_run_id: Some(self.root.clone()),
+            run_id: self.run.clone(),
+            root_run_id: self.root.clone(),
             is_child: self.is_child,
-            agent: Some(self.agent.clone()),
+            agent: self.agent.clone(),
             agent_path: self.path.clone(),
-            model: Some(self.model.clone()),
-            turn_id: Some(format!("{}#{}", self.run, self.turn)),
+            model: self.run.as_ref().map(|_| self.model.clone()),
+            turn_id: self.run.as_ref().map(|run| format!("{run}#{}", self.turn)),
             mode: self.mode,
             is_headless: self.is_headless,
         }

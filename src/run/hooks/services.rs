@@ -22,6 +22,17 @@ pub(crate) trait HookModels: Send + Sync {
     fn asked(&self) -> Vec<ToolSideCall>;
 }
 
+/// Tools of MCP servers that hooks are.
+pub(crate) trait HookTools: Send + Sync {
+    /// Calls a tool of a server, by rules like any other; the text of its result.
+    fn call<'a>(
+        &'a self,
+        tool: (&'a str, &'a str),
+        input: Value,
+        is_own: bool,
+    ) -> BoxFuture<'a, Result<String, String>>;
+}
+
 /// Services for one firing.
 pub(super) struct RunHookServices {
     /// Canonical.
@@ -33,16 +44,21 @@ pub(super) struct RunHookServices {
     pub tool: Option<Arc<dyn Tool>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
+    /// Missing before the run has begun.
+    pub tools: Option<Arc<dyn HookTools>>,
 }
 
 impl HookServices for RunHookServices {
     fn call_mcp_tool<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a str,
-        _: Value,
+        tool: (&'a str, &'a str),
+        input: Value,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
-        Box::pin(ready(Err("tools of MCP servers cannot be called by hooks in this version".to_owned())))
+        match &self.tools {
+            Some(tools) => tools.call(tool, input, is_own),
+            None => Box::pin(ready(Err("no tool can be called before the run has begun".to_owned()))),
+        }
     }
 
     fn ask_model<'a>(

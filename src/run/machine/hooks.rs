@@ -8,10 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{RunMachine, RunPhase, SteeringMessage, TrackedCall};
+use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, JudgedCall,
-    PrivateEventFields, QueuedFor, RunTask, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState,
+    PrivateEventFields, QueuedFor, RunTask, SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult,
+    ToolState,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
@@ -121,6 +122,10 @@ impl RunMachine {
                 return due;
             }
             RunPhase::Acting => (),
+            RunPhase::Thinking { stage: TurnStage::Consulting(consult), .. } => {
+                due.extend(self.compaction_point(*consult));
+                return due;
+            }
             // What the model still reads is shown to hooks before.
             RunPhase::Stopping { then: StopThen::Grace | StopThen::Ask, .. } => (),
             _ => return due,
@@ -152,6 +157,24 @@ impl RunMachine {
             due.push(goal);
         }
         due
+    }
+
+    /// The point before a context is compressed. To shorten outputs alone is no compression.
+    fn compaction_point(&self, consult: SideCall) -> Option<HookPoint> {
+        let is_compression = consult.about == SideCallPurpose::Compression && !consult.outputs_only;
+        let point = HookPoint::Compaction { n: consult.n };
+        (is_compression && !self.hooks.settled.contains(&point)).then_some(point)
+    }
+
+    /// True if the context must not be compressed before hooks have said something.
+    pub(super) fn compression_waits(&self, consult: SideCall) -> bool {
+        self.hooks.watches && self.compaction_point(consult).is_some()
+    }
+
+    /// True if hooks may keep the context from being compressed: somebody asked for it, or the run could go on without.
+    pub(super) fn may_go_on_uncompressed(&self) -> bool {
+        let is_asked_for = self.start().task == RunTask::Compact;
+        self.consulting().is_some_and(|consult| is_asked_for || !consult.forced)
     }
 
     /// True if the run stands still until hooks have said something.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ModelAsk, SideCall};
+use super::{HookEffects, LateHook, ModelAsk, SideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, HookFired, HookPoint, IdeContext, JudgedCall, McpServerTools,
-    MessagePart, NamedModel, ParkReason, RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp,
-    ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
+    FileChanged, FinishReason, FolderMemory, HookPoint, IdeContext, JudgedCall, McpServerTools, NamedModel,
+    ParkReason, RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage,
+    UsageTotal, UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -60,6 +60,17 @@ pub enum MachineInput {
     Judged {
         call: CallId,
         judgement: CallJudgement,
+        hooks: Box<HookEffects>,
+    },
+    /// Hooks had their say on a request to the model, or on its answer, and this is what became of it.
+    ModelHooked {
+        hooks: Box<HookEffects>,
+        then: Box<MachineInput>,
+    },
+    /// Hooks had their say on what a call asks a person, or on the answer.
+    HooksAsked {
+        /// Names the answer that is given when that is committed.
+        question: String,
         hooks: Box<HookEffects>,
     },
     /// Answers of hooks at a point that the run has come to; nothing where there are none.
@@ -447,45 +458,4 @@ pub enum UnansweredEffect {
     Park,
     /// Nothing but another deadline.
     Postpone(Timestamp),
-}
-
-/// The outcome of hooks at a point of a run, all of them together.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HookEffects {
-    /// One for each of them, for the log; none where there were none.
-    pub fired: Vec<HookFired>,
-    /// Everything that they asked models.
-    pub asked: Vec<ToolSideCall>,
-    /// Texts for people.
-    pub warnings: Vec<String>,
-    /// The reason why what is about to happen must not.
-    pub block: Option<String>,
-    /// The reason why the run must not go on.
-    pub stop: Option<String>,
-    /// Meant for the model.
-    pub context: Option<String>,
-    /// Everything that the model reads of the call's result in place of it.
-    pub output: Option<Vec<MessagePart>>,
-    /// They have answered the question about the call that was to be put to a person.
-    pub refusal: Option<HookRefusal>,
-}
-
-/// A hook's no in a person's place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookRefusal {
-    pub message: String,
-    /// The run ends with it.
-    pub interrupt: bool,
-}
-
-/// Everything that an asynchronous hook said when it ended. It decides nothing.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LateHook {
-    pub fired: HookFired,
-    /// Meant for the model, with its next turn.
-    pub context: Option<String>,
-    /// Everything that is said to the run as if a person had said it, and under which name.
-    pub rewake: Option<(String, String)>,
-    /// Texts for people.
-    pub warnings: Vec<String>,
 }

@@ -21,6 +21,9 @@ impl RunMachine {
                     TurnStage::Slot => WantedTask::Slot,
                     TurnStage::Consulting(consult) => WantedTask::Consult(*consult),
                 }));
+                wants.retain(
+                    |want| !matches!(want, WantedTask::Consult(consult) if self.compression_waits(*consult)),
+                );
             }
             RunPhase::Considering(consult) => drop(wants.insert(WantedTask::Consult(*consult))),
             RunPhase::Acting => {

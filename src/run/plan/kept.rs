@@ -27,6 +27,9 @@ pub fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefin
     for message in &mut definition.initial_messages {
         message.text = redactor.owned(std::mem::take(&mut message.text));
     }
+    if let Some(hooks) = &mut definition.hooks {
+        redactor.value(hooks);
+    }
     for server in definition.mcp.own.values_mut() {
         server.hide(&|text| redactor.owned(text));
     }

@@ -1,7 +1,11 @@
 //! What is a run told before its first message: the system prompt, and what the workspace says? Put together once, when the run
 //! is planned, and kept in its first event (spec 08).
 
-use std::{fs, io::Write as _, path::Path};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value};
 
@@ -72,6 +76,8 @@ pub(crate) struct RunPrompt {
     pub warnings: Vec<String>,
     /// The skills that it begins with.
     pub skills: Vec<ActivatedSkill>,
+    /// The memory files that it is told.
+    pub memory: Vec<PathBuf>,
     /// The modules, as a file that could stand in their place; of an agent that has them.
     pub exported: Option<String>,
 }
@@ -128,6 +134,8 @@ impl PromptSubject<'_> {
         if *is_first && !untrusted.is_empty() {
             told.warnings.push(left_out("memory files", UNTRUSTED, &untrusted));
         }
+        let is_memory = |block: &&ContextBlock| block.kind == MEMORY;
+        told.memory = blocks.iter().filter(is_memory).map(|block| PathBuf::from(&block.source)).collect();
         blocks.extend(told.skills.iter().map(|skill| ContextBlock {
             kind: SKILL.to_owned(),
             source: skill.folder.display().to_string(),

@@ -275,6 +275,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     let mut seeds = lines.map(|line| line["private"]["seed"]["definition"].clone());
     let definition = serde_json::from_value(seeds.find(|it| !it.is_null()).unwrap()).unwrap();
     let seed = RunSeed {
+        expansions: Vec::new(),
         definition,
         context: None,
         system: "never shown".to_owned(),

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{elicitation::Elicitation, sampling::SamplingRequest, words::TextSanitizer};
-use crate::{ElicitationOutcome, ElicitationRequest, ModelAccess, ToolElicitation};
+use crate::{ElicitationOutcome, ElicitationRequest, ModelAccess, ServerElicitation, ToolElicitation};
 use protocol::{Risk, SessionId, ToolProgress, TraceContext};
 use store::LiveAppender;
 
@@ -158,6 +158,18 @@ impl Drop for OpenRequestGuard<'_> {
     }
 }
 
+/// The question as its server puts it; it was read before.
+fn asked_by(server: &str, params: &Value) -> ServerElicitation {
+    let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+    ServerElicitation {
+        server: server.to_owned(),
+        message: text("message").unwrap_or_default(),
+        mode: text("mode"),
+        url: text("url"),
+        schema: params.get("requestedSchema").cloned(),
+    }
+}
+
 /// Who asks, and why, for people. `among` so many calls of the server that are under way.
 fn reason(caller: &McpCaller, among: usize) -> String {
     let McpCaller { server, tool, .. } = caller;
@@ -242,6 +254,7 @@ impl OpenRequest {
             details,
             consent,
             check,
+            server: Some(asked_by(&caller.server, params)),
         };
         Ok(match self.put(caller, subject, taken_back).await {
             Some(ElicitationOutcome::Yes(said)) => match said.or(agreed) {
@@ -276,6 +289,7 @@ impl OpenRequest {
             details: sampling.shown(&caller.server),
             consent: "Let the model answer",
             check: Arc::new(|_| Ok(Value::Null)),
+            server: None,
         };
         match self.put(caller, subject, taken_back).await {
             Some(ElicitationOutcome::Yes(_)) => (),

@@ -236,6 +236,10 @@ pub fn steers_are_taken_in_once_and_in_order(run: &Run, violations: &mut Violati
                 }
             }
             "turn.started" => beginning = event.data("turn").as_i64(),
+            // 08: what a hook blocks is not said to the run.
+            "hook.fired" if event.text("event") == "UserPromptSubmit" && event.text("decision") == "deny" => {
+                kept.retain(|(id, _)| !event.text("firingId").ends_with(id));
+            }
             _ => {
                 if event.is("model.started")
                     && beginning.is_some()

@@ -89,17 +89,23 @@ pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
 /// 06: a call that asked runs only after consent, by whom it may be given, and to what was asked last.
 pub fn are_answered_before_their_calls_run(run: &Run, violations: &mut Violations) {
     let mut digests: HashMap<&str, &str> = HashMap::new();
+    let mut risks: HashMap<&str, &str> = HashMap::new();
     let mut verdicts: HashMap<&str, (&str, &str)> = HashMap::new();
     for event in &run.events {
         match event.kind {
             "confirmation.requested" | "confirmation.revised" => {
                 let subject = event.data("confirmation");
                 digests.insert(asked_by(event), subject["digest"].as_str().unwrap_or(""));
+                risks.insert(asked_by(event), subject["risk"].as_str().unwrap_or(""));
             }
             "confirmation.resolved" => {
                 let (outcome, by) = (event.text("outcome"), event.text("by"));
                 verdicts.insert(event.text("toolCallId"), (outcome, by));
-                if CONSENT.contains(&outcome) && by != "client" {
+                // 08: the person's own hooks may be their delegates, once and never for what is critical.
+                let is_delegate = by == "hook"
+                    && outcome == "allowOnce"
+                    && risks.get(event.text("confirmationId")).is_some_and(|risk| *risk != "critical");
+                if CONSENT.contains(&outcome) && by != "client" && !is_delegate {
                     violations.add(event, format_args!("consent is given by {by}, not by a person"));
                 }
                 // With `modify` the answer was to the question before the change it brought.

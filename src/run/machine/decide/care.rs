@@ -12,9 +12,9 @@ use super::{
 use crate::{loops::CallCycle, nudges};
 use protocol::{
     BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
-    ContextCleared, ContextCompressed, ContextMessage, ContextNudged, LoopDetected, LoopKind, ModelConsulted,
-    ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RoutedBy,
-    RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity, UsageTotal,
+    ContextCleared, ContextCompressed, ContextMessage, ContextNudged, DaemonWarning, LoopDetected, LoopKind,
+    ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields,
+    RoutedBy, RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity, UsageTotal,
 };
 
 /// The part of a budget that may be used up before people are warned, in hundredths (spec 01, `budget.warning`).
@@ -161,6 +161,30 @@ impl MachineStep<'_> {
                 confidence,
                 error,
             });
+        }
+    }
+
+    /// Hooks had their say before the context is compressed; `why` keeps it as it is, unless the run could not go on so.
+    pub(super) fn compression_hooked(&mut self, why: Option<String>) {
+        let Some(consult) = self.machine.consulting() else { return };
+        let Some(message) = why else { return };
+        if !self.machine.may_go_on_uncompressed() {
+            let message =
+                format!("the context is compressed all the same, since it fits the model no more: {message}");
+            return self.emit(DaemonWarning { message });
+        }
+        let attempt = match &self.machine.phase {
+            RunPhase::Thinking { attempt, .. } => *attempt,
+            _ => 1,
+        };
+        let kept = ContextCompressed {
+            status: CompressionStatus::Noop,
+            ..self.no_summary(consult, &SideCallResult::Nothing { message: message.clone() })
+        };
+        self.emit(kept);
+        match self.machine.start().task {
+            RunTask::Compact => self.task_done(format!("not compressed: {message}")),
+            _ => self.ask_model(attempt),
         }
     }
 

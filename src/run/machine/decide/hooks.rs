@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{CallJudgement, HookEffects, HookRefusal, LateHook, RunPhase},
+    super::{CallJudgement, HookEffects, HookRefusal, LateHook, MachineInput, PartialReply, RunPhase},
     MachineStep,
     calls::failed,
     people::ended,
@@ -16,13 +16,19 @@ use protocol::{
 impl MachineStep<'_> {
     /// The outcome of hooks said of a call, and what it.
     pub(super) fn judged_by_hooks(&mut self, call: CallId, judgement: CallJudgement, hooks: HookEffects) {
-        let (stop, refusal) = (hooks.stop.clone(), hooks.refusal.clone());
+        let (stop, refusal, approval) = (hooks.stop.clone(), hooks.refusal.clone(), hooks.approval.clone());
         let context = self.tell_hooks(hooks);
         if let (None, Some(refusal), CallJudgement::Ask { details, arguments, prepared, confirmation }) =
             (&stop, refusal, &judgement)
         {
             let known = (details.clone(), arguments.clone(), prepared.clone());
             return self.refused_by_hook(&call, known, (**confirmation).clone(), refusal);
+        }
+        if let (None, Some(by), CallJudgement::Ask { details, arguments, prepared, confirmation }) =
+            (&stop, approval, &judgement)
+        {
+            let known = (details.clone(), arguments.clone(), prepared.clone());
+            return self.approved_by_hook(&call, known, (**confirmation).clone(), &by);
         }
         let Some(why) = stop else { return self.judged(call, judgement, context) };
         let error = ToolError { kind: ToolErrorType::HookDenied, message: why.clone() };
@@ -58,12 +64,35 @@ impl MachineStep<'_> {
         }
     }
 
+    /// A hook of the person's own says yes in their place: the question is asked and over at once. A call that cannot run yet is judged
+    /// again when it can, and then this is known.
+    fn approved_by_hook(
+        &mut self,
+        call: &CallId,
+        (details, arguments, prepared): (CallDetails, serde_json::Value, JudgedCall),
+        question: Confirmation,
+        by: &str,
+    ) {
+        let is_again = self.state(call) == Some(CallState::Scheduled);
+        if !is_again {
+            let known = (Some(details.clone()), Some(arguments.clone()), Some(prepared.clone()));
+            self.schedule(call, known.0, known.1, known.2, None);
+        }
+        if !self.machine.call(call).is_some_and(|it| it.is_held_up && !is_again) {
+            self.ask(call, question.clone(), is_again.then(|| prepared.clone()));
+            let message = format!("the hook {by} answered it");
+            self.resolve(ended(&question, ConfirmationOutcome::AllowOnce, DecidedBy::Hook, &message), None);
+            self.start(call, Some((details, arguments, prepared)));
+        }
+        self.after_calls();
+    }
+
     /// Everything that hooks said at a point; one that the run is not at any more is stale.
     pub(super) fn hooked(&mut self, point: &HookPoint, hooks: HookEffects) {
         if !self.machine.due_points().contains(point) {
             return;
         }
-        let HookEffects { fired, asked, warnings, block, stop, context, output, refusal: _ } = hooks;
+        let HookEffects { fired, asked, warnings, block, stop, context, output, .. } = hooks;
         let outputs = match (point, output) {
             (HookPoint::CallEnded { call }, Some(parts)) => BTreeMap::from([(call.clone(), parts)]),
             _ => BTreeMap::new(),
@@ -93,6 +122,10 @@ impl MachineStep<'_> {
         self.machine.settle(point);
         self.asked_apart(None, asked);
         self.warn_of_hooks(warnings);
+        if let (HookPoint::Compaction { .. }, None) = (point, &stop) {
+            // Its words are about what is left out, and nobody reads them.
+            return self.compression_hooked(block);
+        }
         match (point, stop) {
             // It was about to end well, and does.
             (HookPoint::Goal { .. }, _) => self.goal_hooked(said),
@@ -147,6 +180,41 @@ impl MachineStep<'_> {
         }
         self.end_turn();
         self.next_turn();
+    }
+
+    /// Everything that hooks said of a request to the model, and what became of it.
+    pub(super) fn model_hooked(&mut self, hooks: HookEffects, then: MachineInput) {
+        let (MachineInput::ModelResponded { ask, .. }
+        | MachineInput::ModelFailed { ask, .. }
+        | MachineInput::Babbled { ask, .. }) = &then
+        else {
+            return;
+        };
+        let is_current = self.is_current(*ask);
+        let why = hooks.stop.clone().or_else(|| hooks.block.clone());
+        self.tell_hooks(hooks);
+        let Some(why) = why.filter(|_| is_current) else { return self.input(then) };
+        let partial = match then {
+            MachineInput::ModelFailed { failure, .. } => failure.partial,
+            MachineInput::ModelResponded { reply, .. } => {
+                PartialReply { metered: reply.metered, ..PartialReply::default() }
+            }
+            _ => PartialReply::default(),
+        };
+        // What a hook keeps back joins no context; what it took counts.
+        let partial = PartialReply { metered: partial.metered, ..PartialReply::default() };
+        self.model_gave_up(RunErrorCode::HookStopped, why, partial);
+    }
+
+    /// Everything that hooks said of a question that a call asks while it runs.
+    pub(super) fn hooks_asked(&mut self, hooks: HookEffects) {
+        let stop = hooks.stop.clone();
+        if let Some(context) = self.tell_hooks(hooks) {
+            self.emit(DaemonWarning { message: format!("nobody but people reads this here: {context}") });
+        }
+        if let Some(why) = stop {
+            self.stopped_by_hook(why);
+        }
     }
 
     /// Everything that asynchronous hooks said: for the model's next turn, or to the run at once. `has_room`: more can be said to it.

@@ -1,0 +1,99 @@
+//! May a hook answer in a person's place? Only their own, only where they say so, and never what is critical.
+
+use super::*;
+
+/// Asked about, so that there is something to answer.
+const ASKS: &str = "[[rule]]\ntool = \"write_file\"\ndecision = \"ask\"\n";
+
+const ALLOWS: &str = r#"cat > /dev/null; echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'"#;
+
+const COMMANDER: &str = "---
+kind: agent
+name: commander
+description: Runs commands.
+completion: tool
+tools: [run_shell_command]
+---
+You work.
+";
+
+fn settings(may: bool, command: &str) -> Value {
+    let hook = json!({ "hooks": [{ "type": "command", "command": command }] });
+    json!({ "approval": { "hooksMayApprove": may }, "hooks": { "PermissionRequest": [hook] } })
+}
+
+/// How the questions of a run that nobody attends ended, and whether its file was written.
+async fn play_unattended(house: &House) -> (Vec<Value>, bool) {
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({ "approval": { "headless": true } })).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let resolved = log.iter().filter(|event| event["type"] == "confirmation.resolved");
+    let resolved = resolved.map(|event| json!([event["data"]["outcome"], event["data"]["by"]]));
+    let ended = (resolved.collect(), house.work().join("b.txt").exists());
+    running.stop().await;
+    ended
+}
+
+fn asking_house() -> House {
+    let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+    house(&script, &json!({})).rules("edits", ASKS)
+}
+
+#[tokio::test]
+async fn hook_of_the_settings_answers_where_they_let_it() {
+    let house = asking_house().settings(&settings(true, ALLOWS));
+    assert_eq!(play_unattended(&house).await, (vec![json!(["allowOnce", "hook"])], true));
+    let house = asking_house().settings(&settings(false, ALLOWS));
+    assert_unanswered(play_unattended(&house).await, "nobody let it");
+}
+
+/// No hook has answered, and nothing was written.
+fn assert_unanswered((resolved, is_written): (Vec<Value>, bool), why: &str) {
+    let resolved = json!(resolved).to_string();
+    assert!(
+        !is_written && !resolved.contains("allowOnce") && !resolved.contains("hook"),
+        "{why}: {resolved}"
+    );
+}
+
+#[tokio::test]
+async fn hook_that_fails_changes_or_asks_answers_nothing() {
+    let changes = r#"echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"file_path":"c.txt","content":"y"}}}}'"#;
+    let longer = r#"echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedPermissions":[{"type":"addRules"}]}}}'"#;
+    for command in ["exit 1", "echo '{'", "kill -9 $$", &format!("{ALLOWS}; exit 3"), changes, longer] {
+        let house = asking_house().settings(&settings(true, command));
+        assert_unanswered(play_unattended(&house).await, command);
+    }
+}
+
+#[tokio::test]
+async fn a_projects_hook_only_advises() {
+    let hook = json!({ "hooks": [{ "type": "command", "command": ALLOWS }] });
+    let project = json!({ "hooks": { "PermissionRequest": [hook] } });
+    let house = asking_house()
+        .settings(&json!({ "approval": { "hooksMayApprove": true } }))
+        .file(".claude/settings.json", project.to_string());
+    let running = house.boot().await;
+    let mut client = running.client();
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let files: Vec<Value> = opened["workspace"]["files"].as_array().unwrap().clone();
+    let files: Vec<Value> =
+        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
+    let trust = json!({ "workspace": running.work(), "trusted": true, "files": files });
+    client.call("workspace/trust", trust).await;
+    running.stop().await;
+    assert_unanswered(play_unattended(&house).await, "a project's");
+}
+
+#[tokio::test]
+async fn no_hook_answers_for_what_is_critical() {
+    let call = Reply::calls(&[("run_shell_command", json!({ "command": "rm -rf /" }))]);
+    let script = Script::new(vec![call, Reply::done("ok")]);
+    let house = house(&script, &json!({})).agent("worker", &COMMANDER.replace("commander", "worker"));
+    let house = house.settings(&settings(true, ALLOWS));
+    let (resolved, _) = play_unattended(&house).await;
+    assert!(!json!(resolved).to_string().contains("hook"), "{resolved:?}");
+    assert!(!heard(&script).contains("success"), "{}", heard(&script));
+}

@@ -21,6 +21,7 @@ use protocol::{
     ClientUpdateParams, ConfirmationCapability, ConnectionTransport, Presence, PresenceSignal,
     SessionAttachParams, SessionId, SubscriptionId, Timestamp,
 };
+use tools::ClientToolRegistry;
 
 /// Clients that one `signal.presence` shows: more than a person looks at, and small beside a snapshot.
 const SHOWN: usize = 32;
@@ -273,6 +274,14 @@ impl ConnectedClients {
             Some(session) => self.role(connection, session) != Some(AttachRole::Observe),
             None => !self.only_looks_on(connection),
         }
+    }
+
+    /// Nobody yet. Calls of lent tools wait for those alone that may lend.
+    pub fn deciding_who_lends(lenders: &ClientToolRegistry) -> Arc<ConnectedClients> {
+        let clients = Arc::<ConnectedClients>::default();
+        let deciding = Arc::clone(&clients);
+        lenders.lend_only(Box::new(move |connection, session| deciding.may_lend(connection, Some(session))));
+        clients
     }
 
     /// Has those look who are attached to something that `scope` is about: others are asked, or somebody reads a question.

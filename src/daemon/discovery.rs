@@ -15,6 +15,7 @@ use std::{
 
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::{handlers::internal, state::DaemonContext};
 use project::{Project, ProjectProgram};
@@ -233,6 +234,7 @@ async fn ask(
     };
     let attendance = CommandSupervision {
         cancel: state.closing.child_token(),
+        yields: CancellationToken::new(),
         clock: Arc::clone(&state.clock),
         output: None,
     };

@@ -82,7 +82,11 @@ impl EventPump {
         let consumer = self.beginning.consumer.take();
         let receipt = consumer.map(|name| receipts.open(sink.id().clone(), name, self.prev));
         let attached = self.seat.take().map(|seat| {
-            self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now())
+            let attached =
+                self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now());
+            // Whoever only looks on from now on lends nothing any more.
+            self.state.executor.lenders().look_again();
+            attached
         });
         let place = self.state.places.open(&self.caller, sink.id().clone(), self.follower.position());
         let company = attached.map(AttachedPresence::new);

@@ -81,6 +81,7 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let GuardedBy { places, settings, socket, state_dir, home, rules, .. } = *by;
     // The socket's folder is the daemon's own where nobody chose another.
     let sockets = places.socket.parent().into_iter().chain(socket).map(Path::to_owned);
+    let users_settings = settings.user.clone();
     let settings = [settings.system.clone(), settings.user.clone()];
     // An agent must not make others that everybody trusts.
     let agents: Vec<PathBuf> = agent_places(places).folders().map(Path::to_owned).collect();
@@ -90,12 +91,15 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     // Hooks of other products, which run for the user where the settings name them.
     let hooks: Vec<PathBuf> = places.home.iter().flat_map(|home| hooks::home_files(home)).collect();
     let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
-    let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone()).chain(hooks.clone());
+    let read = read.chain(settings.clone()).chain(agents.clone()).chain(skills.clone());
+    let read = read.chain(usual.clone()).chain(hooks.clone());
     let read_from = SourcePlaces::with_files(read, installation(by));
     let guarded = sockets.chain(settings).chain(agents).chain(skills).chain(usual).chain(usual_state);
     let guarded = guarded.chain(hooks);
     let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
-    OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(secrets).reading(read_from)
+    // Headers and variables of MCP servers may stand there in clear.
+    let closed = secrets.chain([users_settings]);
+    OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(closed).reading(read_from)
 }
 
 /// Where other agents' products keep what somebody signs in with who has this home.

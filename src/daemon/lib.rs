@@ -230,7 +230,7 @@ impl Daemon {
             stop: stop.clone(),
         };
         let executor = RunExecutor::new(parts);
-        let (clients, tokens) = (Arc::default(), ConfirmationTokens::new(&settings.state_dir));
+        let clients = clients::ConnectedClients::deciding_who_lends(&executor.lenders());
         // What was asked is asked again before any run goes on.
         let (desk, questions) = ConfirmationRouter::open(&store, &clients, &clock).await?;
         let resumed = executor.resume_all().await?;
@@ -262,6 +262,7 @@ impl Daemon {
             sign_ins,
             hiding: std::sync::Mutex::default(),
             rule_places: rules,
+            tokens: Arc::new(ConfirmationTokens::new(&state_dir)),
             state_dir,
             trust_changes: Semaphore::new(1),
             agent_changes: Semaphore::new(1),
@@ -280,7 +281,6 @@ impl Daemon {
             load: rpc::ConnectionLoad::new(),
             clients,
             desk: desk.clone(),
-            tokens: Arc::new(tokens),
             tcp: OnceLock::new(),
             socket: OnceLock::new(),
             receipts: Arc::default(),

@@ -157,6 +157,8 @@ impl TraceReading {
         for event in events.iter().filter(|event| event.seq <= head) {
             if self.is_wanted(subject, event) {
                 self.made.extend(self.fold.apply(&event.to_envelope()?));
+                // One may hold the whole text of an answer, and others wait for this thread.
+                tokio::task::yield_now().await;
             }
         }
         self.read_to = searched_to;

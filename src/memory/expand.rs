@@ -60,8 +60,7 @@ impl<'a> ImportExpander<'a> {
             ReadText::Text { text, size, canonical } => {
                 let mut above = vec![canonical.clone()];
                 let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-                // A link where the user's files lie is the user's own.
-                let within = self.reader.reach_of(path).and_then(|_| self.reader.reach_of(&canonical));
+                let within = self.reader.reach_of(path, &canonical);
                 let text = self.expanded(&text, (&folder, within.as_deref()), &mut above);
                 ReadText::Text { text, size, canonical }
             }
@@ -167,7 +166,7 @@ impl<'a> ImportExpander<'a> {
         self.imports_left -= 1;
         self.bytes_left -= text.len();
         // Once it is narrow it stays so.
-        let reach = self.reader.reach_of(&canonical);
+        let reach = self.reader.reach_of(&canonical, &canonical);
         let within = match (&reach, within) {
             (Some(reach), Some(within)) if !reach.starts_with(within) => Some(within),
             (Some(reach), _) => Some(reach.as_path()),

@@ -37,10 +37,8 @@ pub trait MemoryReader {
     /// A file that one of them imports. `within`: the folder in which it has to be.
     fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead;
 
-    /// The folder into which imports of a file reach alone; `None` = all of the ground.
-    fn reach_of(&self, _path: &Path) -> Option<PathBuf> {
-        None
-    }
+    /// The folder into which imports of a file reach alone; `None` = all of the ground. `canonical`: the path without links.
+    fn reach_of(&self, path: &Path, canonical: &Path) -> Option<PathBuf>;
 
     /// The folder that `~/` means in imports; `None` = none.
     fn home(&self) -> Option<&Path>;
@@ -107,11 +105,10 @@ impl MemoryReader for UserFileReader {
         }
     }
 
-    fn reach_of(&self, path: &Path) -> Option<PathBuf> {
-        match self.below_folders(path) {
-            Some(_) => None,
-            None => Some(path.parent().unwrap_or(Path::new("/")).to_owned()),
-        }
+    fn reach_of(&self, path: &Path, canonical: &Path) -> Option<PathBuf> {
+        // A link where the user's files lie is the user's own.
+        let is_of_user = self.below_folders(path).is_some() || self.below_folders(canonical).is_some();
+        (!is_of_user).then(|| canonical.parent().unwrap_or(Path::new("/")).to_owned())
     }
 
     fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead {

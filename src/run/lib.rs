@@ -4,6 +4,7 @@
 //! drivers; `gate` alone decides whether a call may run and mints the permit.
 
 mod alternates;
+mod aside;
 mod child;
 mod compaction;
 mod completion;

@@ -36,7 +36,7 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     // Each is opened without following links, which a command may put anywhere in a workspace.
     let real = |path: &Path| path.canonicalize().ok();
     files.readable.extend(KEPT_OF_RUNTIME.iter().filter_map(|path| real(Path::new(path))));
-    files.readable.extend(launch.really_readable());
+    open_within(launch, &closed, &mounts, &mut files.readable);
     // A workspace may lie in what is closed only because it is the system's.
     let mut own = look.present;
     let roots = match launch.rules.profile {
@@ -79,8 +79,17 @@ pub fn seen(
     // What covers hidden files.
     seen.push(PathBuf::from("/dev/null"));
     seen.extend(launch.roots.iter().chain(named).cloned());
-    seen.extend(launch.really_readable());
+    open_within(launch, &closed, &hidden.mounts(), &mut seen);
     seen
+}
+
+/// Names what is readable although it lies in what is closed, but not what is closed within it.
+fn open_within(launch: &CommandLaunch, closed: &[PathBuf], mounts: &MountList, into: &mut Vec<PathBuf>) {
+    for place in launch.really_readable() {
+        let within: Vec<PathBuf> =
+            closed.iter().filter(|it| it.starts_with(&place) && **it != place).cloned().collect();
+        open(&place, (&within, mounts), into);
+    }
 }
 
 /// Names everything from `path` on but what is closed.

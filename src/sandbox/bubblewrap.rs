@@ -137,7 +137,8 @@ pub fn view(
             MountKind::Hidden => view.cover(path),
         }
     }
-    for path in &launch.readable {
+    let mut covered: Vec<PathBuf> = Vec::new();
+    for path in launch.readable_alone() {
         if launch.roots.iter().any(|root| path.starts_with(root)) {
             // A command that goes on may put a link there at any moment.
             if !path.canonicalize().is_ok_and(|real| real == *path) {
@@ -146,8 +147,20 @@ pub fn view(
             fixed.extend(as_it_is(path, path.clone()));
         }
         view.bind("--ro-bind-try", path, path);
+        // It is the real one with all that lies in it, over what was covered before.
+        for hidden in look.present.iter().filter(|hidden| hidden.starts_with(path) && *hidden != path) {
+            view.cover(hidden);
+            covered.push(hidden.clone());
+        }
     }
-    for (path, _) in walls.filter(|(path, wall)| **wall == MountKind::Hidden && path.is_dir()) {
+    // What lies in it is no mount any more, and is not written.
+    let is_over =
+        |path: &Path| launch.readable_alone().any(|readable| path.starts_with(readable) && path != readable);
+    fixed.retain(|it| !is_over(&it.path));
+    // A folder over which something readable was mounted since is covered no more, and no mount.
+    let is_over = |path: &PathBuf| launch.readable_alone().any(|readable| path.starts_with(readable));
+    let first = walls.filter(|(path, wall)| **wall == MountKind::Hidden && !is_over(path));
+    for path in first.map(|(path, _)| path).chain(&covered).filter(|path| path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
     // Its mounts are made; nothing else is to be put there.

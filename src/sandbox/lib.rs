@@ -121,11 +121,17 @@ pub struct CommandLaunch {
 }
 
 impl CommandLaunch {
+    /// Everything that is readable beside the roots. A folder with a root in it is none: the root is not to be covered by it.
+    fn readable_alone(&self) -> impl Iterator<Item = &PathBuf> {
+        self.readable.iter().filter(|path| !self.roots.iter().any(|root| root.starts_with(path)))
+    }
+
     /// What is readable, where it really lies. In a root, where a command may have put a link, it is what it is called or nothing.
     fn really_readable(&self) -> impl Iterator<Item = PathBuf> {
         let is_in_root = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
+        let holds_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
         self.readable.iter().filter_map(move |path| {
-            let real = path.canonicalize().ok()?;
+            let real = path.canonicalize().ok().filter(|real| !holds_root(real))?;
             (real == *path || !is_in_root(path)).then_some(real)
         })
     }

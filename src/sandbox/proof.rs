@@ -11,7 +11,7 @@ use tokio::{io::AsyncReadExt as _, time::timeout};
 
 use super::{
     CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, Sandbox, SandboxMechanism,
-    SandboxRules,
+    SandboxRules, hidden::TEMPORARY,
 };
 use sys::{
     programs,
@@ -67,11 +67,19 @@ pub(super) async fn find(sandbox: &Sandbox) -> SandboxMechanism {
 }
 
 async fn works(sandbox: &Sandbox, mechanism: &SandboxMechanism) -> Result<(), String> {
+    let mut environment = usual_environment();
+    // Here the folder for what is temporary is the real one, in which nothing may be made or removed to show what is on the `PATH`.
+    let is_elsewhere = |folder: &&str| !TEMPORARY.iter().any(|place| Path::new(folder).starts_with(place));
+    let path: Option<Vec<String>> =
+        environment.get("PATH").map(|path| path.split(':').filter(is_elsewhere).map(str::to_owned).collect());
+    if let Some(path) = path {
+        environment.set("PATH", &path.join(":"));
+    }
     let launch = CommandLaunch {
         words: vec!["true".to_owned()],
         named: NamedCommandParts::default(),
         directory: PathBuf::from("/"),
-        environment: usual_environment(),
+        environment,
         roots: Vec::new(),
         known_roots: Vec::new(),
         temporary: std::env::temp_dir(),

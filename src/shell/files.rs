@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    automatic,
     place::{self, PathTarget},
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
@@ -11,6 +12,7 @@ use protocol::Risk;
 
 mod aliases;
 mod archives;
+mod landing;
 mod links;
 mod operands;
 mod outputs;
@@ -157,7 +159,10 @@ impl ScriptWalk<'_> {
     /// Who runs what lies there without anybody starting it.
     pub(super) fn runs_by_itself(&self, target: &PathTarget) -> Option<&'static str> {
         let place = self.around.autorun.iter().find(|place| target.may_be_in(&place.path));
-        let by_name = || target.may_be_automatic(self.around.roots).map(|row| row.why);
+        let by_name = || {
+            let homes = automatic::homes(self.around.home, self.around.resolve);
+            target.may_be_automatic(self.around.roots, &homes)
+        };
         place.map(|place| place.why).or_else(by_name)
     }
 

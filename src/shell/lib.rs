@@ -33,7 +33,9 @@ mod tests;
 mod value;
 mod walk;
 
-pub use automatic::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
+pub use automatic::{
+    AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic, automatic_at_home,
+};
 pub use git::is_plain_setting as is_plain_git_setting;
 
 /// Longest text that is read, in bytes. A longer one is no command but a program; a person may look at it.

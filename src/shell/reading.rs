@@ -71,6 +71,11 @@ impl ShellAnalysisDraft {
         self.accesses.push(access);
     }
 
+    /// True if it was found before.
+    pub fn has_access(&self, access: &ResourceAccess) -> bool {
+        self.known_accesses.contains(access)
+    }
+
     pub fn writes(&mut self, path: &Path) {
         self.access(ResourceAccess::Write { path: path.to_owned() });
     }

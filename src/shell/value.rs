@@ -134,6 +134,26 @@ impl WordValue {
         value
     }
 
+    /// A text that is a pattern where it has the signs of one.
+    pub fn pattern_of(text: &str) -> WordValue {
+        WordValue::new(text.chars().map(Letter::Plain).collect(), text)
+    }
+
+    /// The name behind its last `/`; `None` = that is not known, or no name.
+    pub fn last_name(&self) -> Option<WordValue> {
+        let is_slash = |letter: &Letter| letter.known() == Some('/');
+        let end = self.letters.iter().rposition(|letter| !is_slash(letter))? + 1;
+        let start = self.letters[..end].iter().rposition(is_slash).map_or(0, |at| at + 1);
+        let name = WordValue::new(self.letters[start..end].to_vec(), &self.raw);
+        name.known().is_some_and(|text| !matches!(text, "." | "..")).then_some(name)
+    }
+
+    /// It as a folder, with the other below it.
+    pub fn joined(&self, below: &WordValue) -> WordValue {
+        let letters = self.letters.iter().chain([&Letter::Quoted('/')]).chain(&below.letters);
+        WordValue::new(letters.copied().collect(), &below.raw)
+    }
+
     pub fn word(&self) -> protocol::CommandWord {
         match &self.text {
             Some(text) => protocol::CommandWord::Known(text.clone()),

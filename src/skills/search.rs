@@ -21,7 +21,7 @@ use protocol::{
     FileProblemCode::{BadValue, TooLarge, Unreadable},
     ProblemSeverity,
 };
-use sys::regular_file;
+use sys::{regular_file, source_places::UNREAD};
 
 /// Folders below each other in a place (spec 08).
 const DEEPEST: usize = 4;
@@ -35,9 +35,6 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 const MOST_PROBLEMS: usize = 100;
 /// Said of what a workspace cannot have.
 const LINK: &str = "is a link, which is not followed in a workspace";
-/// Folders of these names hold no skills.
-const SKIPPED: [&str; 2] = [".git", "node_modules"];
-
 /// The owner of a place. The user's links lead where the user wants, a workspace's could lead anywhere and are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceOwner<'a> {
@@ -244,7 +241,7 @@ impl SkillSearch<'_> {
                 };
                 self.warn(&entry.path(), BadValue, message);
             }
-            if !(kind.is_dir() || kind.is_symlink()) || SKIPPED.iter().any(|skipped| name == *skipped) {
+            if !(kind.is_dir() || kind.is_symlink()) || UNREAD.iter().any(|unread| name == *unread) {
                 continue;
             }
             let path = entry.path();

@@ -16,6 +16,9 @@ use rustix::process::geteuid;
 
 use super::guarded::{FileIdentity, GuardKind, GuardedPlaces, GuardedPlacesView};
 
+/// Names of folders in which nobody reads anything that the daemon goes by. Whoever reads such places passes over no others, or over more.
+pub const UNREAD: [&str; 2] = [".git", "node_modules"];
+
 /// Entries looked at in all places: more than whoever reads them looks at.
 const MOST_ENTRIES: usize = 40_000;
 /// Deepest folder below a place, as for who reads agents.
@@ -155,8 +158,7 @@ impl SourcePlacesWalk {
             if MOST_ENTRIES < self.entries {
                 return;
             }
-            // Nobody reads what editors and version control leave behind.
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            if UNREAD.iter().any(|unread| entry.file_name() == *unread) {
                 continue;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
@@ -202,8 +204,11 @@ mod tests {
         symlink(at.join("work/more"), at.join("config/agents/more")).unwrap();
         symlink(at.join("config"), at.join("work/more/ring")).unwrap();
         symlink(at.join("work/later.md"), at.join("config/agents/later.md")).unwrap();
+        // As products keep their own, and programs that lay links.
+        symlink(at.join("work/system"), at.join("config/.system")).unwrap();
         let view = places.look();
         for path in [
+            "work/system/x/SKILL.md",
             "config/x",
             "work/pol/new.toml",
             "work/deep/b.toml",

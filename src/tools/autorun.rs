@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod home;
+
 use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
 use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
@@ -52,11 +54,17 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         }
     }
     // What a login or git runs may be kept in a repository.
-    if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {
-        led_to(&home, &mut found);
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    if let Some(home) = &home {
+        led_to(home, &mut found);
+        home::led_to(home, &mut found);
     }
     // The whole workspace as such a folder would make each of its files one.
     found.retain(|place| workspace.roots().any(|root| place.path.starts_with(root) && place.path != root));
+    let programs = home::program_folders(std::env::var_os("PATH").as_deref(), home.as_deref());
+    found.extend(
+        programs.into_iter().filter(|place| workspace.roots().any(|root| place.path.starts_with(root))),
+    );
     found
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    ActiveSkills, ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace,
+    ActiveSkills, CallContext, OwnFiles, PrepareContext, TemporaryFolders, Workspace,
     repositories::{self, GuardedSettings, KnownRepositories, RepositoryGuard},
     work,
 };
@@ -23,6 +23,7 @@ use sandbox::{
     SandboxMechanism, SandboxRules,
 };
 use sys::{guarded::FileIdentity, warden::TerminalSize};
+use tokio_util::sync::CancellationToken;
 
 mod attend;
 mod background;
@@ -112,6 +113,8 @@ pub struct CommandRequest {
     pub git_settings: Vec<String>,
     /// The span of the call that runs it; it gets that as `TRACEPARENT`.
     pub span: Option<TraceContext>,
+    /// Fires when others have waited long enough for git, which changes settings, to be done.
+    pub yields: CancellationToken,
 }
 
 impl CommandRequest {
@@ -126,6 +129,7 @@ impl CommandRequest {
             may_configure_git: false,
             git_settings: Vec::new(),
             span: None,
+            yields: CancellationToken::new(),
         }
     }
 }
@@ -155,7 +159,7 @@ pub struct EffectiveConfinement {
 pub struct CommandStarter {
     commands: Arc<CommandRuntime>,
     rules: CommandRules,
-    artifacts: ArtifactFolder,
+    own_files: Arc<OwnFiles>,
     redactor: Redactor,
     workspace: Arc<Workspace>,
     skills: ActiveSkills,
@@ -198,13 +202,15 @@ impl CommandRuntime {
     ) -> Result<(Vec<PathBuf>, Option<Box<dyn Any + Send + Sync>>), CommandStartError> {
         let ticket = match self.sandbox.mechanism().await {
             SandboxMechanism::Bubblewrap { .. } => {
-                let ticket = self.covered.enter(roots, false).await.ok_or(CommandStartError::Settings)?;
-                Some(Box::new(ticket) as Box<dyn Any + Send + Sync>)
+                let ticket = self.covered.enter(roots, false, CancellationToken::new()).await;
+                Some(ticket.ok_or(CommandStartError::Settings)?)
             }
             _ => None,
         };
-        let kept = self.read_only(roots, SandboxProfile::WorkspaceWrite, false, born(temporary)).await?;
-        Ok((kept, ticket))
+        let (profile, since) = (SandboxProfile::WorkspaceWrite, born(temporary));
+        let guard = self.repository_guard(roots, profile, since, GuardedSettings::Covered).await;
+        let kept = self.read_only(roots, profile, false, since).await?;
+        Ok((kept, Some(Box::new((guard, ticket)))))
     }
 
     /// The daemon's own, secrets among it.
@@ -235,9 +241,14 @@ impl CommandRuntime {
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
         let since = born(&temporary);
         let profile = rules.confinement.profile;
-        let ticket = self.cover(&roots, profile, wanted.may_configure_git).await?;
+        let changes = wanted.may_configure_git.then(|| wanted.yields.clone());
+        let ticket = self.cover(&roots, profile, changes).await?;
         // From here on nobody else changes what it takes note of.
-        let guard = self.repository_guard(&roots, profile, since, &wanted).await;
+        let settings = match wanted.may_configure_git {
+            true => GuardedSettings::Written { named: wanted.git_settings.clone() },
+            false => GuardedSettings::Covered,
+        };
+        let guard = self.repository_guard(&roots, profile, since, settings).await;
         let may_configure_git = ticket.as_ref().map_or(wanted.may_configure_git, |it| it.changes_settings);
         let mut read_only = self.read_only(&roots, profile, may_configure_git, since).await?;
         if profile == SandboxProfile::WorkspaceWrite {
@@ -266,19 +277,20 @@ impl CommandRuntime {
     }
 
     /// Enters something among what goes on in these folders, where what it may not write is covered by mounts, which can fall off.
-    /// Whatever is started with [`CommandRuntime::read_only`] has such a ticket, and keeps it to its end.
+    /// Whatever is started with [`CommandRuntime::read_only`] has such a ticket, and keeps it to its end. `changes`: of one that would
+    /// change settings, what fires when others have waited for it long enough.
     pub async fn cover(
         &self,
         roots: &[PathBuf],
         profile: SandboxProfile,
-        would_change: bool,
+        changes: Option<CancellationToken>,
     ) -> Result<Option<CoverTicket>, CommandStartError> {
         let has_covers = profile == SandboxProfile::WorkspaceWrite
             && matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
         if !has_covers {
             return Ok(None);
         }
-        match self.covered.enter(roots, would_change).await {
+        match self.covered.enter(roots, changes.is_some(), changes.unwrap_or_default()).await {
             Some(ticket) => Ok(Some(ticket)),
             None => Err(CommandStartError::Settings),
         }
@@ -290,15 +302,11 @@ impl CommandRuntime {
         roots: &[PathBuf],
         profile: SandboxProfile,
         since: Option<SystemTime>,
-        wanted: &CommandRequest,
+        settings: GuardedSettings,
     ) -> Option<RepositoryGuard> {
         if profile != SandboxProfile::WorkspaceWrite {
             return None;
         }
-        let settings = match wanted.may_configure_git {
-            true => GuardedSettings::Written { named: wanted.git_settings.clone() },
-            false => GuardedSettings::Covered,
-        };
         let (roots, known) = (roots.to_vec(), self.repositories.clone());
         let guard = work::aside(move || RepositoryGuard::over(&roots, since, &known, settings)).await;
         guard.watch(self.background.tasks());
@@ -332,7 +340,7 @@ impl CommandStarter {
         CommandStarter {
             commands: Arc::clone(&cx.commands),
             rules: cx.command_rules.clone(),
-            artifacts: cx.own_files.artifacts().clone(),
+            own_files: Arc::clone(&cx.own_files),
             redactor: cx.redactor.clone(),
             workspace: Arc::clone(&cx.workspace),
             skills: cx.skills.clone(),
@@ -403,9 +411,17 @@ impl CommandStarter {
             source: io::Error::other(format!("{}: {}", bad.path.display(), bad.problem)),
         })?;
         let temporary = self.temporary(session).await?;
-        let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
+        let readable = self.own_files.artifacts().session_folder(session).map(|folder| folder.join("output"));
         let (skills, workspace) = (self.skills.clone(), Arc::clone(&self.workspace));
-        let skills = work::aside(move || skills.folders_of_commands(&workspace)).await;
+        let own_files = Arc::clone(&self.own_files);
+        let skills = work::aside(move || {
+            let mut folders = skills.folders_of_commands(&workspace);
+            // What no tool reads does not open because somebody put a skill there.
+            let hidden = own_files.hidden();
+            folders.retain(|folder| !hidden.holds(folder));
+            folders
+        });
+        let skills = skills.await;
         let readable = readable.into_iter().chain(skills).collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
@@ -418,7 +434,7 @@ impl CommandStarter {
             what: "the folder for temporary files cannot be made",
             source,
         };
-        let folder = self.artifacts.session_folder(session);
+        let folder = self.own_files.artifacts().session_folder(session);
         let folder =
             folder.ok_or_else(|| failed(io::Error::other("the session's id is no name")))?.join("tmp");
         work::aside(move || make_private(&folder).map(|()| folder)).await.map_err(failed)
@@ -431,10 +447,9 @@ impl CommandStarter {
         bounds: CommandBounds,
         cx: &CallContext,
     ) -> Result<FinishedCommand, ToolResult> {
+        let supervision = CommandSupervision { yields: wanted.yields.clone(), ..CommandSupervision::of(cx) };
         let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
-        attend(running, &bounds, &CommandSupervision::of(cx), &self.redactor)
-            .await
-            .map_err(|error| refused(&error))
+        attend(running, &bounds, &supervision, &self.redactor).await.map_err(|error| refused(&error))
     }
 }
 

@@ -51,6 +51,22 @@ impl OutputStore {
     /// The result as the model gets it: as it is, or cut, the whole being kept. When that fails, the model is told so.
     pub async fn fit(
         &self,
+        result: ToolResult,
+        session: &SessionId,
+        call: &CallId,
+        limits: OutputLimits,
+    ) -> ToolResult {
+        let is_short = result.error.as_ref().is_none_or(|error| error.message.len() <= limits.max_chars);
+        if is_short && !cut::may_be_too_long(&result.llm_content, limits.max_chars) {
+            return result;
+        }
+        let (store, session, call) = (self.clone(), session.clone(), call.clone());
+        work::aside(move || store.cut(result, &session, &call, limits)).await
+    }
+
+    /// Writes files.
+    fn cut(
+        &self,
         mut result: ToolResult,
         session: &SessionId,
         call: &CallId,
@@ -60,15 +76,10 @@ impl OutputStore {
             cut::shorten(&mut error.message, limits.max_chars);
         }
         let Some(whole) = cut::too_long(&result.llm_content, limits.max_chars) else { return result };
-        let (store, session, call) = (self.clone(), session.clone(), call.clone());
-        let (whole, kept) = work::aside(move || {
-            let kept = store.keep(&session, &call, &whole);
-            if let Err(error) = &kept {
-                tracing::warn!(%session, %call, %error, "a whole output cannot be kept");
-            }
-            (whole, kept)
-        })
-        .await;
+        let kept = self.keep(session, call, &whole);
+        if let Err(error) = &kept {
+            tracing::warn!(%session, %call, %error, "a whole output cannot be kept");
+        }
         let cut = OutputCut::of(&whole, limits.max_chars, &kept);
         result.llm_content = cut.parts(result.llm_content);
         result.whole = kept.ok().map(|StoredOutput { path, bytes }| {

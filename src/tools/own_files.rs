@@ -165,6 +165,7 @@ impl OwnFiles {
         }
         if OwnFiles::is_automatic(workspace, path)
             || self.beside_programs(workspace).iter().any(|place| has_prefix(path, &place.path))
+            || self.absent().iter().any(|place| has_prefix(path, place) || has_prefix(place, path))
         {
             return Some(Risk::High);
         }
@@ -180,7 +181,16 @@ impl OwnFiles {
     pub fn autorun_places(&self, workspace: &Workspace) -> Vec<AutorunPlace> {
         let mut places = autorun::autorun_places_below(workspace);
         places.extend(self.beside_programs(workspace));
+        let why = "programs take what is made there for the person's own keys and settings";
+        let is_within = |path: &PathBuf| workspace.roots().any(|root| path.starts_with(root));
+        places.extend(self.absent().into_iter().filter(is_within).map(|path| AutorunPlace { path, why }));
         places
+    }
+
+    /// Places that no tool reads while they are there, and that are not there: who makes one is taken for the person by what reads it
+    /// (`credential_process`, `exec`, `credHelpers`).
+    fn absent(&self) -> Vec<PathBuf> {
+        self.hidden().absent
     }
 
     /// The folders around programs that the settings name. One that holds the whole workspace would make each of its files one.
@@ -200,7 +210,9 @@ impl OwnFiles {
             || path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).any(is_repository);
         let leads_there =
             || autorun::autorun_places(workspace).iter().any(|place| has_prefix(path, &place.path));
-        shell::automatic(path, root).is_some() || is_of_repository() || leads_there()
+        let home = std::env::home_dir().map(|home| home.canonicalize().unwrap_or(home));
+        let is_at_home = || home.is_some_and(|home| shell::automatic_at_home(path, root, &home).is_some());
+        shell::automatic(path, root).is_some() || is_at_home() || is_of_repository() || leads_there()
     }
 }
 

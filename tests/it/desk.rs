@@ -8,8 +8,9 @@ use subagentd::{
     config::{LayeredSetting, SettingLayer},
     protocol::{
         Audience, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
-        ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, EventBody, EventHead,
-        OnDeadline, OnDetached, PrivateEventFields, Resolution, RevisionReason, Risk, Timestamp, ToolKind,
+        ConfirmationRequested, ConfirmationResolved, ConfirmationRespondParams, ConfirmationRevised,
+        DecidedBy, EventBody, EventHead, OnDeadline, OnDetached, PrivateEventFields, Resolution,
+        RevisionReason, Risk, Timestamp, ToolKind,
     },
     store::NewEvent,
 };
@@ -332,6 +333,9 @@ async fn who_only_looks_on_answers_nothing_and_everything_wrong_is_said_at_once(
     attach(&mut eve, &session, json!({ "role": "observe" })).await;
     let (kind, error) = eve.refused("confirmation/respond", answer.clone()).await;
     assert_eq!(kind, "FORBIDDEN", "{error}");
+    let twice = r#"{"confirmationId":"q","digest":"sha256:00","outcome":"deny","outcome":"allowOnce"}"#;
+    let error = serde_json::from_str::<ConfirmationRespondParams>(twice).unwrap_err().to_string();
+    assert!(error.contains("duplicate field `outcome`"), "{error}");
     let pointers = |error: &Value| -> Vec<String> {
         let violations = error["data"]["details"]["violations"].as_array().unwrap().iter();
         violations.map(|it| it["pointer"].as_str().unwrap().to_owned()).collect()

@@ -288,6 +288,11 @@ async fn the_daemon_guards_where_each_of_its_places_leads() {
         (".gemini/agents/a.md", "gemini/a.md"),
         ("config/opencode/agent/a.md", "opencode/a.md"),
         ("config/opencode/agents", "opencode-all"),
+        ("config/subagentd/skills/more", "own-skills"),
+        (".agents/skills/one", "agents-skills"),
+        // As Codex keeps its own.
+        (".agents/skills/.system", "agents-system"),
+        (".claude/skills/.deep/.er", "claude-skills"),
     ];
     for (place, target) in places {
         let (place, target) = (home.path(place), work.join(target));

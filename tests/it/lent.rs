@@ -619,3 +619,25 @@ async fn whoever_only_looks_on_at_a_session_lends_it_nothing() {
     drop((owner, viewer));
     running.stop().await;
 }
+
+/// A call that waits for it ends, and it answers none any more.
+#[tokio::test]
+async fn a_client_that_comes_to_look_on_only_ends_what_it_was_called_for() {
+    for on_disconnect in ["wait", "fail"] {
+        let (house, _) = house(&[asks_for_diagnostics()]);
+        let running = house.boot().await;
+        let mut owner = running.client();
+        owner.call("session/attach", json!({ "sessionId": "*" })).await;
+        let mut editor = hello(&running, "editor").await;
+        editor.call("tools/register", json!({ "tools": tools(), "onDisconnect": on_disconnect })).await;
+        let (run, session) = owner.start(&running, "coder", json!({})).await;
+        let asked = owner.events_until("tool.clientCall").await.pop().unwrap()["data"].clone();
+        editor.call("session/attach", json!({ "sessionId": session, "role": "observe" })).await;
+        ended(&mut owner, &run).await;
+        let end = ends(&running).await.pop().unwrap();
+        assert_eq!(kind(&end), "TOOL_NOT_REGISTERED", "{on_disconnect}: {end}");
+        assert_eq!(editor.refused("tools/result", answer(&asked, "late")).await.0, "FORBIDDEN");
+        drop((owner, editor));
+        running.stop().await;
+    }
+}

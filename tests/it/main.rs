@@ -37,6 +37,7 @@ mod granted;
 mod handed_over;
 mod helping;
 mod history;
+mod home_as_root;
 mod hook_scripts;
 mod hook_wire;
 mod hooks;

@@ -400,6 +400,43 @@ async fn sub_folders_are_told_within_bounds_and_with_warnings() {
     running.stop().await;
 }
 
+/// Whoever may write in the workspace, an agent among them, has nothing read that lies outside of it; what lies above it, in the
+/// repository, is written by people.
+#[tokio::test]
+async fn what_a_workspaces_own_memory_imports_lies_in_the_workspace() {
+    let script = Script::new([Reply::done("x")]);
+    let house = house(&script);
+    let top = house.dir.path().to_owned();
+    for folder in [".git", "private", "work/docs"] {
+        fs::create_dir_all(top.join(folder)).unwrap();
+    }
+    fs::write(top.join(".git/config"), "of-gits-settings").unwrap();
+    fs::write(top.join("private/notes.md"), "of-the-repository-beside").unwrap();
+    fs::write(top.join("AGENTS.md"), "@private/notes.md\n@work/docs/led.md\n").unwrap();
+    symlink("../../private", top.join("work/docs/out")).unwrap();
+    symlink("../AGENTS.md", top.join("work/CLAUDE.local.md")).unwrap();
+    fs::write(top.join("private/evil.md"), "told-by-the-workspace").unwrap();
+    let house = house
+        .file(
+            "AGENTS.md",
+            "of-the-root\n@../private/evil.md @../.git/config\n@docs/out/evil.md\n@docs/own.md\n",
+        )
+        .file("docs/own.md", "of-its-own")
+        .file("docs/led.md", "@out/evil.md @../../private/evil.md of-led");
+    symlink(top.join("private/evil.md"), top.join("work/AGENTS.local.md")).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let text = told(&mut client, &running, &script, "reader", json!({})).await;
+    for wanted in ["of-the-repository-beside", "of-the-root", "of-its-own", "of-led"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    for other in ["told-by-the-workspace", "of-gits-settings"] {
+        assert!(!text.contains(other), "{other}: {text}");
+    }
+    running.stop().await;
+}
+
 /// A project may call its memory files as it likes; the user's stay what they are.
 #[tokio::test]
 async fn a_project_names_its_own_files_and_hides_none_of_the_users() {

@@ -36,6 +36,7 @@ use crate::{
 
 mod kept;
 mod races;
+mod readable;
 mod replaced;
 mod table;
 

@@ -206,6 +206,7 @@ async fn answer(
         let message = format!("the call {call} is for the client {}, not for {client}", known.client);
         return Err(RpcError::new(ErrorKind::Forbidden, message));
     }
+    may_change(&state, &caller, &known.session)?;
     let result = result(&params)?;
     // A call is answered once, so it is its own key: the same again is answered as before.
     let key = IdempotencyKey(format!("{}:{call}", ToolsResult::NAME));

@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::text::MetricSamples;
-use protocol::{DaemonCounts, EventSeq, SpanKind, SpanStatus, TimedCount, TraceSpan, Usage, UsdAmount};
+use protocol::{
+    BUILTIN_TOOLS, DaemonCounts, EventSeq, SpanKind, SpanStatus, TimedCount, ToolSpan, TraceSpan, Usage,
+    UsdAmount,
+};
 use sys::histogram::{DurationCounts, DurationHistogram};
 use traces::SpanEdge;
 
@@ -19,6 +22,12 @@ use traces::SpanEdge;
 const MOST_SERIES: usize = 200;
 
 const OTHERS: &str = "others";
+
+/// Bytes of a label: a name that a model makes up may be as long as what it writes.
+const LONGEST_LABEL: usize = 128;
+
+/// The series of all calls of tools that there are not.
+const UNKNOWN: &str = "unknown";
 
 /// Bounds in microseconds: from a read of a small file to a command of half an hour.
 const BOUNDS_US: &[u64] = &[
@@ -219,15 +228,25 @@ impl RunMetrics {
 }
 
 impl SeriesCounts {
+    /// The name under which a call counts: of tools that there are. A call of one that there is not was never judged, and so is of no kind.
+    fn series_of(&self, tool: &ToolSpan) -> String {
+        let name = tool.tool.as_str();
+        let is_known = tool.kind.is_some()
+            || BUILTIN_TOOLS.contains(&name)
+            || self.tool_calls.keys().any(|(known, _)| *known == label(name));
+        label(if is_known { name } else { UNKNOWN })
+    }
+
     fn add(&mut self, span: &TraceSpan) {
         let status = span.status.as_str();
         match span.kind {
             SpanKind::Run => {
-                let reason = span.run.as_ref().and_then(|run| run.reason.clone()).unwrap_or_default();
+                let reason =
+                    span.run.as_ref().and_then(|run| run.reason.as_deref()).map(label).unwrap_or_default();
                 *series(&mut self.runs_ended, reason, OTHERS.to_owned()) += 1;
             }
             SpanKind::Llm => {
-                let model = span.llm.as_ref().map(|llm| llm.model.clone()).unwrap_or_default();
+                let model = span.llm.as_ref().map(|llm| label(&llm.model)).unwrap_or_default();
                 let others = || (OTHERS.to_owned(), status);
                 *series(&mut self.model_requests, (model.clone(), status), others()) += 1;
                 self.requests.add(span.status);
@@ -245,7 +264,7 @@ impl SeriesCounts {
             }
             SpanKind::Tool => {
                 let Some(tool) = span.tool.as_deref() else { return };
-                let name = tool.tool.to_string();
+                let name = self.series_of(tool);
                 let others = || (OTHERS.to_owned(), status);
                 *series(&mut self.tool_calls, (name.clone(), status), others()) += 1;
                 self.calls.add(span.status);
@@ -262,13 +281,22 @@ impl SeriesCounts {
                 let decision = decision.unwrap_or_default();
                 let others = (OTHERS.to_owned(), OTHERS.to_owned());
                 let is_of_a_person = decision.source == "client";
-                *series(&mut self.confirmations, (decision.outcome, decision.source), others) += 1;
+                let key = (label(&decision.outcome), label(&decision.source));
+                *series(&mut self.confirmations, key, others) += 1;
                 if let (true, Some(ms)) = (is_of_a_person, decision.waited_ms) {
                     self.answers.count(Duration::from_millis(ms));
                 }
             }
             SpanKind::Turn | SpanKind::Compression | SpanKind::Hook | SpanKind::Mcp => {}
         }
+    }
+}
+
+/// A name as a label.
+fn label(name: &str) -> String {
+    match name.len() <= LONGEST_LABEL {
+        true => name.to_owned(),
+        false => format!("{}…", &name[..name.floor_char_boundary(LONGEST_LABEL - '…'.len_utf8())]),
     }
 }
 
@@ -290,6 +318,33 @@ fn series_by<K: Ord, V>(series: &mut BTreeMap<K, V>, key: K, others: K, make: fn
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A model makes up names, long ones too, and calls what there is.
+    #[test]
+    fn made_up_names_of_tools_are_one_series_and_no_label_is_long() {
+        let mut counts = RunMetrics::after(EventSeq(0));
+        let call = |name: String, kind: Option<&str>| ToolSpan {
+            call_id: "c".into(),
+            tool: name.as_str().into(),
+            server: None,
+            description: None,
+            kind: kind.map(str::to_owned),
+            risk: None,
+            decision: None,
+            waited_ms: None,
+            child_run_id: None,
+            files_changed: Vec::new(),
+        };
+        let counts = counts.counts.get_mut().unwrap();
+        for n in 0..2 * MOST_SERIES {
+            assert_eq!(counts.series_of(&call(format!("made-up-{n}"), None)), UNKNOWN);
+        }
+        assert_eq!(counts.series_of(&call("read_file".to_owned(), None)), "read_file");
+        let long = counts.series_of(&call("ü".repeat(60_000), Some("read")));
+        assert!(long.len() <= LONGEST_LABEL && long.ends_with('…'), "{long}");
+        counts.tool_calls.insert(("mcp.x.y".to_owned(), SpanStatus::Ok.as_str()), 1);
+        assert_eq!(counts.series_of(&call("mcp.x.y".to_owned(), None)), "mcp.x.y");
+    }
 
     #[test]
     fn names_of_others_make_no_more_series_than_there_is_room_for() {

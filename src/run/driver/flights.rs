@@ -15,6 +15,7 @@ use super::{
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
     identity::logged,
 };
+use crate::aside::without_secrets;
 use protocol::{CallId, ToolEffect, ToolErrorType, ToolResult};
 use tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation};
 
@@ -226,7 +227,7 @@ impl RunDriver {
                 shown.map(|output| output.freeze().0).filter(|text| !text.is_empty()).map(Into::into);
             // What is secret only since the run began, a token that was renewed for one, is hidden as well.
             let newest = executor.supplies().redactor.clone();
-            let result = newest.tool_result(redactor.tool_result(result));
+            let result = without_secrets(result, redactor, newest).await;
             let result = ToolResult { streamed, ..result };
             // The text of a skill has its own bound: an instruction without its middle may lack its "never".
             let is_skill = result.effects.iter().any(|effect| matches!(effect, ToolEffect::Skill(_)));

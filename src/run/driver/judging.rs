@@ -17,6 +17,7 @@ use super::{
     },
     RunDriver, TaskOutput,
 };
+use crate::aside;
 use protocol::{CallDetails, CallHooks, CallId, CompletionResult, JudgedCall, ToolCall};
 use redact::Redactor;
 
@@ -133,8 +134,9 @@ impl RunDriver {
 
 async fn judge(gate: Arc<CallGate>, subject: CallToJudge, standing: JudgeContext) -> (CallId, GateJudgement) {
     let standing = JudgeContext { hooked: subject.hooked.clone(), ..standing };
-    let judged = gate.judge(&subject, &standing).await;
-    (subject.call.call_id.clone(), redacted(judged, &gate))
+    let (id, arguments) = (subject.call.call_id.clone(), Arc::clone(&subject.call));
+    let judging = async move { redacted(gate.judge(&subject, &standing).await, &gate) };
+    (id, aside::judged(&arguments.arguments, judging).await)
 }
 
 fn facts(

@@ -20,17 +20,32 @@ const SYSTEM: &str = "/etc/subagentd";
 
 /// Reads memory files below a workspace's roots: through the door of the file tools, which follows no link out of them and opens
 /// regular files alone.
+///
+/// The ground may be more than the roots: the whole repository around them, of which memory files are told that lie above a root. What lies
+/// below a root, where agents write, reaches no further than that root.
 pub(crate) struct WorkspaceMemoryReader<'a> {
     pub workspace: &'a Workspace,
+    /// Folders below which agents write.
+    pub roots: Vec<PathBuf>,
 }
 
 impl WorkspaceMemoryReader<'_> {
-    fn opened(&self, path: &Path, is_import: bool, most_bytes: u64) -> MemoryRead {
+    /// The root that a path lies in, the innermost.
+    fn root_of(&self, path: &Path) -> Option<&PathBuf> {
+        self.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+    }
+
+    fn opened(&self, path: &Path, within: Option<&Path>, is_import: bool, most_bytes: u64) -> MemoryRead {
         let Some(text) = path.to_str() else { return MemoryRead::Outside };
         let place = match self.workspace.resolve(text) {
             Ok(place) => place,
             Err(_) => return MemoryRead::Outside,
         };
+        // A link leads where it leads.
+        let real = self.workspace.absolute(&place);
+        if within.is_some_and(|folder| !real.starts_with(folder)) {
+            return MemoryRead::Outside;
+        }
         let (file, size) = match self.workspace.open_place(&place) {
             Ok(OpenedPath::File { file, size }) => (file, size),
             // What is no file is no memory file.
@@ -58,14 +73,15 @@ impl WorkspaceMemoryReader<'_> {
 
 impl MemoryReader for WorkspaceMemoryReader<'_> {
     fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
-        self.opened(path, false, most_bytes)
+        self.opened(path, self.root_of(path).map(PathBuf::as_path), false, most_bytes)
     }
 
     fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead {
-        match within.is_none_or(|folder| path.starts_with(folder)) {
-            true => self.opened(path, true, most_bytes),
-            false => MemoryRead::Outside,
-        }
+        self.opened(path, within.or_else(|| self.root_of(path).map(PathBuf::as_path)), true, most_bytes)
+    }
+
+    fn reach_of(&self, path: &Path, canonical: &Path) -> Option<PathBuf> {
+        self.root_of(canonical).or_else(|| self.root_of(path)).cloned()
     }
 
     fn home(&self) -> Option<&Path> {
@@ -99,8 +115,11 @@ pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMem
             Some((supplies.own_files.close(workspace), project_folders(&top, Path::new(root))))
         })
         .collect();
-    let readers: Vec<WorkspaceMemoryReader<'_>> =
-        opened.iter().map(|(workspace, _)| WorkspaceMemoryReader { workspace }).collect();
+    let roots: Vec<PathBuf> = project.roots.iter().map(PathBuf::from).collect();
+    let readers: Vec<WorkspaceMemoryReader<'_>> = opened
+        .iter()
+        .map(|(workspace, _)| WorkspaceMemoryReader { workspace, roots: roots.clone() })
+        .collect();
     let projects: Vec<ProjectMemory<'_>> = readers
         .iter()
         .zip(&opened)

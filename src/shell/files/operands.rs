@@ -85,11 +85,15 @@ impl ScriptWalk<'_> {
             "mv" => self.moves_files(&anywhere(&COPY, args), scope),
             "cp" => {
                 let parsed = anywhere(&COPY, args);
+                let (sources, target) = sources_and_target(&parsed);
+                self.land_in(&sources, target.as_ref(), &parsed, scope);
                 self.copies(&parsed, scope);
                 self.target(&parsed, scope);
             }
             "ln" | "link" => {
                 let parsed = anywhere(&LINK, args);
+                let (sources, target) = sources_and_target(&parsed);
+                self.land_in(&sources, target.as_ref(), &parsed, scope);
                 self.target(&parsed, scope);
                 self.links(&parsed, scope);
             }
@@ -98,6 +102,8 @@ impl ScriptWalk<'_> {
                 if parsed.has(&["d", "directory"]) {
                     self.all(&parsed.operands, FileEffect::Writes, scope);
                 } else {
+                    let (sources, target) = sources_and_target(&parsed);
+                    self.land_in(&sources, target.as_ref(), &parsed, scope);
                     self.target(&parsed, scope);
                 }
             }
@@ -174,6 +180,7 @@ impl ScriptWalk<'_> {
         };
         self.all(sources, FileEffect::Removes, scope);
         if let Some(target) = target {
+            self.land_in(sources, Some(&target), parsed, scope);
             self.changes(&target, FileEffect::WritesBelow, scope);
             self.take_links_along(sources, &target, scope);
         }
@@ -385,6 +392,7 @@ impl ScriptWalk<'_> {
             starts.push(WordValue::literal("."));
         }
         self.searches(&starts, args, scope);
+        self.lands_found(args, scope);
         for (at, arg) in args.iter().enumerate() {
             if matches!(arg.known(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
                 && let Some(file) = args.get(at + 1)

@@ -275,3 +275,78 @@ fn no_word_hides_the_setting_that_git_is_given() {
         assert!(judged(text).risk < Risk::High, "{text}: {:?}", judged(text));
     }
 }
+
+/// A copy into a folder has the name of its source there.
+#[test]
+fn what_lands_in_a_folder_is_judged_by_the_name_that_it_has_there() {
+    let texts = [
+        "cp dir/.envrc .",
+        "cp dir/.envrc sub/",
+        "cp dir/.envrc \"$x\"/",
+        "install dir/.envrc .",
+        "ln dir/.envrc .",
+        "ln -s dir/.envrc .",
+        "cp -t . dir/.envrc",
+        "cp a dir/.envrc sub",
+        "cp dir/.env* .",
+        "cp --parents dir/.envrc sub",
+        "cp --parents .vscode/tasks.json sub",
+        "cd dir && cp .envrc ..",
+        "mkdir sub; cp dir/.envrc sub",
+        "mv dir/.envrc sub/",
+        "mv dir/.vscode .",
+        "find dir -name .envrc -exec cp {} . \\;",
+        "find dir -name '.env*' -exec cp -t . {} +",
+        "find dir -iname .ENVRC -exec /bin/mv {} sub \\;",
+        "find dir -name checks -exec cp -r {} . \\;",
+        "cp -r other/checks .",
+    ];
+    for text in texts {
+        assert!(protocol::Risk::High <= judged(text).risk, "{text}: {:?}", judged(text));
+    }
+    for text in [
+        "cp dir/a .",
+        "cp dir/.envrc backup",
+        "cp dir/* .",
+        "find . -name a -exec cp {} sub \\;",
+        "find . -name .envrc -exec cat {} +",
+    ] {
+        assert_eq!(judged(text).risk, protocol::Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}
+
+/// Nobody has a list, in a home as workspace, of what programs take.
+#[test]
+fn what_programs_take_from_a_home_is_high_by_every_way_of_writing() {
+    let at_home = |text: &str| {
+        read(
+            text,
+            &ShellEnvironment {
+                directory: Path::new("/h"),
+                home: Some(Path::new("/h")),
+                roots: &["/h".into()],
+                autorun: &[],
+                guarded: &[],
+                secret: &[],
+                resolve: &Path::to_owned,
+                entries: &|_| Some(Vec::new()),
+            },
+        )
+    };
+    for text in [
+        "echo x > .new-product/run",
+        "cp f ~/.config/x/y",
+        "cp dir/.new .",
+        "tee .ne*",
+        "mv .config c",
+        "sed -i s/a/b/ $HOME/.lo*/x",
+        "touch ./src/../.zlogin.local",
+        "rm -r .config/x",
+        "git config --file .new/x a.b c",
+    ] {
+        assert!(protocol::Risk::High <= at_home(text).risk, "{text}: {:?}", at_home(text));
+    }
+    for text in ["echo x > src/.a", "cp f notes/", "cat .bashrc", "tee .gitignore"] {
+        assert_eq!(at_home(text).risk, protocol::Risk::Medium, "{text}: {:?}", at_home(text));
+    }
+}

@@ -261,7 +261,7 @@ impl Invocation for GitCommitInvocation {
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);
-                    let result = report(&finished, &self.starter, false);
+                    let result = report(finished, &self.starter, false).await;
                     if is_done || result.error.is_some() {
                         result
                     } else {

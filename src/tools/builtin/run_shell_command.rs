@@ -9,10 +9,7 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     CallContext, Invocation, Permit, PrepareContext, Tool,
-    commands::{
-        CommandBounds, CommandRequest, CommandStarter, EffectiveConfinement, FinishedCommand, SHELL, refused,
-        report,
-    },
+    commands::{CommandBounds, CommandRequest, CommandStarter, EffectiveConfinement, SHELL, refused, report},
     parameters::ParameterSchema,
     work,
 };
@@ -20,7 +17,6 @@ use protocol::{
     CallLocation, CommandConfinement, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety, ResourceAccess,
     Risk, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
-use sandbox::NamedCommandParts;
 use shell::ShellAnalysis;
 use sys::warden::TerminalSize;
 
@@ -264,22 +260,20 @@ impl Invocation for RunShellCommandInvocation {
                 timeout: Some(timeout),
                 max_output: rules.max_output,
             };
+            let words = [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec();
             let wanted = CommandRequest {
-                words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
-                named: NamedCommandParts::default(),
-                directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
-                input: Vec::new(),
                 // Nobody knows when one in the background ends, and no other command begins meanwhile.
                 may_configure_git: !self.arguments.background && judged::may_configure_git(&self.reading),
                 git_settings: judged::git_settings(&self.reading),
                 span: cx.span,
+                ..CommandRequest::new(words, self.directory.clone())
             };
             if self.arguments.background {
                 return self.begin(wanted, bounds, &cx).await;
             }
             match self.starter.run(wanted, bounds, &cx).await {
-                Ok(finished) => self.told(&finished),
+                Ok(finished) => report(finished, &self.starter, self.arguments.terminal().is_some()).await,
                 Err(failure) => failure,
             }
         })
@@ -287,10 +281,6 @@ impl Invocation for RunShellCommandInvocation {
 }
 
 impl RunShellCommandInvocation {
-    fn told(&self, finished: &FinishedCommand) -> ToolResult {
-        report(finished, &self.starter, self.arguments.terminal().is_some())
-    }
-
     /// Starts it and leaves it to the session.
     async fn begin(
         self: Box<Self>,

@@ -1,6 +1,6 @@
 //! `shell_output`: what have this session's background commands put out? (spec 05)
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -8,6 +8,7 @@ use super::{BuiltInDefinition, safe};
 use crate::{
     CallContext, Invocation, Permit, PrepareContext,
     commands::{BackgroundCommand, BackgroundCommands, CommandStarter},
+    work,
 };
 use protocol::{
     CallLocation, ResourceAccess, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
@@ -77,7 +78,8 @@ impl Invocation for ShellOutputInvocation {
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        Box::pin(ready(match &self.arguments.id {
+        // The command chose how much there is to clean.
+        Box::pin(work::aside(move || match &self.arguments.id {
             None => list(&self.background, &cx.session),
             Some(id) => match self.background.job(&cx.session, id) {
                 Some(job) => show(&job, self.arguments.from),

@@ -7,7 +7,7 @@ use encoding_rs::{Decoder, UTF_8};
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 use tokio_util::sync::CancellationToken;
 
-use super::{CallContext, OutputCapture};
+use super::{CallContext, OutputCapture, covers::GIT_YIELDS_AFTER};
 use redact::{Redactor, StreamRedactor};
 use sandbox::{CommandHandle, CommandStartError, RunningCommand};
 use store::LiveAppender;
@@ -47,6 +47,8 @@ pub struct CommandBounds {
 pub enum CommandCutReason {
     /// The run was stopped, or somebody asked.
     Stopped,
+    /// Others waited for it.
+    Yielded(Duration),
     Silent(Duration),
     TooLong(Duration),
     TooMuch(u64),
@@ -56,6 +58,8 @@ pub enum CommandCutReason {
 pub struct CommandSupervision {
     /// Ends the command.
     pub cancel: CancellationToken,
+    /// Ends it for others, who waited.
+    pub yields: CancellationToken,
     pub clock: Arc<dyn Clock>,
     /// Where its output is shown as it comes; `None` = nobody looks.
     pub output: Option<LiveAppender>,
@@ -66,6 +70,7 @@ impl CommandSupervision {
     pub fn of(cx: &CallContext) -> CommandSupervision {
         CommandSupervision {
             cancel: cx.cancel.clone(),
+            yields: CancellationToken::new(),
             clock: Arc::clone(&cx.clock),
             output: cx.output.clone(),
         }
@@ -164,6 +169,9 @@ impl SupervisedCommand {
             let next = tokio::select! {
                 biased;
                 () = cx.cancel.cancelled(), if !is_cut => CommandEvent::Cut(CommandCutReason::Stopped),
+                () = cx.yields.cancelled(), if !is_cut => {
+                    CommandEvent::Cut(CommandCutReason::Yielded(GIT_YIELDS_AFTER))
+                }
                 () = due(&mut kill) => CommandEvent::Kill,
                 () = due(&mut give_up) => CommandEvent::GiveUp,
                 () = due(&mut show) => CommandEvent::Show,

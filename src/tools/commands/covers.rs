@@ -11,8 +11,12 @@ use std::{
 };
 
 use tokio::{sync::Notify, time::timeout};
+use tokio_util::sync::CancellationToken;
 
-/// The longest wait of a command for git to be done; then it is refused.
+/// The time that a command waits for git before git is ended: one that reads what nobody writes never comes to its end.
+pub const GIT_YIELDS_AFTER: Duration = Duration::from_secs(20);
+
+/// The longest wait of a command for git to be done, which was told to end meanwhile; then it is refused.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Commands that go on. A cheap handle.
@@ -36,6 +40,8 @@ struct CoveredEntry {
     id: u64,
     roots: Vec<PathBuf>,
     state: CoveredCommandState,
+    /// Fires when others have waited for it long enough.
+    yields: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,17 +63,20 @@ pub struct CoverTicket {
 
 impl CoveredCommands {
     /// Enters a command in these folders, absolute and without links. One that would change settings may not where others go on; any
-    /// other waits while settings may change. `None` = it waited too long.
-    pub async fn enter(&self, roots: &[PathBuf], would_change: bool) -> Option<CoverTicket> {
-        let ticket = self.wait_in_line(roots, would_change);
+    /// other waits while settings may change, and after a while has what changes them end: whoever runs that sees `yields` fire.
+    /// `None` = it waited too long.
+    pub async fn enter(
+        &self,
+        roots: &[PathBuf],
+        would_change: bool,
+        yields: CancellationToken,
+    ) -> Option<CoverTicket> {
+        let ticket = self.wait_in_line(roots, would_change, yields);
         let id = ticket.id;
         let begins = async {
-            loop {
-                let ended = self.0.ended.notified();
-                if self.begins(id) {
-                    return;
-                }
-                ended.await;
+            if timeout(GIT_YIELDS_AFTER, self.begun(id)).await.is_err() {
+                self.ask_to_yield(roots);
+                self.begun(id).await;
             }
         };
         if !ticket.changes_settings {
@@ -76,7 +85,25 @@ impl CoveredCommands {
         Some(ticket)
     }
 
-    fn wait_in_line(&self, roots: &[PathBuf], would_change: bool) -> CoverTicket {
+    async fn begun(&self, id: u64) {
+        loop {
+            let ended = self.0.ended.notified();
+            if self.begins(id) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn ask_to_yield(&self, roots: &[PathBuf]) {
+        for entry in &self.list().entries {
+            if entry.state == CoveredCommandState::ChangesSettings && overlap(&entry.roots, roots) {
+                entry.yields.cancel();
+            }
+        }
+    }
+
+    fn wait_in_line(&self, roots: &[PathBuf], would_change: bool, yields: CancellationToken) -> CoverTicket {
         let mut list = self.list();
         let others = list
             .entries
@@ -89,7 +116,7 @@ impl CoveredCommands {
         };
         let id = list.next;
         list.next += 1;
-        list.entries.push(CoveredEntry { id, roots: roots.to_vec(), state });
+        list.entries.push(CoveredEntry { id, roots: roots.to_vec(), state, yields });
         CoverTicket { covered: self.clone(), id, changes_settings }
     }
 
@@ -138,28 +165,34 @@ mod tests {
     #[tokio::test]
     async fn settings_change_only_where_nothing_else_goes_on() {
         let covered = CoveredCommands::default();
-        let server = covered.enter(&at("/work/a"), false).await.unwrap();
+        let server = covered.enter(&at("/work/a"), false, CancellationToken::new()).await.unwrap();
         for (roots, changes) in
             [("/work/a", false), ("/work", false), ("/work/a/b", false), ("/work/ab", true)]
         {
-            assert_eq!(covered.enter(&at(roots), true).await.unwrap().changes_settings, changes, "{roots}");
+            assert_eq!(
+                covered.enter(&at(roots), true, CancellationToken::new()).await.unwrap().changes_settings,
+                changes,
+                "{roots}"
+            );
         }
         drop(server);
-        assert!(covered.enter(&at("/work/a"), true).await.unwrap().changes_settings);
+        assert!(
+            covered.enter(&at("/work/a"), true, CancellationToken::new()).await.unwrap().changes_settings
+        );
     }
 
     #[tokio::test]
     async fn nothing_begins_while_settings_may_change_and_git_does_not_go_first_again() {
         let covered = CoveredCommands::default();
-        let git = covered.enter(&at("/work"), true).await.unwrap();
-        let other = covered.enter(&at("/work"), true).await.unwrap();
+        let git = covered.enter(&at("/work"), true, CancellationToken::new()).await.unwrap();
+        let other = covered.enter(&at("/work"), true, CancellationToken::new()).await.unwrap();
         assert!(git.changes_settings && other.changes_settings, "git beside git");
         let roots = at("/work/a");
-        let mut begins = Box::pin(covered.enter(&roots, false));
+        let mut begins = Box::pin(covered.enter(&roots, false, CancellationToken::new()));
         assert!(poll!(&mut begins).is_pending());
         // It has not begun, and is not to wait for ever.
         let roots = at("/work");
-        let mut late = Box::pin(covered.enter(&roots, true));
+        let mut late = Box::pin(covered.enter(&roots, true, CancellationToken::new()));
         assert!(poll!(&mut late).is_pending());
         drop(git);
         assert!(poll!(&mut begins).is_pending());
@@ -171,10 +204,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn git_ends_for_whoever_waits_for_it_long_and_for_nobody_else() {
+        let covered = CoveredCommands::default();
+        let [yields, elsewhere] = [(); 2].map(|()| CancellationToken::new());
+        let git = covered.enter(&at("/work"), true, yields.clone()).await.unwrap();
+        let _other = covered.enter(&at("/other"), true, elsewhere.clone()).await.unwrap();
+        let roots = at("/work/sub");
+        let waiting = covered.enter(&roots, false, CancellationToken::new());
+        let yielding = async {
+            yields.cancelled().await;
+            assert!(!elsewhere.is_cancelled());
+            drop(git);
+        };
+        let (begun, ()) = tokio::join!(waiting, yielding);
+        assert!(begun.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_command_does_not_wait_for_ever() {
         let covered = CoveredCommands::default();
-        let _git = covered.enter(&at("/work"), true).await.unwrap();
-        assert!(covered.enter(&at("/work"), false).await.is_none());
+        let _git = covered.enter(&at("/work"), true, CancellationToken::new()).await.unwrap();
+        assert!(covered.enter(&at("/work"), false, CancellationToken::new()).await.is_none());
         assert_eq!(covered.list().entries.len(), 1);
     }
 }

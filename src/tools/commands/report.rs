@@ -4,6 +4,7 @@ use anstream::adapter::strip_str;
 use serde_json::json;
 
 use super::{CommandRules, CommandStarter, FinishedCommand, attend::CommandCutReason};
+use crate::work;
 use protocol::{
     EXIT_CODE_HEADING, MessagePart, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
     UNKNOWN_END_HEADING,
@@ -39,8 +40,14 @@ const REFUSALS: &[&str] = &[
     "EPERM",
 ];
 
-/// The result of a call that was one command. `is_terminal`: its output is that of a terminal.
-pub fn report(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool) -> ToolResult {
+/// The result of a call that was one command. `is_terminal`: its output is that of a terminal. The command chose how much there is to
+/// clean, so that is done on another thread than clients are served by.
+pub async fn report(finished: FinishedCommand, starter: &CommandStarter, is_terminal: bool) -> ToolResult {
+    let starter = starter.clone();
+    work::aside(move || told(&finished, &starter, is_terminal)).await
+}
+
+fn told(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool) -> ToolResult {
     let rules = starter.rules();
     let FinishedCommand { ended, stdout, stderr, cut, confined_by, took } = finished;
     let (raw, problems) = (stdout.text(), plain(&stderr.text()));
@@ -127,6 +134,14 @@ fn error(ended: &CommandExit, cut: Option<CommandCutReason>) -> Option<ToolError
         (Some(CommandCutReason::Stopped), _) => (
             ToolErrorType::Cancelled,
             "the command was stopped; what it put out until then follows".to_owned(),
+        ),
+        (Some(CommandCutReason::Yielded(time)), _) => (
+            ToolErrorType::TimedOut,
+            format!(
+                "git was ended, since it changes settings and other commands of this workspace had waited for it for {} s; see that it \
+                 reads nothing that does not end, and call again",
+                time.as_secs()
+            ),
         ),
         (Some(CommandCutReason::Silent(time)), _) => (
             ToolErrorType::TimedOut,

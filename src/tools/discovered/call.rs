@@ -192,7 +192,7 @@ impl Invocation for DiscoveredToolInvocation {
                 ..CommandRequest::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {
-                Ok(finished) => told(&finished),
+                Ok(finished) => work::aside(move || told(&finished)).await,
                 Err(failure) => failure,
             }
         })
@@ -210,6 +210,10 @@ fn told(finished: &FinishedCommand) -> ToolResult {
     let (kind, error) = match cut {
         Some(CommandCutReason::Stopped) => {
             (ToolErrorType::Cancelled, Some("the call was stopped".to_owned()))
+        }
+        Some(CommandCutReason::Yielded(time)) => {
+            let error = format!("others had waited for it for {} s and it was ended", time.as_secs());
+            (ToolErrorType::TimedOut, Some(error))
         }
         Some(CommandCutReason::Silent(time)) => {
             let error = format!("it printed nothing for {} s and was ended", time.as_secs_f64());

@@ -121,7 +121,14 @@ fn problem(finished: &FinishedCommand) -> Option<String> {
     let FinishedCommand { ended, cut, stderr, .. } = finished;
     let what = match (cut, ended.over, ended.code, ended.signal) {
         (Some(CommandCutReason::Stopped), ..) => "was stopped with the daemon".to_owned(),
-        (Some(CommandCutReason::TooLong(time) | CommandCutReason::Silent(time)), ..) => {
+        (
+            Some(
+                CommandCutReason::TooLong(time)
+                | CommandCutReason::Silent(time)
+                | CommandCutReason::Yielded(time),
+            ),
+            ..,
+        ) => {
             format!("took more than {} s and was ended", time.as_secs())
         }
         (Some(CommandCutReason::TooMuch(bytes)), ..) => {

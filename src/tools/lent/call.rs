@@ -41,7 +41,7 @@ impl ClientTool {
             let message = "the arguments hold a secret, which a client is not told; call it without";
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message: message.to_owned() });
         }
-        let told = match self.lenders.standing(&self.lent) {
+        let told = match self.lenders.standing(&self.lent, None) {
             ClientToolState::Lent { generation } => Some(generation),
             ClientToolState::Away if self.lent.on_disconnect == OnDisconnect::Wait => None,
             standing => return Err(not_registered(&self.lent, standing)),
@@ -165,7 +165,7 @@ impl ClientToolInvocation {
         loop {
             // Seen before the look, so that whatever comes after it wakes.
             changes.borrow_and_update();
-            let waiting = match (self.lenders.standing(&self.lent), on_disconnect) {
+            let waiting = match (self.lenders.standing(&self.lent, Some(&cx.session)), on_disconnect) {
                 (ClientToolState::Lent { generation }, _) if told == Some(generation) => {
                     ClientToolWait::Answer(generation)
                 }

@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use tokio::sync::watch;
@@ -22,11 +23,22 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct ClientToolRegistry(Arc<ClientToolRegistryInner>);
 
-#[derive(Debug, Default)]
+/// Answers whether a connection may lend tools to a session: it does not only look on at it.
+pub type MayLend = Box<dyn Fn(u64, &SessionId) -> bool + Send + Sync>;
+
+#[derive(Default)]
 struct ClientToolRegistryInner {
     lent: Mutex<RegisteredToolSets>,
+    /// Asked with nothing locked. Nobody has said it = all may.
+    may_lend: OnceLock<MayLend>,
     /// Counts the changes, for whoever waits for a client.
     changed: watch::Sender<u64>,
+}
+
+impl fmt::Debug for ClientToolRegistryInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientToolRegistryInner").field("lent", &self.lent).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -138,15 +150,35 @@ impl ClientToolRegistry {
         by_name.into_values().collect()
     }
 
-    /// How a tool stands that was lent once.
-    pub fn standing(&self, tool: &RegisteredClientTool) -> ClientToolState {
+    /// From now on calls of a session wait only for connections of which this says that they may lend to it. The first one counts.
+    pub fn lend_only(&self, may_lend: MayLend) {
+        let _first = self.0.may_lend.set(may_lend);
+    }
+
+    /// The standing of a tool that was lent once; with calls of this session, if it is about one.
+    pub fn standing(&self, tool: &RegisteredClientTool, session: Option<&SessionId>) -> ClientToolState {
+        let lends = |connection: u64| match (self.0.may_lend.get(), session) {
+            (Some(may_lend), Some(session)) => may_lend(connection, session),
+            _ => true,
+        };
+        let key = (tool.client.clone(), tool.session.clone());
+        let connections: Vec<u64> =
+            self.lock().sets.get(&key).into_iter().flatten().map(|set| set.connection).collect();
+        let barred: Vec<u64> = connections.into_iter().filter(|connection| !lends(*connection)).collect();
         let lent = self.lock();
-        let sets = lent.sets.get(&(tool.client.clone(), tool.session.clone()));
-        let Some(set) = sets.and_then(|sets| sets.last()) else { return ClientToolState::Away };
+        let sets = lent.sets.get(&key).map(Vec::as_slice).unwrap_or_default();
+        let Some(set) = sets.iter().rev().find(|set| !barred.contains(&set.connection)) else {
+            return if sets.is_empty() { ClientToolState::Away } else { ClientToolState::Withdrawn };
+        };
         match set.tools.iter().any(|it| it.declaration.name == tool.declaration.name) {
             true => ClientToolState::Lent { generation: set.generation },
             false => ClientToolState::Withdrawn,
         }
+    }
+
+    /// Whoever waits for a client looks again: what a connection may do has changed.
+    pub fn look_again(&self) {
+        self.tell();
     }
 
     /// Changes whenever a standing may have.

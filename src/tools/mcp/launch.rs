@@ -100,7 +100,7 @@ pub async fn launch(
         false => Workspace::open_known(&known).map(|workspace| workspace.known_roots()),
     });
     let known_roots = known_roots.await.map_err(|error| error.to_string())?;
-    let ticket = ground.commands.cover(&roots, confinement.profile, false).await;
+    let ticket = ground.commands.cover(&roots, confinement.profile, None).await;
     let ticket = ticket.map_err(|error| error.to_string())?;
     let read_only = ground
         .commands

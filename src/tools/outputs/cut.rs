@@ -23,6 +23,11 @@ pub(super) struct OutputCut {
     note: String,
 }
 
+/// True if the texts may have more characters than that: bytes bound them.
+pub(super) fn may_be_too_long(parts: &[MessagePart], max_chars: usize) -> bool {
+    max_chars < parts.iter().filter_map(MessagePart::as_text).map(str::len).sum()
+}
+
 /// The texts in one, when they have more characters than that.
 pub(super) fn too_long(parts: &[MessagePart], max_chars: usize) -> Option<String> {
     let texts = || parts.iter().filter_map(MessagePart::as_text);

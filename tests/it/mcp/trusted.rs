@@ -394,3 +394,36 @@ async fn a_users_server_is_held_to_the_files_of_every_trusted_workspace_over_res
     drop(client);
     running.stop().await;
 }
+
+/// Whoever may write beside a session's root may put a link there that leads anywhere; nobody opened what it leads to.
+#[tokio::test]
+async fn no_server_is_started_where_a_link_in_the_place_of_a_root_leads() {
+    let script = calling(&[("mcp.s.echo", json!({ "text": "one" }))]);
+    let house = house(&script, "plain").file("sub/kept", "");
+    let (sub, elsewhere) = (house.work().join("sub"), house.dir.path().join("elsewhere"));
+    fs::create_dir(&elsewhere).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "user", json!({ "workspace": sub })).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    fs::rename(&sub, house.work().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &sub).unwrap();
+    script.replace([Reply::calls(&[("mcp.s.echo", json!({ "text": "two" }))]), Reply::done("done")]);
+    let again = json!({ "agent": "user", "model": "script", "prompt": "again", "sessionId": session });
+    let started = client.request("run/start", again).await;
+    assert!(
+        started["error"]["message"].as_str().is_some_and(|it| it.contains("another folder")),
+        "{started}"
+    );
+    let status = client.call("daemon/status", json!({})).await;
+    let real = elsewhere.canonicalize().unwrap();
+    let is_there = |server: &Value| server["workspace"].to_string().contains(real.to_str().unwrap());
+    let servers = status["mcpServers"].as_array().cloned().unwrap_or_default();
+    assert!(servers.iter().any(|server| server["name"] == "s"), "it is the first run's: {status}");
+    assert!(!servers.iter().any(is_there), "{status}");
+    // It was not even tried.
+    let listed = client.call("mcp/list", json!({ "workspace": real })).await;
+    assert_eq!(listed["servers"][0]["state"], "idle", "{listed}");
+    drop(client);
+    running.stop().await;
+}

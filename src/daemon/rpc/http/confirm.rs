@@ -4,11 +4,16 @@
 //! It is the method `confirmation/respond` by another door: the token stands in the path, the rest of the parameters in
 //! the body.
 
+use std::fmt;
+
 use hyper::{
     Request, StatusCode,
     body::{Bytes, Incoming},
 };
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{HttpAnswer, HttpRequestHandler, json as with_json, refusal};
@@ -24,14 +29,44 @@ struct ConfirmationResponse {
     error: Option<RpcError>,
 }
 
+/// An object with each of its fields once: of two answers nobody could tell which one was meant.
+struct AnswerFields(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for AnswerFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerFields, D::Error> {
+        deserializer.deserialize_map(AnswerFieldsVisitor)
+    }
+}
+
+struct AnswerFieldsVisitor;
+
+impl<'de> Visitor<'de> for AnswerFieldsVisitor {
+    type Value = AnswerFields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<AnswerFields, A::Error> {
+        let mut once = Map::new();
+        while let Some((name, value)) = fields.next_entry::<String, Value>()? {
+            if once.contains_key(&name) {
+                return Err(A::Error::custom(format!("`{name}` stands there twice")));
+            }
+            once.insert(name, value);
+        }
+        Ok(AnswerFields(once))
+    }
+}
+
 impl HttpRequestHandler {
     pub(super) async fn confirm(&self, token: &str, request: Request<Incoming>) -> HttpAnswer {
         let body = match self.body(request).await {
             Ok(body) => body,
             Err(answer) => return *answer,
         };
-        let mut params: Map<String, Value> = match serde_json::from_slice(&body) {
-            Ok(params) => params,
+        let mut params = match serde_json::from_slice(&body) {
+            Ok(AnswerFields(params)) => params,
             Err(error) => {
                 let error =
                     RpcError::new(ErrorKind::ParseError, format!("the body is no JSON object: {error}"))

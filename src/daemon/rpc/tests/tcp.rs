@@ -225,6 +225,7 @@ async fn a_question_is_answered_by_the_token_in_the_path_alone() {
         ("POST /confirm/", &[&host], allow, "403 FORBIDDEN"),
         ("POST /confirm/full", &[&host], allow, "503 STORAGE_FULL"),
         ("POST /confirm/good", &[&host], r#"{"outcome":"maybe"}"#, "400 INVALID_PARAMS"),
+        ("POST /confirm/good", &[&host], r#"{"outcome":"deny","outcome":"allowOnce"}"#, "400 PARSE_ERROR"),
         ("POST /confirm/good", &[&host], "{}", "400 INVALID_PARAMS"),
         ("POST /confirm/good", &[&host], "[]", "400 PARSE_ERROR"),
         ("POST /confirm/good", &[&host], "allowOnce", "400 PARSE_ERROR"),

@@ -67,7 +67,11 @@ fn of(finished: &FinishedCommand) -> Result<String, String> {
     let FinishedCommand { ended, stdout, stderr, cut, .. } = finished;
     match cut {
         Some(CommandCutReason::Stopped) => return Err("the call was stopped".to_owned()),
-        Some(CommandCutReason::Silent(time) | CommandCutReason::TooLong(time)) => {
+        Some(
+            CommandCutReason::Silent(time)
+            | CommandCutReason::TooLong(time)
+            | CommandCutReason::Yielded(time),
+        ) => {
             return Err(format!("{PROGRAM} took more than {} s", time.as_secs()));
         }
         Some(CommandCutReason::TooMuch(bytes)) => {

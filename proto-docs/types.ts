@@ -519,6 +519,27 @@ export type Audience =
   }
   | (string & {});
 
+/** An MCP server that an extension brings along. */
+export interface BroughtServer {
+  name: string;
+  /** A program of it is started, in the sandbox; otherwise it is reached at an address. */
+  isProgram: boolean;
+  /** The words with which it is started, or the address. */
+  starts: string;
+  /** The names of the variables or headers that its entry sets. */
+  sets?: string[];
+  /** The reason why it is not used, if it is not: its name is in use, or settings do not allow it. */
+  unused?: string | null;
+}
+
+/** A skill that an extension brings along. */
+export interface BroughtSkill {
+  name: string;
+  description: string;
+  /** The reason why it is not used, if it is not: another one goes before it, or settings switch it off. */
+  unused?: string | null;
+}
+
 /** How much of what a budget counts. */
 export type BudgetAmount = number | Cost;
 
@@ -580,6 +601,8 @@ export interface CallDetails {
   locations: CallLocation[];
   /** The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`. */
   rule?: string | null;
+  /** The extension that brings its tool along. */
+  extension?: ExtensionRef | null;
 }
 
 /** One tool call; always ours, the provider's own id is kept beside it. */
@@ -1739,6 +1762,145 @@ export interface ExportedAgent {
   lost?: string[];
 }
 
+/** What a person did with an extension. */
+export type ExtensionChange =
+  | "installed" | "enabled" | "disabled" | "removed"
+  /** Another version took its place. */
+  | "updated"
+  | (string & {});
+
+/** Data of `extension.changed`. */
+export interface ExtensionChanged {
+  extension: ExtensionRef;
+  change: ExtensionChange;
+  /** As it is from now on; missing where it was removed. */
+  installed?: InstalledExtension | null;
+}
+
+/** What an extension brings along. */
+export interface ExtensionContents {
+  skills?: BroughtSkill[];
+  servers?: BroughtServer[];
+  author?: string | null;
+  homepage?: string | null;
+  license?: string | null;
+}
+
+export interface ExtensionGetResult {
+  extension: ExtensionSummary;
+  /** Nothing, of one that changed. */
+  brings: ExtensionContents;
+  /** Its folder. */
+  folder: string;
+  /** The folder for what its programs write; made when one is started. */
+  dataFolder: string;
+}
+
+/** One extension, from its installation to its removal. */
+export type ExtensionId = string;
+
+/** What became of an installation, or would. */
+export type ExtensionInstallOutcome =
+  | "installed"
+  /**
+   * It took the place of another one of its name. What its programs wrote stays, and it is as enabled as that
+   * was.
+   */
+  | "updated"
+  /** Just this is installed already. */
+  | "unchanged"
+  | (string & {});
+
+export interface ExtensionInstallParams {
+  /**
+   * A folder on the daemon's machine, absolute; or the URL of a repository (`https://….git`, `git+https://…`,
+   * `ssh://…`, `git@HOST:PATH`, `file:///…`), with `#` and a branch, tag or commit behind it.
+   */
+  source: string;
+  /**
+   * The digest of what a person agreed to, as an answer to `dryRun` told it. Needed unless `dryRun`; anything
+   * else is refused.
+   */
+  digest?: string | null;
+  /** Copies and reads it and answers what would be installed; nothing of it is left. */
+  dryRun?: boolean;
+}
+
+export interface ExtensionInstallResult {
+  outcome: ExtensionInstallOutcome;
+  /** As it is installed, or would be. */
+  extension: InstalledExtension;
+  /** As it was installed before. */
+  before?: InstalledExtension | null;
+  brings: ExtensionContents;
+  /** The number of its files. */
+  fileCount: number;
+  /** The event that tells of it; missing where nothing changed. */
+  seq?: EventSeq | null;
+}
+
+export interface ExtensionListResult {
+  /** By name. */
+  extensions: ExtensionSummary[];
+}
+
+export interface ExtensionNameParams {
+  name: string;
+}
+
+/** The extension that brings something along. */
+export interface ExtensionRef {
+  id: ExtensionId;
+  name: string;
+}
+
+export interface ExtensionRemoveResult {
+  name: string;
+  seq: EventSeq;
+}
+
+/** An extension's state: does what it brings along count? */
+export type ExtensionStateName =
+  | "enabled"
+  /** A person switched it off. */
+  | "disabled"
+  /** Its files are not what was installed, so it is off. Installing it again puts that right. */
+  | "changed"
+  | (string & {});
+
+/** An extension that is installed, and whether it counts. */
+export interface ExtensionSummary {
+  /** Made when it was installed first; the same when another version takes its place. */
+  id: ExtensionId;
+  /** The name of its folder, too. */
+  name: string;
+  version?: string | null;
+  description?: string | null;
+  /** The folder or the repository's URL that it came from. */
+  source: string;
+  /** The commit, of one that came from a repository. */
+  commit?: string | null;
+  /** Over path, mode and bytes of all its files: `sha256:<hex>`. One that is another one is off. */
+  digest: string;
+  /** False = a person switched it off. */
+  enabled: boolean;
+  installedAt: Timestamp;
+  /** What was left out, ignored or skipped when it was installed, a sentence each. */
+  notes?: string[];
+  state: ExtensionStateName;
+  /** The reason why it is off, of one that changed: the end of a sentence that begins with it. */
+  fault?: string | null;
+  /** The number of its skills and of its MCP servers. */
+  skillCount: number;
+  serverCount: number;
+}
+
+export interface ExtensionSwitchResult {
+  extension: ExtensionSummary;
+  /** The event that tells of it; missing where nothing changed. */
+  seq?: EventSeq | null;
+}
+
 /** What became of a file. */
 export type FileChange = "created" | "modified" | "deleted" | "moved" | (string & {});
 
@@ -2305,6 +2467,27 @@ export interface InputSpec {
   schema: unknown;
 }
 
+/** An extension as it was installed. */
+export interface InstalledExtension {
+  /** Made when it was installed first; the same when another version takes its place. */
+  id: ExtensionId;
+  /** The name of its folder, too. */
+  name: string;
+  version?: string | null;
+  description?: string | null;
+  /** The folder or the repository's URL that it came from. */
+  source: string;
+  /** The commit, of one that came from a repository. */
+  commit?: string | null;
+  /** Over path, mode and bytes of all its files: `sha256:<hex>`. One that is another one is off. */
+  digest: string;
+  /** False = a person switched it off. */
+  enabled: boolean;
+  installedAt: Timestamp;
+  /** What was left out, ignored or skipped when it was installed, a sentence each. */
+  notes?: string[];
+}
+
 /** The outcome of a hook. */
 export interface LastHookEnd {
   at: Timestamp;
@@ -2408,6 +2591,8 @@ export interface ListedMcpServer {
   origin?: McpOrigin | null | string;
   /** Whose run has it for itself; missing for one that is shared. */
   agent?: AgentName | null;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
   /** Missing for one that is not used. */
   transport?: McpTransportKind | null | string;
   /** How many tools it has that can be used; 0 while it is not ready. */
@@ -2488,6 +2673,8 @@ export interface ListedTool {
   rule?: string | null;
   /** Of one that a client lends: that client. */
   clientId?: ClientId | null;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
 }
 
 /** Whether runs get a tool. */
@@ -2631,6 +2818,8 @@ export type McpOrigin =
   | "user" | "project"
   /** It stands in an agent's file, and one run of that agent has it for itself. */
   | "agent"
+  /** An extension brings it along. */
+  | "extension"
   | (string & {});
 
 /** A prompt that a server has. */
@@ -2725,6 +2914,8 @@ export interface McpServerStateChanged {
   server: string;
   /** Whose run has it for itself; missing for one that is shared. */
   agent?: AgentName | null;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
   /** The folders of the workspace that it serves. */
   workspace: string[];
   state: McpState;
@@ -2742,6 +2933,8 @@ export interface McpServerStatus {
   origin?: McpOrigin | null | string;
   /** Whose run has it for itself; missing for one that is shared. */
   agent?: AgentName | null;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
   /** Missing for one that is not used. */
   transport?: McpTransportKind | null | string;
   /** How many tools it has that can be used; 0 while it is not ready. */
@@ -2843,6 +3036,8 @@ export interface McpToolsChanged {
   server: string;
   /** Whose run has it for itself; missing for one that is shared. */
   agent?: AgentName | null;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
   /** The folders of the workspace that it serves. */
   workspace: string[];
   /** All that it has now. */
@@ -4593,10 +4788,16 @@ export interface SkillActivated {
   folder: string;
   /** Over path, mode and bytes of all its files, of one that a workspace brings along. */
   digest?: string | null;
+  /** The extension that brings it along; `digest` is of the bytes of its `SKILL.md` then. */
+  extension?: ExtensionRef | null;
 }
 
 /** The owner of a skill. */
-export type SkillScope = "project" | "user" | (string & {});
+export type SkillScope =
+  | "project" | "user"
+  /** An extension brings it along. */
+  | "extension"
+  | (string & {});
 
 /** A skill's state: can it be used? */
 export type SkillStateName =
@@ -4621,6 +4822,8 @@ export interface SkillSummary {
   /** The folder that it lies in. */
   folder: string;
   scope: SkillScope;
+  /** The extension that brings it along. */
+  extension?: ExtensionRef | null;
   state: SkillStateName;
   /** The folder of the one of the same name that goes before it. */
   hiddenBy?: string | null;
@@ -5819,6 +6022,25 @@ export interface Methods {
   "skills/validate": { params: SkillsValidateParams; result: SkillsValidateResult };
   /** Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user. */
   "skills/setEnabled": { params: SkillsSetEnabledParams; result: SkillsSetEnabledResult };
+  /** The extensions that are installed, and whether each counts. */
+  "extension/list": { params: NoParams; result: ExtensionListResult };
+  /** One extension, and what it brings along. */
+  "extension/get": { params: ExtensionNameParams; result: ExtensionGetResult };
+  /**
+   * Installs an extension, or puts another version into the place of one: a folder in the format Agent
+   * Plugins 1.0.0 (<https://github.com/agentplugins/agent-plugins-spec>). It is copied, and counts only as it
+   * was copied. By a person: first asked with `dryRun`, and then with the digest of what they were shown.
+   */
+  "extension/install": { params: ExtensionInstallParams; result: ExtensionInstallResult };
+  /**
+   * Enables an extension: its skills count from the next run on, its MCP servers as soon as somebody needs
+   * them.
+   */
+  "extension/enable": { params: ExtensionNameParams; result: ExtensionSwitchResult };
+  /** Disables an extension: from the next turn on, runs have none of its skills and tools. */
+  "extension/disable": { params: ExtensionNameParams; result: ExtensionSwitchResult };
+  /** Removes an extension, with all that its programs wrote into their folder. */
+  "extension/remove": { params: ExtensionNameParams; result: ExtensionRemoveResult };
   /**
    * Keeps what the editor of a person shows who works in a session: its root runs are told before their model
    * is asked, all of it at first and later what has changed. It is gone with the connection, so not over
@@ -6103,6 +6325,11 @@ export interface Events {
    * run for the first time, or a person has acknowledged what changed.
    */
   "program.noted": ProgramNoted;
+  /**
+   * A person installed, enabled, disabled or removed an extension. What it brings along counts from the next
+   * run and turn on.
+   */
+  "extension.changed": ExtensionChanged;
   /** Settings were read anew, and these have other values than before. */
   "config.changed": ConfigChanged;
   /**

@@ -4,6 +4,6 @@ pub use {cli, client, protocol, traces};
 
 #[cfg(feature = "daemon")]
 pub use {
-    agents, config, daemon, hooks, memory, models, notify, policy, project, prompts, redact, rules, run,
-    sandbox, schemas, shell, skills, store, sys, telemetry, tools, trust, web,
+    agents, config, daemon, extensions, hooks, memory, models, notify, policy, project, prompts, redact,
+    rules, run, sandbox, schemas, shell, skills, store, sys, telemetry, tools, trust, web,
 };

@@ -118,6 +118,7 @@ impl House {
         let settings = DaemonSettings {
             own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
+            data_dir: folder.path().join("data"),
             agents: AgentPlaces::of_user(folder.path().join("agents")),
             skills: subagentd::skills::SkillPlaces::new(folder.path(), None),
             rules: RulePlaces::default(),

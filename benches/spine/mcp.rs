@@ -99,6 +99,7 @@ fn entry(tools: usize) -> anyhow::Result<McpServerConfig> {
         network: false,
         oauth: None,
         disabled: false,
+        literal: false,
         faulty: false,
     })
 }

@@ -23,6 +23,7 @@ mod edit;
 mod editor;
 mod ending;
 mod export;
+mod extensions;
 mod failure;
 mod gc;
 mod hooks;
@@ -178,6 +179,9 @@ enum CliCommand {
     Memory(memory::MemoryVerb),
     /// List skills, show or check one, or switch one off
     Skills(skills::SkillsCommand),
+    /// List extensions (skills and MCP servers in one folder), show, install, enable, disable or remove one
+    #[command(subcommand, alias = "extension")]
+    Extensions(extensions::ExtensionsVerb),
     /// List the models of the providers, or test one
     Models(models::ModelsArguments),
     /// List traces, show one as a waterfall, export it, or follow spans as they end
@@ -359,6 +363,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
         CliCommand::Memory(verb) => memory::memory(&verb, &mut link, surroundings),
         CliCommand::Skills(command) => skills::skills(&command, &mut link, surroundings),
+        CliCommand::Extensions(verb) => extensions::extensions(&verb, &mut link, surroundings),
         CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         CliCommand::Trace(verb) => trace::trace(&verb, &mut link, surroundings),
         CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),

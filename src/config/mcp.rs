@@ -182,6 +182,7 @@ impl McpServerReader<'_> {
             network,
             oauth,
             disabled,
+            literal: false,
             faulty: false,
         })
     }

@@ -20,6 +20,8 @@ pub struct DaemonPlaces {
     pub config_dir: PathBuf,
     /// The database, its lock, artifacts and trash.
     pub state_dir: PathBuf,
+    /// Extensions, and what their programs write.
+    pub data_dir: PathBuf,
     /// Where the daemon listens when nobody says otherwise.
     pub socket: PathBuf,
     /// The user's; `None` when the environment does not say.
@@ -49,9 +51,14 @@ impl DaemonPlaces {
             Some(runtime) => runtime.join("subagentd/subagentd.sock"),
             None => PathBuf::from(format!("/tmp/subagentd-{uid}/subagentd.sock")),
         };
+        let state_dir = folder("state", "XDG_STATE_HOME", ".local/state")?;
+        // Whoever says where state lies and has no home has all of it there.
+        let data_dir =
+            folder("data", "XDG_DATA_HOME", ".local/share").unwrap_or_else(|_| state_dir.join("data"));
         Ok(DaemonPlaces {
             config_dir: folder("settings", "XDG_CONFIG_HOME", ".config")?,
-            state_dir: folder("state", "XDG_STATE_HOME", ".local/state")?,
+            state_dir,
+            data_dir,
             socket,
             home: absolute("HOME"),
         })
@@ -90,6 +97,7 @@ mod tests {
             ("XDG_RUNTIME_DIR", "/run/user/1000"),
         ])
         .unwrap();
+        assert_eq!(found.data_dir, Path::new("/s/subagentd/data"), "there is no other place");
         assert_eq!(found.config_dir, Path::new("/c/subagentd"));
         assert_eq!(found.state_dir, Path::new("/s/subagentd"));
         assert_eq!(found.socket, Path::new("/run/user/1000/subagentd/subagentd.sock"));
@@ -108,6 +116,7 @@ mod tests {
             .unwrap();
             assert_eq!(found.config_dir, Path::new("/home/ada/.config/subagentd"));
             assert_eq!(found.state_dir, Path::new("/home/ada/.local/state/subagentd"));
+            assert_eq!(found.data_dir, Path::new("/home/ada/.local/share/subagentd"));
             assert_eq!(found.socket, Path::new("/tmp/subagentd-1000/subagentd.sock"));
         }
     }

@@ -13,14 +13,17 @@ use std::{
 };
 
 use serde_json::json;
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 mod git;
 mod refusal;
 mod source_url;
 mod taken;
+mod tree;
 
 pub(super) use source_url::SourceUrl;
+pub(super) use tree::FetchedTree;
 
 use self::{
     git::BareRepository,
@@ -42,6 +45,9 @@ const FOLDER: &str = "fetched";
 
 /// Time for all that is fetched. A person waits for it, and a collection of agents comes in seconds.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The filter by which what is no agent's file by its size stays with its server, where that can do so.
+const FILTER: &str = "--filter=blob:limit=1100k";
 
 /// Attempts to empty the folder, and the pause between them: a git that was ended in the middle may be about to make one more
 /// file in it.
@@ -74,36 +80,9 @@ pub(super) async fn fetch(
     given_up: &CancellationToken,
 ) -> Result<UrlImport, RpcError> {
     let shown = wanted.url.shown();
-    let stopped = async {
-        tokio::select! { biased;
-            () = state.closing.cancelled() => RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping"),
-            () = given_up.cancelled() => {
-                RpcError::new(ErrorKind::RequestCancelled, "the request was cancelled; nothing was written")
-            }
-        }
-    };
-    let getting = async {
-        // One at a time, since there is one folder; it is closed never.
-        let turn = state.fetches.acquire().await;
-        let folder = FetchFolder::make(&state.state_dir).await?;
-        // Waiting for a turn takes none of the time.
-        let late = async {
-            state.clock.sleep(FETCH_TIMEOUT).await;
-            refused("timedOut", &shown, format!("did not come whole within {} s", FETCH_TIMEOUT.as_secs()))
-                .with_hint("fetch it yourself, look at it, and import the folder")
-        };
-        Ok::<_, RpcError>((turn, folder, late))
-    };
-    tokio::pin!(stopped);
-    let (_turn, folder, late) = tokio::select! { biased;
-        stopped = &mut stopped => return Err(stopped),
-        got = getting => got?,
-    };
-    let got = tokio::select! { biased;
-        stopped = &mut stopped => Err(stopped),
-        late = late => Err(late),
-        got = get(state, &wanted.url, &folder) => got,
-    };
+    let stopped = Stopped { state, given_up, shown: &shown };
+    let (_turn, folder) = stopped.turn().await?;
+    let got = stopped.or(get(state, &wanted.url, &folder)).await;
     let read = match got {
         // From here on it is a matter of moments, and nobody gives it up.
         Ok(taken) => folder.read(taken, wanted).await,
@@ -111,6 +90,55 @@ pub(super) async fn fetch(
     };
     folder.empty().await;
     read
+}
+
+/// The ends that a fetch may come to before it is done.
+struct Stopped<'s, 'a> {
+    state: &'s Arc<DaemonContext>,
+    given_up: &'a CancellationToken,
+    /// The URL, for people.
+    shown: &'a str,
+}
+
+impl<'s> Stopped<'s, '_> {
+    /// Completes when nobody wants it any more.
+    async fn ended(&self) -> RpcError {
+        tokio::select! { biased;
+            () = self.state.closing.cancelled() => RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping"),
+            () = self.given_up.cancelled() => {
+                RpcError::new(ErrorKind::RequestCancelled, "the request was cancelled; nothing was written")
+            }
+        }
+    }
+
+    /// Waits for a turn, which takes none of the time of the work, and makes the folder.
+    async fn turn(&self) -> Result<(SemaphorePermit<'s>, FetchFolder), RpcError> {
+        let getting = async {
+            // One at a time, since there is one folder.
+            let turn = self.state.fetches.acquire().await;
+            let turn = turn.map_err(|error| internal("nothing can be fetched", &error))?;
+            Ok((turn, FetchFolder::make(&self.state.state_dir).await?))
+        };
+        tokio::select! { biased;
+            ended = self.ended() => Err(ended),
+            got = getting => got,
+        }
+    }
+
+    /// The outcome of the work, or why it ended before.
+    async fn or<T>(&self, work: impl Future<Output = Result<T, RpcError>>) -> Result<T, RpcError> {
+        let late = async {
+            self.state.clock.sleep(FETCH_TIMEOUT).await;
+            let message = format!("did not come whole within {} s", FETCH_TIMEOUT.as_secs());
+            refused("timedOut", self.shown, message)
+                .with_hint("fetch it yourself, look at it, and name the folder")
+        };
+        tokio::select! { biased;
+            ended = self.ended() => Err(ended),
+            late = late => Err(late),
+            got = work => got,
+        }
+    }
 }
 
 /// Takes away what a daemon left that was killed in the middle. Blocks on the file system.
@@ -154,7 +182,7 @@ async fn clone(
     let shown = url.shown();
     let failed = |error| of_git(error, repository, &shown);
     let place = folder.path.join("repository");
-    let (git, commit) = BareRepository::fetch(state, place, repository).await.map_err(failed)?;
+    let (git, commit) = BareRepository::fetch(state, place, repository, FILTER).await.map_err(failed)?;
     let entries = git.entries().await.map_err(failed)?;
     let AgentFileCandidates { files, mut problems } = taken::candidates(entries, &repository.address)?;
     let objects: Vec<&str> = files.iter().map(|(_, object)| object.as_str()).collect();

@@ -205,8 +205,19 @@ async fn run(
     });
     let own_files = own_files.hiding(transcripts(&sources.environment, &rules.home, &state_dir));
     let sandbox = sandbox(&own_files, children.clone());
-    let settings =
-        DaemonSettings { state_dir, own_files, agents, skills, rules, config, problems, sources, redactor };
+    let data_dir = places.data_dir.clone();
+    let settings = DaemonSettings {
+        state_dir,
+        data_dir,
+        own_files,
+        agents,
+        skills,
+        rules,
+        config,
+        problems,
+        sources,
+        redactor,
+    };
     let models =
         ModelRegistry::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
     let edges = DaemonDependencies {

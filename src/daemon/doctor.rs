@@ -20,6 +20,7 @@ use protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverit
 use sys::key_file;
 
 mod discovery;
+mod extensions;
 mod programs;
 mod sandbox;
 mod web_search;
@@ -57,6 +58,7 @@ pub(super) async fn look_over(state: &Arc<DaemonContext>) -> Vec<DoctorCheck> {
         within(state, "discovery", discovery::check(state)).await,
         within(state, "webSearch", web_search::check(state)).await,
         within(state, "programs", programs::check(state)).await,
+        within(state, "extensions", extensions::check(state)).await,
         within(state, "callers", callers(state)).await,
         within(state, "service", service(state)).await,
         within(state, "tasks", tasks(state)).await,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agents::AgentPlaces;
 use config::{ConfigPlaces, DaemonPlaces};
+use extensions::ExtensionFolders;
 use rules::RulePlaces;
 use sandbox::secrets;
 use skills::SkillPlaces;
@@ -86,6 +87,10 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     // An agent must not make others that everybody trusts.
     let agents: Vec<PathBuf> = agent_places(places).folders().map(Path::to_owned).collect();
     let skills: Vec<PathBuf> = skill_places(places).of_user().map(Path::to_owned).collect();
+    // Neither must it change what a person installed, here or where a daemon with fewer variables has it.
+    let usual_data = places.home.as_deref().map(|home| home.join(".local/share/subagentd"));
+    let data = [Some(places.data_dir.clone()), usual_data];
+    let extensions = data.into_iter().flatten().map(|data| ExtensionFolders::plugins_in(&data));
     // A daemon that is started with fewer variables reads there.
     let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
     // Hooks of other products, which run for the user where the settings name them.
@@ -95,7 +100,7 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let read = read.chain(usual.clone()).chain(hooks.clone());
     let read_from = SourcePlaces::with_files(read, installation(by));
     let guarded = sockets.chain(settings).chain(agents).chain(skills).chain(usual).chain(usual_state);
-    let guarded = guarded.chain(hooks);
+    let guarded = guarded.chain(hooks).chain(extensions);
     let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
     // Headers and variables of MCP servers may stand there in clear.
     let closed = secrets.chain([users_settings]);

@@ -19,6 +19,7 @@ mod connection;
 mod contexts;
 mod daemon;
 mod events;
+mod extensions;
 mod hooks;
 mod ide;
 mod lending;
@@ -45,6 +46,9 @@ mod undo;
 mod usage;
 mod workspaces;
 
+pub(super) use extensions::{
+    begin as begin_extensions, follow as follow_extensions, library as extension_library,
+};
 pub(super) use retention::keep_to_limits;
 pub(super) use sessions::{no_session, remove_closed, usual_mode};
 
@@ -72,6 +76,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     programs::register(&mut api);
     prompts::register(&mut api);
     skills::register(&mut api);
+    extensions::register(&mut api);
     workspaces::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);

@@ -51,6 +51,7 @@ mod hook_places;
 mod hooks_in_force;
 mod idle;
 mod leftovers;
+mod live_counts;
 mod log_export;
 mod log_level;
 mod log_lines;
@@ -77,6 +78,7 @@ pub use command::{DaemonError, DaemonOptions, main};
 use confirmation_router::{ConfirmationNotifier, ConfirmationRouter, ConfirmationTokens};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
 use leftovers::Leftovers;
+pub use live_counts::LiveCounts;
 use named::SettingsReferences;
 use projects::{agent_switches, disabled_skills, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
@@ -107,6 +109,8 @@ pub struct DaemonSettings {
     pub state_dir: PathBuf,
     pub agents: AgentPlaces,
     pub skills: SkillPlaces,
+    /// The folder that holds extensions, and what their programs write.
+    pub data_dir: PathBuf,
     pub rules: RulePlaces,
     pub config: DaemonConfig,
     /// What was wrong in the settings; shown as degraded.
@@ -156,7 +160,8 @@ impl Daemon {
         // The store's lock says that no other daemon is at work there.
         let state_dir = settings.state_dir.clone();
         drop(tokio::task::spawn_blocking(move || agent_urls::sweep(&state_dir)).await);
-        let projects = projects(&settings, &store).await?;
+        let extensions = handlers::extension_library(&settings.data_dir, &store).await?;
+        let projects = projects(&settings, &store, extensions.clone()).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = BackgroundCommands::new(connections.clone(), stop.clone());
         let commands = CommandRuntime::new(sandbox, settings.sources.environment.clone(), background);
@@ -190,6 +195,7 @@ impl Daemon {
         }
         let (tasks, known) = ((&connections, &stop), (&projects, &program_log, &sign_ins));
         let servers = mcp::servers(&settings, &store, &commands, &clock, known, tasks).await?;
+        handlers::begin_extensions(&extensions, &servers).await;
         let hooks_off = hook_places::switched_off(&store).await?;
         let hook_runner = hooks::HookRunner::new(
             commands.sandbox.clone(),
@@ -266,6 +272,8 @@ impl Daemon {
             state_dir,
             trust_changes: Semaphore::new(1),
             agent_changes: Semaphore::new(1),
+            extensions,
+            extension_changes: Semaphore::new(1),
             fetches: Semaphore::new(1),
             web,
             redactor,
@@ -320,6 +328,9 @@ impl Daemon {
         let for_servers = Arc::clone(&state);
         let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
         connections.keep("what tells of MCP servers", stop.clone(), follow_servers);
+        let for_extensions = Arc::clone(&state);
+        let follow_extensions = move || handlers::follow_extensions(Arc::clone(&for_extensions));
+        connections.keep("what ends servers of changed extensions", stop.clone(), follow_extensions);
         if children.is_alone() {
             let until = leaving.clone();
             let reap = move || children.clone().reap_orphans(until.clone());
@@ -443,17 +454,6 @@ impl Daemon {
     pub fn store(&self) -> &EventStore {
         &self.state.store
     }
-}
-
-/// What lives in a daemon at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveCounts {
-    pub live_runs: usize,
-    pub connections: usize,
-    pub tasks: usize,
-    pub open_texts: usize,
-    /// Slots taken, runs that wait for one, contexts in use.
-    pub holdings: (usize, usize, usize),
 }
 
 /// What connections need.

@@ -189,18 +189,20 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
 }
 
 fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
-    let ServerChange { server, agent, roots, standing, tools } = change;
+    let ServerChange { server, agent, extension, roots, standing, tools } = change;
     let (server, agent, workspace) = (server.clone(), agent.clone(), roots.clone());
+    let extension = extension.clone();
     let mut bodies: Vec<EventBody> = Vec::new();
     let (now, error) = standing_told(standing);
     if *tools && let ServerState::Ready(ready) = standing {
         let (server, agent, workspace) = (server.clone(), agent.clone(), workspace.clone());
+        let extension = extension.clone();
         let all: Vec<ToolName> = ready.tools.iter().map(|tool| tool.canonical.clone()).collect();
         let more = u64::try_from(all.len().saturating_sub(MOST_LISTED)).unwrap_or_default();
         let tools = all.into_iter().take(MOST_LISTED).collect();
-        bodies.push(McpToolsChanged { server, agent, workspace, tools, more }.into());
+        bodies.push(McpToolsChanged { server, agent, extension, workspace, tools, more }.into());
     }
-    bodies.insert(0, McpServerStateChanged { server, agent, workspace, state: now, error }.into());
+    bodies.insert(0, McpServerStateChanged { server, agent, extension, workspace, state: now, error }.into());
     let event = |body: EventBody| NewEvent {
         at: state.clock.now(),
         session: None,

@@ -1,10 +1,11 @@
 //! What do workspaces bring along when the daemon begins: their agents, the rules in force, and what people trust?
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{DaemonSettings, reload::without_secrets};
 use agents::{AgentFileCache, PlaceSwitches};
 use config::DaemonConfig;
+use extensions::ExtensionLibrary;
 use project::ProjectReader;
 use protocol::WorkspaceTrusted;
 use rules::{RuleFiles, RulesInForce};
@@ -16,6 +17,7 @@ use trust::TrustRecords;
 pub(super) async fn projects(
     settings: &DaemonSettings,
     store: &EventStore,
+    extensions: ExtensionLibrary,
 ) -> Result<ProjectReader, StoreError> {
     let places = settings.rules.clone();
     // Before anything runs, so nobody waits for this thread; and without the rules nothing may begin.
@@ -36,6 +38,7 @@ pub(super) async fn projects(
     let environment = settings.sources.environment.clone();
     let skills = SkillReader::new(settings.skills.clone());
     skills.disable(disabled_skills(&settings.config));
+    skills.bring_extensions(Arc::new(move || extensions.skills()));
     Ok(ProjectReader::new(agents, (places.home, environment), (rules, skills), trust))
 }
 

@@ -28,6 +28,7 @@ use super::{
     trace_reader::TraceReader,
 };
 use config::ConfigSources;
+use extensions::ExtensionLibrary;
 use hooks::{HookPlacesRead, HookRunner};
 use project::{Project, ProjectReader};
 use protocol::{DaemonCounts, DaemonInfo, Timestamp};
@@ -85,6 +86,10 @@ pub(super) struct DaemonContext {
     pub trust_changes: Semaphore,
     /// One permit, for whoever tells what changed of the agents' files.
     pub agent_changes: Semaphore,
+    /// The extensions that a person installed.
+    pub extensions: ExtensionLibrary,
+    /// One permit, for whoever changes what is installed.
+    pub extension_changes: Semaphore,
     /// One permit, for whoever fetches agents' files from elsewhere.
     pub fetches: Semaphore,
     /// The way into the web.

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, ProgramNoted, Risk,
-    RunEndReason, RunId, RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage,
-    UsageTotal, UsdAmount, WorkspaceTrusted, reread,
+    ExtensionChanged, ExtensionRef, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect,
+    PolicyChanged, ProgramNoted, Risk, RunEndReason, RunId, RunWaiting, Timestamp, TodoItem, ToolError,
+    ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount, WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -179,6 +179,8 @@ events! {
     /// A program that the settings name may be run with these files, and with no others in their place: it is run for the first
     /// time, or a person has acknowledged what changed.
     "program.noted" => ProgramNoted;
+    /// A person installed, enabled, disabled or removed an extension. What it brings along counts from the next run and turn on.
+    "extension.changed" => ExtensionChanged;
     /// Settings were read anew, and these have other values than before.
     "config.changed" => ConfigChanged;
     /// Agents' files were saved, came or went: the user's, or those of a workspace that is in use. What begins from now on is
@@ -400,6 +402,9 @@ pub struct CallDetails {
     /// The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The extension that brings its tool along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
 }
 
 /// What observers of subagents care about (spec 01); what belongs to it stands in `data`.

@@ -53,6 +53,8 @@ ids! {
     SubscriptionId;
     /// One span of a trace: 16 hexadecimal digits, the `seq` of the event that began it.
     SpanId;
+    /// One extension, from its installation to its removal.
+    ExtensionId;
     /// An agent's name: `[a-z0-9._-]`, at most 64 characters.
     AgentName;
     /// A tool's canonical name, e.g. `read_file`.

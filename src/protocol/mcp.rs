@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Risk, ToolKind, ToolName};
+use super::{ExtensionRef, Risk, ToolKind, ToolName};
 
 /// How one server is reached, and what it is trusted with. Texts are as they were written: `${VAR}` is filled in when it is
 /// started, so nothing of the environment stands in here.
@@ -40,6 +40,9 @@ pub struct McpServerConfig {
     /// It stands in the file, but is not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disabled: bool,
+    /// Its texts are final: an extension brings it along, and nothing of the environment is filled in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
     /// Its entry has mistakes: only the name counts, which is nobody else's.
     #[serde(skip)]
     pub faulty: bool,
@@ -72,6 +75,7 @@ impl McpServerConfig {
             network: false,
             oauth: None,
             disabled: true,
+            literal: false,
             faulty: true,
         }
     }
@@ -143,6 +147,9 @@ pub struct McpServerTools {
     /// How it is reached, if the run has it for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<McpServerConfig>,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
 }
 
 /// One tool of a server.

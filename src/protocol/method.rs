@@ -13,6 +13,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod extensions;
 mod hooks;
 mod ide;
 mod mcp;
@@ -36,6 +37,7 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use extensions::*;
 pub use hooks::*;
 pub use ide::*;
 pub use mcp::*;
@@ -252,6 +254,20 @@ methods! {
     call "skills/validate" => SkillsValidate(SkillsValidateParams) -> SkillsValidateResult;
     /// Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user.
     call "skills/setEnabled" => SkillsSetEnabled(SkillsSetEnabledParams) -> SkillsSetEnabledResult;
+    /// The extensions that are installed, and whether each counts.
+    call "extension/list" => ExtensionList(NoParams) -> ExtensionListResult;
+    /// One extension, and what it brings along.
+    call "extension/get" => ExtensionGet(ExtensionNameParams) -> ExtensionGetResult;
+    /// Installs an extension, or puts another version into the place of one: a folder in the format Agent Plugins 1.0.0
+    /// (<https://github.com/agentplugins/agent-plugins-spec>). It is copied, and counts only as it was copied. By a person: first asked with
+    /// `dryRun`, and then with the digest of what they were shown.
+    call "extension/install" => ExtensionInstall(ExtensionInstallParams) -> ExtensionInstallResult;
+    /// Enables an extension: its skills count from the next run on, its MCP servers as soon as somebody needs them.
+    call "extension/enable" => ExtensionEnable(ExtensionNameParams) -> ExtensionSwitchResult;
+    /// Disables an extension: from the next turn on, runs have none of its skills and tools.
+    call "extension/disable" => ExtensionDisable(ExtensionNameParams) -> ExtensionSwitchResult;
+    /// Removes an extension, with all that its programs wrote into their folder.
+    call "extension/remove" => ExtensionRemove(ExtensionNameParams) -> ExtensionRemoveResult;
     /// Keeps what the editor of a person shows who works in a session: its root runs are told before their model is asked, all of it at
     /// first and later what has changed. It is gone with the connection, so not over HTTP. What is not told stands in the answer.
     call "ide/contextUpdate" => IdeContextUpdate(IdeContextUpdateParams) -> IdeContextUpdateResult;

@@ -316,6 +316,7 @@ impl CallGate {
             risk,
             locations: invocation.locations(),
             rule: Some(decision.rule.clone()),
+            extension: tool.extension().cloned(),
         };
         let shown = invocation.confirmation();
         let (basis, lent) = (invocation.basis(), invocation.lent());

@@ -7,10 +7,11 @@ use std::{
 };
 
 use super::{
+    extension::ExtensionSkill,
     file::{SkillFile, folder_name, plain_name},
     search::{FoundSkill, WholeSkill},
 };
-use protocol::FileProblem;
+use protocol::{ExtensionRef, FileProblem};
 use trust::{AcknowledgementState, TrustRecords};
 
 /// Bytes of all lines of a catalogue: with its heading it stays below 16 KiB (spec 08).
@@ -27,6 +28,11 @@ pub enum SkillOrigin {
         path: String,
     },
     User,
+    /// `digest`: of the bytes of its `SKILL.md`, as they were installed.
+    Extension {
+        extension: ExtensionRef,
+        digest: String,
+    },
 }
 
 /// The state of a skill: can it be used?
@@ -85,13 +91,21 @@ impl Skill {
     /// system.
     pub fn find_fault(&self) -> Option<String> {
         match self.origin {
-            SkillOrigin::User => None,
+            SkillOrigin::User | SkillOrigin::Extension { .. } => None,
             SkillOrigin::Project { .. } => self.found.whole().err(),
         }
     }
 
     pub(super) fn file_name(&self) -> &'static str {
         self.found.file_name
+    }
+
+    /// The extension that brings it along.
+    pub fn extension(&self) -> Option<&ExtensionRef> {
+        match &self.origin {
+            SkillOrigin::Extension { extension, .. } => Some(extension),
+            SkillOrigin::User | SkillOrigin::Project { .. } => None,
+        }
     }
 
     /// True if a model may ask for it.
@@ -137,37 +151,43 @@ pub(super) struct PlaceContents {
 }
 
 impl SkillCatalog {
-    /// Makes one of places in the order of precedence.
+    /// Makes one of places in the order of precedence, and of the skills of extensions, which come last.
     pub(super) fn new(
         places: Vec<PlaceContents>,
+        of_extensions: Vec<ExtensionSkill>,
         trust: &TrustRecords,
         disabled: &BTreeSet<String>,
         names: &mut AcknowledgedNames,
     ) -> SkillCatalog {
-        let (mut skills, mut problems) = (Vec::new(), Vec::new());
-        let mut first: BTreeMap<String, PathBuf> = BTreeMap::new();
+        let (mut all, mut problems) = (Vec::new(), Vec::new());
         for place in places {
             problems.extend(place.problems);
-            for found in place.skills {
-                let origin = origin(place.root.as_deref(), &found);
-                let SkillStanding { state, file, fault } = standing(&found, &origin, trust);
-                let name = called(&state, &file, &origin, &found, names);
-                let state = match state {
-                    // What nobody has acknowledged hides nothing; what changed since is not replaced unseen.
-                    state @ (SkillState::Ready | SkillState::Changed) => match first.get(&name) {
-                        Some(before) => SkillState::Hidden(before.clone()),
-                        None => {
-                            first.insert(name.clone(), found.folder.clone());
-                            match disabled.contains(&name) {
-                                true => SkillState::Disabled,
-                                false => state,
-                            }
+            let origin = |found: &FoundSkill| origin(place.root.as_deref(), found);
+            all.extend(place.skills.into_iter().map(|found| (origin(&found), found)));
+        }
+        all.extend(of_extensions.into_iter().map(|ExtensionSkill { extension, digest, found }| {
+            (SkillOrigin::Extension { extension, digest }, found)
+        }));
+        let mut skills = Vec::new();
+        let mut first: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for (origin, found) in all {
+            let SkillStanding { state, file, fault } = standing(&found, &origin, trust);
+            let name = called(&state, &file, &origin, &found, names);
+            let state = match state {
+                // What nobody has acknowledged hides nothing; what changed since is not replaced unseen.
+                state @ (SkillState::Ready | SkillState::Changed) => match first.get(&name) {
+                    Some(before) => SkillState::Hidden(before.clone()),
+                    None => {
+                        first.insert(name.clone(), found.folder.clone());
+                        match disabled.contains(&name) {
+                            true => SkillState::Disabled,
+                            false => state,
                         }
-                    },
-                    state => state,
-                };
-                skills.push(Skill { origin, state, fault, is_left_out: false, name, file, found });
-            }
+                    }
+                },
+                state => state,
+            };
+            skills.push(Skill { origin, state, fault, is_left_out: false, name, file, found });
         }
         let mut catalog = SkillCatalog { skills, problems, lines: String::new() };
         catalog.list();

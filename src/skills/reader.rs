@@ -11,12 +11,13 @@ use std::{
 use super::{
     catalog::{AcknowledgedNames, PlaceContents, Skill, SkillCatalog, SkillOrigin},
     contents::{LARGEST_SKILL, SkillContents},
+    extension::{ExtensionSkillReader, ExtensionSkillSource},
     file::{self, LARGEST_FILE, LARGEST_TEXT, SkillText},
     places::SkillPlaces,
     search::{PlaceOwner, SkillPlace},
 };
 use config::{problem, read_bounded, reason};
-use protocol::{FileProblem, FileProblemCode::Unreadable};
+use protocol::{ExtensionRef, FileProblem, FileProblemCode::Unreadable};
 use sys::{current::HotSwap, regular_file};
 use trust::{AcknowledgementState, TrustRecords};
 
@@ -49,6 +50,7 @@ struct SkillReaderInner {
     disabled: HotSwap<BTreeSet<String>>,
     known: Mutex<KnownPlaces>,
     names: Mutex<AcknowledgedNames>,
+    extensions: ExtensionSkillReader,
     /// The digests of active skills' folders.
     compared: Mutex<HashMap<PathBuf, (SkillContents, String)>>,
 }
@@ -106,8 +108,9 @@ pub struct ProjectSkill {
 pub struct ActivatedSkill {
     pub name: String,
     pub folder: PathBuf,
-    /// Over all its files, of a workspace's.
+    /// Over all its files, of a workspace's; of the bytes of its file, of an extension's.
     pub digest: Option<String>,
+    pub extension: Option<ExtensionRef>,
     /// Without front matter; whole.
     pub body: String,
     /// The name of its file, below the folder.
@@ -138,7 +141,7 @@ impl Skill {
     pub fn text(&self) -> SkillText {
         let path = self.path();
         let read = match &self.origin {
-            SkillOrigin::User => read_bounded(&path, LARGEST_FILE),
+            SkillOrigin::User | SkillOrigin::Extension { .. } => read_bounded(&path, LARGEST_FILE),
             SkillOrigin::Project { .. } => {
                 let unread = |error: io::Error| problem(&path, None, Unreadable, reason(&error));
                 let read = |file: fs::File| {
@@ -187,7 +190,14 @@ impl SkillReader {
     pub fn new(places: SkillPlaces) -> SkillReader {
         let disabled = HotSwap::new(BTreeSet::new());
         let (known, names, compared) = (Mutex::default(), Mutex::default(), Mutex::default());
-        SkillReader { shared: Arc::new(SkillReaderInner { places, disabled, known, names, compared }) }
+        let extensions = ExtensionSkillReader::default();
+        let inner = SkillReaderInner { places, disabled, known, names, extensions, compared };
+        SkillReader { shared: Arc::new(inner) }
+    }
+
+    /// From now on the skills of these extensions count, behind all others.
+    pub fn bring_extensions(&self, source: ExtensionSkillSource) {
+        self.shared.extensions.bring(source);
     }
 
     /// From now on these are switched off.
@@ -204,9 +214,10 @@ impl SkillReader {
             }
         }
         places.extend(self.shared.places.of_user().map(|place| self.contents(place, None)));
+        let of_extensions = self.shared.extensions.all();
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         let mut names = self.shared.names.lock().unwrap_or_else(PoisonError::into_inner);
-        SkillCatalog::new(places, trust, &self.shared.disabled.get(), &mut names)
+        SkillCatalog::new(places, of_extensions, trust, &self.shared.disabled.get(), &mut names)
     }
 
     /// Finds what a workspace's root brings along, whoever trusts it, and what is wrong with its places. Blocks on the file system.
@@ -278,6 +289,17 @@ impl SkillReader {
                 let bytes = read_bounded(&path, LARGEST_FILE).map_err(|found| faulty(found.message))?;
                 (None, bytes)
             }
+            SkillOrigin::Extension { digest, .. } => {
+                // A person may have switched it off since it was listed, or have put another one into its place.
+                let now = self.shared.extensions.pinned(skill.folder());
+                if now.is_none_or(|(_, now)| now != *digest) {
+                    return Err(faulty(
+                        "is not there any more: its extension is off, or another one".to_owned(),
+                    ));
+                }
+                let bytes = ExtensionSkillReader::bytes(&path, digest).map_err(faulty)?;
+                (Some(digest.clone()), Some(bytes))
+            }
         };
         let bytes = bytes.ok_or_else(|| faulty("is gone".to_owned()))?;
         let text = SkillText::read(&path, &bytes);
@@ -290,13 +312,24 @@ impl SkillReader {
         let folder = match &skill.origin {
             // Found without any link.
             SkillOrigin::Project { .. } => skill.folder().to_owned(),
+            SkillOrigin::Extension { .. } => skill.folder().to_owned(),
             // From now on it is known where it lies: a person's link to it may come to lead elsewhere.
             SkillOrigin::User => {
                 skill.folder().canonicalize().map_err(|error| faulty(format!("is gone: {error}")))?
             }
         };
-        let file_name = skill.file_name();
-        Ok(ActivatedSkill { folder, digest, body: text.body, file_name, files, n_files, notes, name })
+        let (file_name, extension) = (skill.file_name(), skill.extension().cloned());
+        Ok(ActivatedSkill {
+            folder,
+            digest,
+            extension,
+            body: text.body,
+            file_name,
+            files,
+            n_files,
+            notes,
+            name,
+        })
     }
 
     /// Answers whether a skill that is active in a context may still be read there: nobody has switched it off, and of a workspace's
@@ -312,10 +345,21 @@ impl SkillReader {
             return Err("is disabled in the settings by now".to_owned());
         }
         let Some(digest) = digest else { return Ok(()) };
+        if let Some((_, now)) = self.shared.extensions.pinned(folder) {
+            return match now == digest {
+                true => Ok(()),
+                false => {
+                    Err("is another one than when it was activated: its extension was updated".to_owned())
+                }
+            };
+        }
         let below =
             |root: &String| Some((root.clone(), folder.strip_prefix(root).ok()?.to_str()?.to_owned()));
         let Some((root, path)) = roots.iter().find_map(below) else {
-            return Err("lies in no folder of this workspace any more".to_owned());
+            return Err(
+                "lies in no folder of this workspace any more, and its extension, if it has one, is off"
+                    .to_owned(),
+            );
         };
         if trust.consent(&root, &path, digest) != AcknowledgementState::Now {
             return Err("is no longer acknowledged".to_owned());

@@ -112,6 +112,22 @@ impl FoundSkill {
         whole
     }
 
+    /// The file of a skill that an extension has in this folder.
+    pub fn file_in(folder: &Path) -> PathBuf {
+        folder.join(FILE_NAMES[0])
+    }
+
+    /// One that an extension has, of which the file says this.
+    pub fn pinned(folder: &Path, file: SkillFile) -> FoundSkill {
+        FoundSkill {
+            folder: folder.to_owned(),
+            file_name: FILE_NAMES[0],
+            file: Arc::new(file),
+            stamp: None,
+            whole: Mutex::default(),
+        }
+    }
+
     /// The path of its file.
     pub fn path(&self) -> PathBuf {
         self.folder.join(self.file_name)

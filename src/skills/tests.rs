@@ -328,7 +328,8 @@ fn what_models_are_told_is_of_the_bytes_that_were_compared() {
     let contents =
         PlaceContents { skills: looked.skills.clone(), problems: Vec::new(), root: Some(root.clone()) };
     let mut names = AcknowledgedNames::default();
-    let catalog = SkillCatalog::new(vec![contents], &ground.trust, &Default::default(), &mut names);
+    let catalog =
+        SkillCatalog::new(vec![contents], Vec::new(), &ground.trust, &Default::default(), &mut names);
     assert_eq!(catalog.lines(), "\n- `pdf`: Does things.");
     assert!(!looked.is_as_it_was());
 }

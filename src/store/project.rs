@@ -330,6 +330,7 @@ impl EventStore {
             "delete from remembered_rules",
             "delete from trust",
             "delete from noted_programs",
+            "delete from extensions",
         ] {
             sqlx::query(table).execute(&mut *transaction).await?;
         }

@@ -29,6 +29,7 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "prompt", include_str!("../../migrations/0003_prompt.sql")),
     (5, "programs", include_str!("../../migrations/0005_programs.sql")),
     (6, "removals", include_str!("../../migrations/0006_removals.sql")),
+    (7, "extensions", include_str!("../../migrations/0007_extensions.sql")),
 ];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread

@@ -83,6 +83,7 @@ pub fn skill_event(skill: &ActivatedSkill, call_id: Option<protocol::CallId>) ->
         name: skill.name.clone(),
         folder: skill.folder.to_string_lossy().into_owned(),
         digest: skill.digest.clone(),
+        extension: skill.extension.clone(),
     }
 }
 

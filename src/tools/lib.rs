@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use memory::MemoryRules;
 use models::MediaSupport;
 use protocol::{
-    CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, QuestionAnswer,
-    ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError, ToolErrorType,
-    ToolResult, ToolSource, TraceContext,
+    CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, ExtensionRef,
+    QuestionAnswer, ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError,
+    ToolErrorType, ToolResult, ToolSource, TraceContext,
 };
 use redact::Redactor;
 use store::LiveAppender;
@@ -102,6 +102,11 @@ pub trait Tool: Send + Sync + 'static {
 
     /// The client that lends it.
     fn lender(&self) -> Option<&ClientId> {
+        None
+    }
+
+    /// The extension that brings it along.
+    fn extension(&self) -> Option<&ExtensionRef> {
         None
     }
 

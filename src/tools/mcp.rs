@@ -17,6 +17,7 @@ mod fields;
 mod launch;
 mod lines;
 mod listing;
+mod origin;
 mod rules;
 mod sampling;
 mod server;
@@ -28,9 +29,12 @@ pub use auth::{LoginEnd, LoginRequest, OAuthSessions};
 pub use call::tools;
 pub use connection::{McpListKind, McpRequestError, RequestBounds};
 pub use content::{named, parts, result};
+pub use origin::ExtensionServerOrigin;
 pub use rules::ServerRules;
 pub use server::{
     McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState, ToolCallTally,
 };
-pub use servers::{McpHub, RunServers, ServerChange, ServerLookup, ServerSnapshot};
+pub use servers::{
+    ExtensionCheck, ExtensionServer, McpHub, RunServers, ServerChange, ServerLookup, ServerSnapshot,
+};
 pub use words::{TextSanitizer, plain};

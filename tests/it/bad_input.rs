@@ -471,6 +471,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     let settings = DaemonSettings {
         own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
+        data_dir: house.dir.path().join("data"),
         agents: AgentPlaces::of_user(house.dir.path().join("agents")),
         skills: subagentd::skills::SkillPlaces::default(),
         rules: subagentd::rules::RulePlaces::default(),

@@ -26,6 +26,7 @@ mod contained;
 mod desk;
 mod discovered;
 mod doctor;
+mod extensions;
 mod families;
 mod family_commits;
 mod family_kills;

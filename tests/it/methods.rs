@@ -60,6 +60,8 @@ struct Facts {
     call: String,
     /// A server of the user's own that was started; only for methods about programs.
     program: String,
+    /// The digest of an extension, which is installed; only for methods about them.
+    extension: String,
 }
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
@@ -230,7 +232,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
+                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["extensions","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
             "#]],
         },
         Row {
@@ -1286,6 +1288,130 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no skill `gone` here
                 {"name":"forms","enabled":false}
                 {"name":"forms","enabled":true}
+            "#]],
+        },
+        Row {
+            method: "extension/list",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: |result| {
+                let extensions = result["extensions"].as_array().unwrap().iter();
+                extensions
+                    .map(|it| json!([it["name"], it["state"], it["skillCount"], it["serverCount"]]))
+                    .collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [["acme.tools","enabled",1,1]]
+            "#]],
+        },
+        Row {
+            method: "extension/get",
+            good: &[|_| json!({ "name": "acme.tools" })],
+            bad: &[
+                |_| json!({ "name": 1 }),
+                |_| json!({}),
+                |_| json!({ "name": "acme.tool" }),
+                |_| json!({ "name": "../up" }),
+            ],
+            brief: |result| json!([result["extension"]["state"], result["brings"]]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                INVALID_PARAMS
+                  /name: is required
+                NOT_FOUND: there is no extension `acme.tool`
+                NOT_FOUND: there is no extension `../up`
+                ["enabled",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"}]
+            "#]],
+        },
+        Row {
+            method: "extension/install",
+            good: &[
+                |facts| json!({ "source": facts.extension_source(), "dryRun": true }),
+                |facts| json!({ "source": facts.extension_source(), "digest": facts.extension }),
+            ],
+            bad: &[
+                |_| json!({ "source": 1, "digest": 2, "dryRun": "yes" }),
+                |_| json!({ "source": "acme", "dryRun": true }),
+                |facts| json!({ "source": facts.extension_source() }),
+                |facts| json!({ "source": facts.extension_source(), "digest": "sha256:00" }),
+                |facts| json!({ "source": facts.work, "dryRun": true }),
+                |_| json!({ "source": "https://example.com/plugin.json", "dryRun": true }),
+                |_| json!({ "source": "http://example.com/acme.git", "dryRun": true }),
+            ],
+            brief: |result| {
+                json!([result["outcome"], result["extension"]["name"], result["brings"], result["fileCount"]])
+            },
+            again: |first, again| {
+                assert_eq!(first["extension"]["digest"], again["extension"]["digest"]);
+                assert!(again["seq"].is_null(), "{again}");
+            },
+            restarted: |_, again| assert_eq!(again["outcome"], "unchanged"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /source: value is not of type "string"
+                  /digest: value is not of types "null", "string"
+                  /dryRun: value is not of type "boolean"
+                INVALID_PARAMS
+                  /source: must be an absolute path, or the URL of a repository
+                INVALID_PARAMS
+                  /digest: must be named: first look at what would be installed (`dryRun`), and name the digest of what you have seen
+                CONFLICT: acme.tools is not what it was when you looked at it; nothing was installed
+                INVALID_DEFINITION: <home>/work has no plugin.json at its top; nothing was installed
+                INVALID_PARAMS
+                  /source: must be a repository's URL: one that ends in .git, or that begins with git+https://
+                INVALID_PARAMS
+                  /source: is not protected on its way, so anybody there could change what comes; name it with https
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"},3]
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"},3]
+            "#]],
+        },
+        Row {
+            method: "extension/enable",
+            good: &[|_| json!({ "name": "acme.tools" })],
+            bad: &[|_| json!({ "name": 1 }), |_| json!({ "name": "acme.tool" })],
+            brief: |result| json!([result["extension"]["state"], result["seq"].is_i64()]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                NOT_FOUND: there is no extension `acme.tool`
+                ["enabled",false]
+            "#]],
+        },
+        Row {
+            method: "extension/disable",
+            good: &[|_| json!({ "name": "acme.tools" })],
+            bad: &[|_| json!({ "name": 1 }), |_| json!({ "name": "acme.tool" })],
+            brief: |result| json!([result["extension"]["state"], result["seq"].is_i64()]),
+            again: |first, again| same_but(&["/seq"], first, again),
+            restarted: |first, again| same_but(&["/seq"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                NOT_FOUND: there is no extension `acme.tool`
+                ["disabled",true]
+            "#]],
+        },
+        Row {
+            method: "extension/remove",
+            good: &[|_| json!({ "name": "acme.tools" })],
+            bad: &[|_| json!({ "name": 1 }), |_| json!({ "name": "acme.tool" })],
+            brief: whole,
+            again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                NOT_FOUND: there is no extension `acme.tool`
+                {"name":"acme.tools","seq":"<seq>"}
             "#]],
         },
         Row {
@@ -2906,6 +3032,10 @@ impl Facts {
             let listed = client.call("programs/list", json!({})).await;
             program = listed["programs"][0]["id"].as_str().unwrap().to_owned();
         }
+        let extension = match method.starts_with("extension/") {
+            true => extension(client, &work, method).await,
+            false => String::new(),
+        };
         if method == "policy/remove" {
             remember(running).await;
         }
@@ -2950,8 +3080,41 @@ impl Facts {
             digest,
             call,
             program,
+            extension,
         }
     }
+
+    /// The folder of an extension.
+    fn extension_source(&self) -> String {
+        format!("{}/acme", self.work)
+    }
+}
+
+/// Makes an extension in the workspace, and installs it unless that is what the method does; answers its digest.
+async fn extension(client: &mut Client, work: &str, method: &str) -> String {
+    let schema = |kind: &str| format!("https://agent-plugins.org/schemas/1.0.0/{kind}.schema.json");
+    let manifest = json!({ "$schema": schema("plugin"), "name": "acme.tools", "version": "1.0.0", "author": { "name": "Ada" } });
+    let entry =
+        json!({ "type": "streamable-http", "url": "http://127.0.0.1:9/mcp", "headers": { "X-Tenant": "t" } });
+    let servers = json!({ "$schema": schema("mcp"), "mcpServers": { "board": entry } });
+    let skill = "---\nname: deploy\ndescription: Deploys.\n---\nDeploy.\n".to_owned();
+    for (path, text) in [
+        ("plugin.json", manifest.to_string()),
+        ("mcp.json", servers.to_string()),
+        ("skills/deploy/SKILL.md", skill),
+    ] {
+        let path = std::path::Path::new(work).join("acme").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut params = json!({ "source": format!("{work}/acme"), "dryRun": true });
+    let looked = client.call("extension/install", params.clone()).await;
+    let digest = looked["extension"]["digest"].as_str().unwrap().to_owned();
+    if method != "extension/install" {
+        params = json!({ "source": params["source"], "digest": digest });
+        client.call("extension/install", params).await;
+    }
+    digest
 }
 
 /// A call whose output is longer than a model gets, and kept.
@@ -3009,6 +3172,7 @@ async fn answer(running: &Running, client: &mut Client, method: &str, params: Va
         "queue/remove",
         "client/update",
         "events/ack",
+        "extension/remove",
         "policy/remove",
         "run/unpark",
         "tools/register",

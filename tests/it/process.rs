@@ -87,6 +87,7 @@ impl Home {
             .env("HOME", self.dir.path())
             .env("XDG_CONFIG_HOME", self.path("config"))
             .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .current_dir(self.work())
             .stdin(Stdio::null())
@@ -204,6 +205,7 @@ async fn ended(child: &mut Child) -> ExitStatus {
 }
 
 /// What a program that has ended left.
+#[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,

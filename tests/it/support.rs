@@ -147,6 +147,7 @@ impl House {
     pub async fn boot(&self) -> Running {
         let settings = DaemonSettings {
             state_dir: self.dir.path().join("state"),
+            data_dir: self.dir.path().join("data"),
             agents: AgentPlaces::of_user(self.dir.path().join("agents")),
             skills: SkillPlaces::new(self.dir.path(), None),
             rules: rule_places(self.dir.path()),
@@ -157,7 +158,7 @@ impl House {
             own_files: OwnFiles::new(
                 &self.dir.path().join("config"),
                 &self.dir.path().join("state"),
-                [self.dir.path().join("agents"), self.dir.path().join("settings.json")],
+                ["agents", "settings.json", "data/plugins"].map(|name| self.dir.path().join(name)),
             )
             .hiding(self.dir.path().join(TRANSCRIPTS))
             .reading(read_from(self.dir.path())),
@@ -184,7 +185,8 @@ fn sandbox(home: &Path) -> Sandbox {
 pub fn confined_by(home: &Path, mechanism: SandboxMechanism) -> Sandbox {
     let hidden = HiddenPlaces::new(
         None,
-        ["state", "config", "agents", "settings.json", TRANSCRIPTS].map(|name| home.join(name)),
+        ["state", "config", "agents", "settings.json", "data/plugins", TRANSCRIPTS]
+            .map(|name| home.join(name)),
     );
     Sandbox::with(warden(), hidden.reading(read_from(home)), mechanism)
 }

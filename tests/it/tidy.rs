@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["policy", "config", "redact", "schemas", "shell", "traces", "trust"],
     &["agents", "store", "models", "notify", "client", "rules", "sandbox", "web"],
     &["skills", "telemetry"],
-    &["memory", "hooks", "prompts", "project"],
+    &["memory", "hooks", "prompts", "project", "extensions"],
     &["tools"],
     &["run"],
     &["graph"],

@@ -69,6 +69,10 @@ impl ProgressState {
                     self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
                 }
             }),
+            "extension.changed" => with(envelope, |data: ExtensionChangedView| {
+                let sentence = format!("the extension {} is {}", data.extension.name, data.change);
+                self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
+            }),
             "workspace.trusted" => with(envelope, |data: WorkspaceTrustedView| {
                 let standing = if data.trusted { "is trusted now" } else { "is trusted no longer" };
                 self.line(
@@ -262,6 +266,19 @@ impl PolicyChangedView {
 struct ProgramNotedView {
     name: String,
     acknowledged: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ExtensionChangedView {
+    extension: ExtensionNameView,
+    change: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ExtensionNameView {
+    name: String,
 }
 
 #[derive(Default, Deserialize)]

@@ -410,6 +410,53 @@ pub(super) fn rows() -> Vec<Row> {
             "skills/setEnabled",
             json!({"name": "pdf", "enabled": true, "path": "/c/settings.json"}),
         ),
+        Row::new(
+            &["extensions", "list"],
+            "extension/list",
+            json!({"extensions": [{
+                "id": "e", "name": "acme.tools", "version": "1.2.0", "description": "Deploys.", "source": "/s/acme",
+                "digest": "sha256:11", "enabled": true, "state": "changed", "fault": "is not what was installed",
+                "skillCount": 2, "serverCount": 1,
+            }]}),
+        ),
+        Row::new(
+            &["extensions", "show", "acme.tools"],
+            "extension/get",
+            json!({
+                "extension": {
+                    "id": "e", "name": "acme.tools", "source": "/s/acme", "digest": "sha256:11", "enabled": true,
+                    "state": "enabled", "skillCount": 1, "serverCount": 1,
+                },
+                "brings": {
+                    "skills": [{"name": "deploy", "description": "Deploys."}],
+                    "servers": [{"name": "board", "isProgram": true, "starts": "./bin/board", "sets": ["A"]}],
+                },
+                "folder": "/d/plugins/acme.tools", "dataFolder": "/d/plugin-data/acme.tools",
+            }),
+        ),
+        Row::plain(
+            &["extensions", "install", "/s/acme", "--digest", "sha256:11"],
+            "extension/install",
+            json!({
+                "outcome": "installed", "fileCount": 3, "brings": {}, "seq": 3,
+                "extension": {"id": "e", "name": "acme.tools", "source": "/s/acme", "digest": "sha256:11", "enabled": true},
+            }),
+        ),
+        Row::plain(
+            &["extensions", "enable", "acme.tools"],
+            "extension/enable",
+            json!({"extension": {"name": "acme.tools", "state": "enabled"}, "seq": 3}),
+        ),
+        Row::plain(
+            &["extensions", "disable", "acme.tools"],
+            "extension/disable",
+            json!({"extension": {"name": "acme.tools", "state": "disabled"}, "seq": 3}),
+        ),
+        Row::plain(
+            &["extensions", "remove", "acme.tools", "--yes"],
+            "extension/remove",
+            json!({"name": "acme.tools", "seq": 3}),
+        ),
         Row::plain(
             &["undo", "--session", "s1"],
             "session/undo",

@@ -94,6 +94,7 @@ const NEEDED: &[&str] = &[
     "traces",
     "spans",
     "skills",
+    "extensions",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

@@ -120,11 +120,12 @@ pub struct BareRepository<'a> {
 }
 
 impl<'a> BareRepository<'a> {
-    /// Fetches the commit that is asked for, and answers its id. `folder` is made.
+    /// Fetches the commit that is asked for, and answers its id. `folder` is made; `filter` says what is left with the server.
     pub async fn fetch(
         state: &'a DaemonContext,
         folder: PathBuf,
         repository: &RemoteRepository,
+        filter: &str,
     ) -> Result<(BareRepository<'a>, String), GitError> {
         let own = state.sources.environment.iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
         let own = own.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned();
@@ -150,8 +151,7 @@ impl<'a> BareRepository<'a> {
             "--depth=1",
             "--no-tags",
             "--no-recurse-submodules",
-            // Where the server can, what is no agent's file by its size stays there.
-            "--filter=blob:limit=1100k",
+            filter,
             "origin",
             &wanted,
         ];

@@ -260,7 +260,7 @@ fn status_of(state: &DaemonContext, roots: &[String], name: &str) -> Result<McpS
 
 fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
     let unused = |state, reason: Option<String>| (state, reason, None, None);
-    let mut agent = None;
+    let (mut agent, mut extension) = (None, None);
     let (now, reason, origin, transport) = match &seen.meaning {
         ServerLookup::Server(server) => {
             let (now, error) = mcp::standing_told(&seen.standing);
@@ -268,7 +268,9 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
                 ServerOrigin::User => McpOrigin::User,
                 ServerOrigin::Project => McpOrigin::Project,
                 ServerOrigin::Agent { .. } => McpOrigin::Agent,
+                ServerOrigin::Extension(_) => McpOrigin::Extension,
             };
+            extension = server.origin.extension().cloned();
             agent = server.origin.agent().cloned();
             let transport = match server.entry.transport {
                 McpTransport::Stdio { .. } => McpTransportKind::Stdio,
@@ -290,7 +292,16 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
         ServerState::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
         _ => 0,
     };
-    ListedMcpServer { name: seen.name.clone(), state: now, reason, origin, agent, transport, tools }
+    ListedMcpServer {
+        name: seen.name.clone(),
+        state: now,
+        reason,
+        origin,
+        agent,
+        extension,
+        transport,
+        tools,
+    }
 }
 
 fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {

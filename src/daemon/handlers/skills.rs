@@ -305,7 +305,9 @@ fn summary(skill: &Skill, longest: usize, hide: &dyn Fn(String) -> String) -> Sk
         scope: match skill.origin {
             SkillOrigin::Project { .. } => SkillScope::Project,
             SkillOrigin::User => SkillScope::User,
+            SkillOrigin::Extension { .. } => SkillScope::Extension,
         },
+        extension: skill.extension().cloned(),
         state,
         hidden_by,
         only_by_name: skill.file().is_for_people,

@@ -78,6 +78,7 @@ async fn list(
         state: ListedToolState::Available,
         rule: None,
         client_id: None,
+        extension: None,
     });
     Ok(ToolsListResult { tools, warnings })
 }
@@ -98,5 +99,6 @@ fn listed(tool: &Arc<dyn Tool>, exclusions: &[ToolExclusion], has_search: bool) 
         Some(_) => ListedToolState::Excluded,
         None => ListedToolState::Available,
     };
-    ListedTool { declaration, source: tool.source(), state, rule, client_id: tool.lender().cloned() }
+    let (client_id, extension) = (tool.lender().cloned(), tool.extension().cloned());
+    ListedTool { declaration, source: tool.source(), state, rule, client_id, extension }
 }

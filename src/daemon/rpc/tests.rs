@@ -163,6 +163,12 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.cancellable::<SkillsGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<SkillsValidate, _, _>(async |_, _, _| not_found());
     api.method::<SkillsSetEnabled, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ExtensionList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ExtensionGet, _, _>(async |_, _, _| not_found());
+    api.method::<ExtensionInstall, _, _>(async |_, _, _| not_found());
+    api.method::<ExtensionEnable, _, _>(async |_, _, _| not_found());
+    api.method::<ExtensionDisable, _, _>(async |_, _, _| not_found());
+    api.method::<ExtensionRemove, _, _>(async |_, _, _| not_found());
     api.method::<IdeContextUpdate, _, _>(async |_, _, _| not_found());
     api.method::<DaemonGc, _, _>(async |_, _, _| not_found());
     api.cancellable::<ProgramsList, _, _>(async |_, _, _| not_found());

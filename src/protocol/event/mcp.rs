@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::{AgentName, ToolName};
+use crate::{AgentName, ExtensionRef, ToolName};
 
 /// Whether a server can be used (spec 07).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct McpServerStateChanged {
     /// Whose run has it for itself; missing for one that is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
     /// The folders of the workspace that it serves.
     pub workspace: Vec<String>,
     pub state: McpState,
@@ -63,6 +66,9 @@ pub struct McpToolsChanged {
     /// Whose run has it for itself; missing for one that is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
     /// The folders of the workspace that it serves.
     pub workspace: Vec<String>,
     /// All that it has now.

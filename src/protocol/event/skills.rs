@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CallId;
+use crate::{CallId, ExtensionRef};
 
 /// Data of `skill.activated`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,4 +18,7 @@ pub struct SkillActivated {
     /// Over path, mode and bytes of all its files, of one that a workspace brings along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The extension that brings it along; `digest` is of the bytes of its `SKILL.md` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
 }

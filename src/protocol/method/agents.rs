@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::{WorkspaceParam, is_default};
 use crate::{
     AgentFormat, AgentName, AgentScope, AgentSummary, AgentToolRule, ChangedAgent, ClientId, EventSeq,
-    FileProblem, InputSpec, Risk, RoutingTrigger, SandboxProfile, SessionId, Timestamp, ToolDeclaration,
-    ToolSource,
+    ExtensionRef, FileProblem, InputSpec, Risk, RoutingTrigger, SandboxProfile, SessionId, Timestamp,
+    ToolDeclaration, ToolSource,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,6 +227,9 @@ pub struct ListedTool {
     /// Of one that a client lends: that client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<ClientId>,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
 }
 
 /// Whether runs get a tool.

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::is_default;
 use crate::{
-    AgentName, EventSeq, IdempotencyKey, McpState, MessagePart, Timestamp, ToolName, WorkspaceParam,
+    AgentName, EventSeq, ExtensionRef, IdempotencyKey, McpState, MessagePart, Timestamp, ToolName,
+    WorkspaceParam,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,9 @@ pub struct ListedMcpServer {
     /// Whose run has it for itself; missing for one that is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
     /// Missing for one that is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<McpTransportKind>,
@@ -56,6 +60,8 @@ pub enum McpOrigin {
     Project,
     /// It stands in an agent's file, and one run of that agent has it for itself.
     Agent,
+    /// An extension brings it along.
+    Extension,
 }
 
 /// The way to a server.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{WorkspaceParam, is_default};
-use crate::{EventSeq, FileProblem};
+use crate::{EventSeq, ExtensionRef, FileProblem};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -38,6 +38,9 @@ pub struct SkillSummary {
     /// The folder that it lies in.
     pub folder: String,
     pub scope: SkillScope,
+    /// The extension that brings it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<ExtensionRef>,
     pub state: SkillStateName,
     /// The folder of the one of the same name that goes before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,8 @@ pub struct SkillSummary {
 pub enum SkillScope {
     Project,
     User,
+    /// An extension brings it along.
+    Extension,
 }
 
 /// A skill's state: can it be used?

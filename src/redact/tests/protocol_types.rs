@@ -127,6 +127,7 @@ fn what_people_are_told_about_a_call_is_redacted() {
         risk: Risk::High,
         locations: vec![CallLocation { path: format!("/tmp/{word}"), line: Some(3) }],
         rule: None,
+        extension: None,
     };
     assert_eq!(redactor().call_details(details(TOKEN)), details(MARK));
 }

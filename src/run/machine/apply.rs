@@ -96,6 +96,7 @@ impl RunMachine {
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ProgramNoted(_)
+            | EventBody::ExtensionChanged(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)
             | EventBody::IdeContextTold(_)

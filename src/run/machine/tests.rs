@@ -258,6 +258,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 risk: Risk::Safe,
                 locations: Vec::new(),
                 rule: None,
+                extension: None,
             };
             MachineInput::Judged {
                 call: call(1),
@@ -285,6 +286,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 risk: Risk::Safe,
                 locations: Vec::new(),
                 rule: None,
+                extension: None,
             };
             let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
             MachineInput::Judged { call: call(1), judgement, hooks: Box::default() }

@@ -22,6 +22,8 @@ pub(super) struct ConsentChanges {
     trust: Vec<(EventSeq, WorkspaceTrusted)>,
     /// The programs by their ids: what is noted last counts.
     programs: BTreeMap<ProgramId, (EventSeq, String)>,
+    /// The extensions by their names, as they are installed; `None` = removed.
+    extensions: BTreeMap<String, (EventSeq, Option<String>)>,
 }
 
 /// Changes of one question's row; what is `None` stays as it is.
@@ -85,12 +87,16 @@ impl ConsentChanges {
             EventBody::ProgramNoted(data) => {
                 self.programs.insert(data.id.clone(), (seq, json!(data).to_string()));
             }
+            EventBody::ExtensionChanged(data) => {
+                let installed = data.installed.as_ref().map(|it| json!(it).to_string());
+                self.extensions.insert(data.extension.name.clone(), (seq, installed));
+            }
             _ => (),
         }
     }
 
     pub fn statements(self) -> Vec<SqlStatement> {
-        let ConsentChanges { asked, rules, used, trust, programs } = self;
+        let ConsentChanges { asked, rules, used, trust, programs, extensions } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -123,6 +129,9 @@ impl ConsentChanges {
             let whole = (!files_only).then_some(whole);
             push(INSERT_TRUST, whole.into_iter().chain(files).collect());
         }
+        let (there, gone): (Vec<_>, Vec<_>) = extensions.iter().partition(|(_, (_, it))| it.is_some());
+        push(DELETE_EXTENSIONS, gone.iter().map(|(name, _)| json!(name)).collect());
+        push(INSERT_EXTENSIONS, there.iter().map(|(name, (seq, it))| json!([name, seq.0, it])).collect());
         push(NOTE_PROGRAMS, programs.iter().map(|(id, (seq, noted))| json!([id, seq.0, noted])).collect());
         statements
     }
@@ -172,3 +181,11 @@ insert into noted_programs (program_id, seq, noted)
 select value->>0, value->>1, value->>2 from jsonb_each(?)
 where true
 on conflict (program_id) do update set seq = excluded.seq, noted = excluded.noted";
+
+const DELETE_EXTENSIONS: &str = "delete from extensions where name in (select value from json_each(?))";
+
+const INSERT_EXTENSIONS: &str = "
+insert into extensions (name, seq, installed)
+select value->>0, value->>1, value->>2 from jsonb_each(?)
+where true
+on conflict (name) do update set seq = excluded.seq, installed = excluded.installed";

@@ -7,8 +7,8 @@ use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 use super::ListPage;
 use crate::{EventStore, StoreError};
 use protocol::{
-    Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, PolicyRule,
-    ProgramNoted, Resolution, RunId, SessionId, Timestamp, TrustedFile,
+    Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, InstalledExtension,
+    PolicyRule, ProgramNoted, Resolution, RunId, SessionId, Timestamp, TrustedFile,
 };
 
 /// A question as the log has it.
@@ -181,6 +181,14 @@ impl EventStore {
             .fetch_all(&self.shared.readers)
             .await?;
         rows.iter().map(|row| read(EventSeq(row.get("seq")), row.get("noted"))).collect()
+    }
+
+    /// The extensions that are installed, by name.
+    pub async fn extensions(&self) -> Result<Vec<InstalledExtension>, StoreError> {
+        let rows = sqlx::query("select seq, installed from extensions order by name")
+            .fetch_all(&self.shared.readers)
+            .await?;
+        rows.iter().map(|row| read(EventSeq(row.get("seq")), row.get("installed"))).collect()
     }
 
     /// Workspaces about whose trust somebody has spoken, by path.

@@ -16,7 +16,7 @@ use super::{
 use crate::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema};
 use models::MediaSupport;
 use protocol::{
-    CallLocation, ConfirmationDetails, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
+    CallLocation, ConfirmationDetails, ExtensionRef, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
     ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
 };
 
@@ -42,6 +42,7 @@ struct McpToolOwner {
     digest: String,
     /// Canonical.
     roots: Vec<String>,
+    extension: Option<ExtensionRef>,
 }
 
 /// The tools that a run was planned with, ready to be called.
@@ -56,6 +57,7 @@ pub fn tools(
         server: told.server.clone(),
         digest: told.digest.clone(),
         roots: roots.to_vec(),
+        extension: told.extension.clone(),
     });
     told.tools.iter().filter_map(|tool| ServerTool::tool(tool, &of)).collect()
 }
@@ -109,6 +111,10 @@ impl Tool for ServerTool {
 
     fn source(&self) -> ToolSource {
         ToolSource::Mcp
+    }
+
+    fn extension(&self) -> Option<&ExtensionRef> {
+        self.of.extension.as_ref()
     }
 
     fn replay(&self) -> ReplaySafety {

@@ -213,7 +213,7 @@ impl McpConnector<'_> {
         &self,
         ears: McpClientHandler,
     ) -> Result<(RunningService<RoleClient, McpClientHandler>, Option<McpProgram>), McpConnectError> {
-        let launched = launch::launch(&self.entry.transport, self.entry.network, &self.ground).await;
+        let launched = launch::launch(self.entry, &self.ground).await;
         let McpServerProcess { input, output, complaints, mut hold, folder } =
             launched.map_err(McpConnectError::Wrong)?;
         self.tasks.spawn("what reads an MCP server's errors", self.complaints.take(complaints));
@@ -261,8 +261,7 @@ impl McpConnector<'_> {
         refusal: &Arc<AuthorizationRequired>,
     ) -> Result<RunningService<RoleClient, McpClientHandler>, McpConnectError> {
         let environment = self.ground.commands.environment();
-        let (url, headers) =
-            launch::headers(&self.entry.transport, environment).map_err(McpConnectError::Wrong)?;
+        let (url, headers) = launch::headers(self.entry, environment).map_err(McpConnectError::Wrong)?;
         let client = patient_client(&url)
             .ok_or_else(|| McpConnectError::Wrong("its `url` is no address of the web".to_owned()))?
             .map_err(|_| McpConnectError::Away("there is no way to the network".to_owned()))?;

@@ -7,16 +7,17 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+use super::origin::ExtensionServerOrigin;
 use crate::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, Workspace, work};
 use config::expand;
-use protocol::McpTransport;
+use protocol::{McpServerConfig, McpTransport};
 use redact::Redactor;
 use sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand};
 
@@ -54,19 +55,17 @@ pub struct LaunchContext<'a> {
     /// It runs in the workspace's first folder where the entry says nothing. What stands there may be code of its own accord:
     /// many programs load what they find in their folder.
     pub in_workspace: bool,
+    /// The extension that it is of: its program reads that folder, and writes the one for its data.
+    pub extension: Option<&'a ExtensionServerOrigin>,
 }
 
 /// Starts the program of an entry; what is wrong is told in words.
-pub async fn launch(
-    transport: &McpTransport,
-    network: bool,
-    ground: &LaunchContext<'_>,
-) -> Result<McpServerProcess, String> {
-    let McpTransport::Stdio { command, args, env, cwd } = transport else {
+pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Result<McpServerProcess, String> {
+    let McpTransport::Stdio { command, args, env, cwd } = &entry.transport else {
         return Err("it has no program".to_owned());
     };
     let all = ground.commands.environment();
-    let fill = |text: &String| expand(text, all).map_err(|error| error.to_string());
+    let fill = |text: &String| filled(text, entry, all);
     let wrapper = if cwd.is_none() && !ground.in_workspace { ASIDE } else { WRAPPER };
     let mut words: Vec<String> = ["/bin/sh", "-c", wrapper, "sh"].map(str::to_owned).to_vec();
     words.push(fill(command)?);
@@ -88,11 +87,16 @@ pub async fn launch(
     let (folder, input) = work::aside(move || make_folder(&folders))
         .await
         .map_err(|error| format!("the folder for its temporary files cannot be made: {error}"))?;
-    let directory = directory(ground.roots, cwd.as_deref())?;
+    let mut directory = directory(ground.roots, cwd.as_deref());
+    if let Some(extension) = ground.extension {
+        let (extension, cwd) = (extension.clone(), cwd.clone());
+        directory = work::aside(move || directory_of_extension(&extension, cwd.as_deref())).await;
+    }
+    let directory = directory?;
     // Where the sandbox shows it elsewhere, it says where.
     environment.set("TMPDIR", &folder.path().to_string_lossy());
     let mut confinement = ground.rules.confinement;
-    confinement.network |= network;
+    confinement.network |= entry.network;
     let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
     let known = roots.clone();
     let known_roots = work::aside(move || match known.is_empty() {
@@ -107,15 +111,25 @@ pub async fn launch(
         .read_only(&roots, confinement.profile, false, None)
         .await
         .map_err(|error| error.to_string())?;
+    let mut roots = roots;
+    roots.extend(ground.extension.map(|extension| extension.data.clone()));
+    let readable = ground.extension.map(|extension| extension.root.clone());
+    let named = match ground.extension {
+        // Its folders are shown whole, and it knows no others.
+        Some(_) => NamedCommandParts::default(),
+        None => {
+            NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() }
+        }
+    };
     let launch = CommandLaunch {
-        named: NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
+        named,
         words,
         directory,
         environment,
         roots,
         known_roots,
         temporary: folder.path().to_owned(),
-        readable: Vec::new(),
+        readable: readable.into_iter().collect(),
         read_only,
         sockets: ground.rules.sockets.to_vec(),
         rules: confinement,
@@ -145,6 +159,39 @@ fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
     }
 }
 
+/// The folder in which a program of an extension runs: in the extension's own, or in the one for its data, which is made. Blocks on the
+/// file system.
+fn directory_of_extension(extension: &ExtensionServerOrigin, cwd: Option<&str>) -> Result<PathBuf, String> {
+    let ExtensionServerOrigin { root, data, .. } = extension;
+    let unmade =
+        |error: io::Error| format!("the folder for its data, {}, cannot be made: {error}", data.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(unmade)?;
+    // What is written there must not lead elsewhere.
+    if fs::canonicalize(data).map_err(unmade)? != *data {
+        return Err(format!("the folder for its data, {}, is a link", data.display()));
+    }
+    let directory = cwd.map_or_else(|| root.clone(), PathBuf::from);
+    match fs::canonicalize(&directory) {
+        Ok(end) if !(end.starts_with(root) || end.starts_with(data)) => {
+            Err(format!("its folder {} leads out of its extension", directory.display()))
+        }
+        Ok(end) if end.is_dir() => Ok(end),
+        _ => Err(format!("its folder {} is not there", directory.display())),
+    }
+}
+
+/// A text of an entry with the environment filled in, where that is to be.
+fn filled(
+    text: &str,
+    entry: &McpServerConfig,
+    environment: &[(OsString, OsString)],
+) -> Result<String, String> {
+    match entry.literal {
+        true => Ok(text.to_owned()),
+        false => expand(text, environment).map_err(|error| error.to_string()),
+    }
+}
+
 /// The folder of one program, with the pipe in it, and our end of that.
 fn make_folder(folders: &TemporaryFolders) -> io::Result<(TemporaryFolder, fs::File)> {
     let folder = folders.make("mcp")?;
@@ -158,13 +205,13 @@ fn make_folder(folders: &TemporaryFolders) -> io::Result<(TemporaryFolder, fs::F
 
 /// The values of an entry's headers.
 pub fn headers(
-    transport: &McpTransport,
+    entry: &McpServerConfig,
     environment: &[(OsString, OsString)],
 ) -> Result<(String, Vec<(String, String)>), String> {
-    let McpTransport::Http { url, headers } = transport else {
+    let McpTransport::Http { url, headers } = &entry.transport else {
         return Err("it has no address".to_owned());
     };
-    let fill = |text: &str| expand(text, environment).map_err(|error| error.to_string());
+    let fill = |text: &str| filled(text, entry, environment);
     let filled = headers.iter().map(|(name, text)| Ok((name.clone(), fill(text)?)));
     Ok((fill(url)?, filled.collect::<Result<_, String>>()?))
 }

@@ -50,7 +50,10 @@ pub fn digest_of(name: &str, entry: &McpServerConfig, origin: &ServerOrigin, roo
         ServerOrigin::User => String::new(),
         ServerOrigin::Project => "project".to_owned(),
         ServerOrigin::Agent { agent, .. } => format!("agent {agent}"),
+        ServerOrigin::Extension(origin) => format!("extension {} {}", origin.extension.id, origin.digest),
     };
-    let place = if whose.is_empty() { String::new() } else { roots.join("\n") };
+    // A person installed an extension for all workspaces.
+    let is_everywhere = matches!(origin, ServerOrigin::User | ServerOrigin::Extension(_));
+    let place = if is_everywhere { String::new() } else { roots.join("\n") };
     digest::of_parts([name, &text, &whose, &place])
 }

@@ -12,10 +12,12 @@ use std::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{connecting::StderrCapture, connection::McpConnection, rules::ServerRules};
+use super::{
+    connecting::StderrCapture, connection::McpConnection, origin::ExtensionServerOrigin, rules::ServerRules,
+};
 use crate::{CommandRuntime, ProgramLog};
 use project::ProjectReader;
-use protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile};
+use protocol::{AgentName, ExtensionRef, McpServerConfig, McpTool, SandboxProfile};
 use sys::{clock::Clock, tasks::TaskGroup};
 
 mod noted;
@@ -99,20 +101,29 @@ pub enum ServerOrigin {
         /// How closely its commands are confined.
         sandbox: Option<SandboxProfile>,
     },
+    /// An extension that a person installed.
+    Extension(ExtensionServerOrigin),
 }
 
 impl ServerOrigin {
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
             ServerOrigin::Agent { agent, .. } => Some(agent),
-            ServerOrigin::User | ServerOrigin::Project => None,
+            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Extension(_) => None,
+        }
+    }
+
+    pub fn extension(&self) -> Option<&ExtensionRef> {
+        match self {
+            ServerOrigin::Extension(origin) => Some(&origin.extension),
+            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Agent { .. } => None,
         }
     }
 
     pub fn sandbox(&self) -> Option<SandboxProfile> {
         match self {
             ServerOrigin::Agent { sandbox, .. } => *sandbox,
-            ServerOrigin::User | ServerOrigin::Project => None,
+            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Extension(_) => None,
         }
     }
 }
@@ -145,6 +156,8 @@ pub trait McpHost: Send + Sync + 'static {
     /// The daemon's own end.
     fn stop(&self) -> &CancellationToken;
     fn rules(&self) -> Arc<ServerRules>;
+    /// The reason why the programs of an extension may not run by now, of which it is known by this digest. Blocks on the file system.
+    fn extension_fault(&self, extension: &ExtensionRef, digest: &str) -> Option<String>;
     /// It stands otherwise than before, or has other tools.
     fn changed(&self, server: &McpServerInstance, tools: bool);
 }

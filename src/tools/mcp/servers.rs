@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    origin::ExtensionServerOrigin,
     rules::{ServerRules, digest_of},
     server::{
         McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState,
@@ -21,12 +22,14 @@ use super::{
 use crate::{CommandRuntime, ProgramLog};
 use config::server_sound;
 use project::{Project, ProjectReader};
-use protocol::{AgentName, McpServerConfig, McpServerTools, NotedProgram};
+use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools, NotedProgram};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
+mod extensions;
 mod owned;
 
+pub use extensions::{ExtensionCheck, ExtensionServer};
 pub use owned::RunServers;
 
 /// Workspaces whose servers are remembered; of more, those that have none running are forgotten.
@@ -53,6 +56,9 @@ struct McpHubInner {
     has_changes: Notify,
     /// Counts how often any server told of other tools than before.
     edition: AtomicU64,
+    /// The servers that extensions bring along.
+    extensions: HotSwap<extensions::ExtensionServers>,
+    extension_check: OnceLock<ExtensionCheck>,
     /// Those that runs have for themselves.
     owned: Mutex<Vec<Arc<McpServerInstance>>>,
 }
@@ -76,6 +82,8 @@ pub struct ServerChange {
     pub server: String,
     /// Whose run has it for itself.
     pub agent: Option<AgentName>,
+    /// The extension that brings it along.
+    pub extension: Option<ExtensionRef>,
     /// Canonical.
     pub roots: Vec<String>,
     pub standing: ServerState,
@@ -131,6 +139,10 @@ impl McpHost for McpHubInner {
         self.rules.get()
     }
 
+    fn extension_fault(&self, extension: &ExtensionRef, digest: &str) -> Option<String> {
+        McpHubInner::extension_fault(self, extension, digest)
+    }
+
     fn changed(&self, server: &McpServerInstance, tools: bool) {
         if tools {
             self.edition.fetch_add(1, Ordering::AcqRel);
@@ -138,6 +150,7 @@ impl McpHost for McpHubInner {
         let change = ServerChange {
             server: server.name.clone(),
             agent: server.origin.agent().cloned(),
+            extension: server.origin.extension().cloned(),
             roots: server.roots.clone(),
             standing: server.standing(),
             tools,
@@ -174,6 +187,8 @@ impl McpHub {
             changes: Mutex::default(),
             has_changes: Notify::new(),
             edition: AtomicU64::new(1),
+            extensions: HotSwap::new(BTreeMap::new()),
+            extension_check: OnceLock::new(),
             owned: Mutex::default(),
         }))
     }
@@ -295,8 +310,12 @@ impl McpHub {
                 return ServerLookup::Blocked(why);
             }
             (None, Some(entry)) => (entry.clone(), ServerOrigin::Project),
-            (None, None) if workspace.unread.contains(name) => return ServerLookup::Untrusted,
-            (None, None) => return ServerLookup::Unknown,
+            (None, None) => match self.0.of_extension((&rules, workspace), name) {
+                Some(Ok(found)) => found,
+                Some(Err(why)) => return why,
+                None if workspace.unread.contains(name) => return ServerLookup::Untrusted,
+                None => return ServerLookup::Unknown,
+            },
         };
         if let Some(why) = self.unused(&rules, name, &entry) {
             return why;
@@ -329,13 +348,15 @@ impl McpHub {
     pub fn is_known(&self, name: &str) -> bool {
         let workspaces = lock(&self.0.workspaces);
         let has = |it: &McpWorkspace| it.own.contains_key(name) || it.unread.contains(name);
-        self.0.rules.get().servers.contains_key(name) || workspaces.values().any(has)
+        let is_of_extension = self.0.extensions.get().contains_key(name);
+        self.0.rules.get().servers.contains_key(name) || is_of_extension || workspaces.values().any(has)
     }
 
     /// Every server that a workspace has, by name.
     pub fn names(&self, roots: &[String]) -> BTreeSet<String> {
         let rules = self.0.rules.get();
         let mut names: BTreeSet<String> = rules.servers.keys().cloned().collect();
+        names.extend(self.0.extension_names());
         if let Some(workspace) = lock(&self.0.workspaces).get(roots) {
             names.extend(workspace.own.keys().chain(&workspace.unread).cloned());
         }
@@ -390,7 +411,9 @@ impl McpHub {
                     ServerState::Ready(ready) => ready.tools.to_vec(),
                     _ => Vec::new(),
                 };
-                Some(McpServerTools { server, digest: it.digest.clone(), tools, away: None, own: None })
+                let extension = it.origin.extension().cloned();
+                let digest = it.digest.clone();
+                Some(McpServerTools { server, digest, tools, away: None, own: None, extension })
             }
             _ => None,
         };

@@ -60,6 +60,7 @@ async fn serve(effects: &Path) {
     let settings = DaemonSettings {
         own_files: OwnFiles::new(&places.config_dir, &places.state_dir, []),
         state_dir: places.state_dir,
+        data_dir: places.data_dir,
         agents: AgentPlaces::of_user(places.config_dir.join("agents")),
         skills: subagentd::skills::SkillPlaces::default(),
         rules: RulePlaces::default(),

@@ -42,7 +42,15 @@ pub fn question(call: &str) -> Confirmation {
 
 pub fn details(kind: ToolKind) -> CallDetails {
     let (title, description) = (String::new(), String::new());
-    CallDetails { title, description, kind, risk: Risk::Low, locations: Vec::new(), rule: None }
+    CallDetails {
+        title,
+        description,
+        kind,
+        risk: Risk::Low,
+        locations: Vec::new(),
+        rule: None,
+        extension: None,
+    }
 }
 
 fn prepared() -> JudgedCall {

@@ -23,6 +23,7 @@ pub const DOCUMENTS: &[IndexedDocument] = &[
     document!("docs/agents.md", 1.3),
     document!("docs/prompts-and-memory.md", 1.3),
     document!("docs/skills.md", 1.3),
+    document!("docs/extensions.md", 1.3),
     document!("docs/hooks.md", 1.3),
     document!("docs/tools-and-mcp.md", 1.3),
     document!("docs/models.md", 1.3),

@@ -110,7 +110,7 @@ async fn what_is_in_no_document_is_said_to_be_in_none() {
         json!({ "query": "sourdough\n bread\u{1b}" }),
         expect![[r#"
             Nothing in the documents fits `sourdough bread�`.
-            They are README.md, docs/README.md, docs/use.md, docs/questions.md, docs/agents.md, docs/prompts-and-memory.md, docs/skills.md, docs/hooks.md, docs/tools-and-mcp.md, docs/models.md, docs/settings.md, docs/service.md, docs/protocol.md, docs/security.md, docs/traces.md, docs/coming-from.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, CONTRIBUTING.md, src/ARCHITECTURE.md.
+            They are README.md, docs/README.md, docs/use.md, docs/questions.md, docs/agents.md, docs/prompts-and-memory.md, docs/skills.md, docs/extensions.md, docs/hooks.md, docs/tools-and-mcp.md, docs/models.md, docs/settings.md, docs/service.md, docs/protocol.md, docs/security.md, docs/traces.md, docs/coming-from.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, CONTRIBUTING.md, src/ARCHITECTURE.md.
             Try once more with other words; if nothing fits those either, it is outside of the documents."#]],
     )
     .await;

@@ -63,7 +63,7 @@ impl LoginRequest {
         if !matches!(entry.transport, McpTransport::Http { .. }) {
             return Err("it is a local program, which has no sign-in".to_owned());
         }
-        let (server, headers) = launch::headers(&entry.transport, environment)?;
+        let (server, headers) = launch::headers(entry, environment)?;
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return Err("its entry has a header `Authorization`, which says who is asking".to_owned());
         }

@@ -30,7 +30,7 @@ impl McpServerInstance {
     /// Whether it runs in the workspace's first folder where its entry says nothing. One of the user's own does not, in any
     /// workspace: what programs load from their folder would be code that an agent may write, run with the user's keys.
     pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn McpHost>) -> bool {
-        if self.origin == ServerOrigin::User {
+        if matches!(self.origin, ServerOrigin::User | ServerOrigin::Extension(_)) {
             return false;
         }
         let trust = household.projects().trust();
@@ -49,6 +49,10 @@ impl McpServerInstance {
         }
         if !self.entry.is_program() {
             return None;
+        }
+        if let ServerOrigin::Extension(origin) = &self.origin {
+            let (household, origin) = (Arc::clone(household), origin.clone());
+            return work::aside(move || household.extension_fault(&origin.extension, &origin.digest)).await;
         }
         let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
         let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
@@ -107,6 +111,8 @@ fn unread(
                 program.path
             ))
         }
+        // Its own files are looked at whole, and it takes none of a workspace.
+        ServerOrigin::Extension(_) => None,
         ServerOrigin::Project | ServerOrigin::Agent { .. } => {
             let program = programs.iter().find(|program| program.consent != AcknowledgementState::Now)?;
             Some(format!(

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{McpHost, McpServerInstance, ReadyServer, ServerState, lock};
+use super::{McpHost, McpServerInstance, ReadyServer, ServerOrigin, ServerState, lock};
 use crate::mcp::{
     connecting::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
     launch::LaunchContext,
@@ -93,6 +93,10 @@ impl McpServerInstance {
                 commands: household.commands(),
                 rules: &commands,
                 in_workspace: self.may_run_in_workspace(household),
+                extension: match &self.origin {
+                    ServerOrigin::Extension(origin) => Some(origin),
+                    _ => None,
+                },
                 redactor: &rules.redactor,
                 roots: &self.roots,
             };

@@ -83,6 +83,7 @@ impl McpHub {
                 tools: ready.tools.to_vec(),
                 away: None,
                 own: None,
+                extension: server.origin.extension().cloned(),
             },
             Err(why) => self.away(name, why, None),
         }
@@ -107,6 +108,7 @@ impl McpHub {
                 tools: ready.tools.to_vec(),
                 away: None,
                 own: entry,
+                extension: None,
             },
             Err(why) => self.away(name, why, entry),
         }
@@ -136,7 +138,7 @@ impl McpHub {
 
     fn away(&self, server: String, why: String, own: Option<McpServerConfig>) -> McpServerTools {
         let (digest, tools, away) = (String::new(), Vec::new(), Some(self.redacted(why)));
-        McpServerTools { server, digest, tools, away, own }
+        McpServerTools { server, digest, tools, away, own, extension: None }
     }
 
     /// Another number whenever any server tells of other tools.
@@ -154,7 +156,17 @@ impl McpHub {
             },
         };
         let is_it = |it: &Arc<McpServerInstance>| told.digest.is_empty() || it.digest == told.digest;
-        let Some(server) = server.filter(is_it) else { return told.clone() };
+        let Some(server) = server.filter(is_it) else {
+            return match &told.extension {
+                // A person took it away, and that counts from the next turn on.
+                Some(extension) => McpServerTools {
+                    tools: Vec::new(),
+                    away: Some(format!("the extension {} is off, or another one", extension.name)),
+                    ..told.clone()
+                },
+                None => told.clone(),
+            };
+        };
         match server.standing() {
             ServerState::Ready(ready) if *ready.tools != *told.tools => McpServerTools {
                 digest: server.digest.clone(),

@@ -1762,7 +1762,7 @@ export interface ExportedAgent {
   lost?: string[];
 }
 
-/** What a person did with an extension. */
+/** The things that a person does with an extension. */
 export type ExtensionChange =
   | "installed" | "enabled" | "disabled" | "removed"
   /** Another version took its place. */
@@ -1773,11 +1773,11 @@ export type ExtensionChange =
 export interface ExtensionChanged {
   extension: ExtensionRef;
   change: ExtensionChange;
-  /** As it is from now on; missing where it was removed. */
+  /** The extension as it is from now on; missing where it was removed. */
   installed?: InstalledExtension | null;
 }
 
-/** What an extension brings along. */
+/** The things that an extension brings along. */
 export interface ExtensionContents {
   skills?: BroughtSkill[];
   servers?: BroughtServer[];
@@ -1799,7 +1799,7 @@ export interface ExtensionGetResult {
 /** One extension, from its installation to its removal. */
 export type ExtensionId = string;
 
-/** What became of an installation, or would. */
+/** The outcome of an installation. */
 export type ExtensionInstallOutcome =
   | "installed"
   /**
@@ -1828,9 +1828,9 @@ export interface ExtensionInstallParams {
 
 export interface ExtensionInstallResult {
   outcome: ExtensionInstallOutcome;
-  /** As it is installed, or would be. */
+  /** The extension as it is installed, or would be. */
   extension: InstalledExtension;
-  /** As it was installed before. */
+  /** The one that was installed before. */
   before?: InstalledExtension | null;
   brings: ExtensionContents;
   /** The number of its files. */
@@ -1840,7 +1840,7 @@ export interface ExtensionInstallResult {
 }
 
 export interface ExtensionListResult {
-  /** By name. */
+  /** Sorted by name. */
   extensions: ExtensionSummary[];
 }
 
@@ -1885,7 +1885,7 @@ export interface ExtensionSummary {
   /** False = a person switched it off. */
   enabled: boolean;
   installedAt: Timestamp;
-  /** What was left out, ignored or skipped when it was installed, a sentence each. */
+  /** Everything that was left out, ignored or skipped when it was installed, a sentence each. */
   notes?: string[];
   state: ExtensionStateName;
   /** The reason why it is off, of one that changed: the end of a sentence that begins with it. */
@@ -2484,7 +2484,7 @@ export interface InstalledExtension {
   /** False = a person switched it off. */
   enabled: boolean;
   installedAt: Timestamp;
-  /** What was left out, ignored or skipped when it was installed, a sentence each. */
+  /** Everything that was left out, ignored or skipped when it was installed, a sentence each. */
   notes?: string[];
 }
 

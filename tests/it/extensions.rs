@@ -521,7 +521,7 @@ async fn a_folder_that_is_none_costs_nothing_and_leaves_nothing() {
 /// The companion shows what comes and asks; without a person it wants the digest.
 #[tokio::test]
 async fn the_companion_installs_what_was_looked_at() {
-    let mut home = Home::new();
+    let home = Home::new();
     let plugin = Plugin::new(&home.path("."), "acme").skill("deploy", "Do.").file("hooks/x", "x");
     let source = plugin.folder.canonicalize().unwrap();
     let source = source.to_str().unwrap();

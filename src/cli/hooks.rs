@@ -11,7 +11,7 @@ use super::{
     failure::{CommandFailure, show_message},
     link::DaemonLink,
     list::ListedProblem,
-    paging, palette, policy, run, safe_text,
+    paging, palette, paths, policy, safe_text,
     screen::TextColor,
     width,
 };
@@ -137,7 +137,7 @@ fn list(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<(), CommandFailure> {
-    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     link.open(&mut surroundings.stderr)?;
     let answer = link.ask_value::<HooksList>(&HooksListParams { workspace: Some(workspace) })?;
     if arguments.format == ListingFormat::Json {
@@ -262,7 +262,7 @@ fn test(
     surroundings: &mut ProcessIo,
 ) -> Result<(), CommandFailure> {
     let HooksTestArguments { id, input, tool, workspace, format } = arguments;
-    let workspace = run::read_workspace(workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(workspace.as_deref(), surroundings)?;
     let input = if input.is_empty() { None } else { policy::read_arguments(input)?.as_object().cloned() };
     link.open(&mut surroundings.stderr)?;
     let params = HooksTestParams { id: id.clone(), workspace, tool: tool.clone(), input };

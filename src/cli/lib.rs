@@ -45,6 +45,7 @@ mod mode;
 mod models;
 mod paging;
 mod palette;
+mod paths;
 mod person;
 mod policy;
 mod problem;

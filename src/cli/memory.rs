@@ -7,7 +7,7 @@ use super::{
     failure::{CommandFailure, show_message},
     link::DaemonLink,
     memory_listing::{self, MemoryFilesView},
-    paging, run, safe_text,
+    paging, paths, safe_text,
     screen::TextColor,
     tools,
 };
@@ -71,7 +71,7 @@ fn list(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    let workspace = Some(run::read_workspace(arguments.workspace.as_deref(), surroundings)?);
+    let workspace = Some(paths::read_workspace(arguments.workspace.as_deref(), surroundings)?);
     link.open(&mut surroundings.stderr)?;
     let answer = link.ask_value::<MemoryFiles>(&MemoryFilesParams { workspace, with_text })?;
     if arguments.format == ListingFormat::Json {

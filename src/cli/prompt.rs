@@ -14,7 +14,7 @@ use super::{
     failure::{CommandFailure, show_message},
     ids,
     link::DaemonLink,
-    paging, run, safe_text,
+    paging, paths, safe_text,
     screen::TextColor,
     table::{self, TableCell, cell, free, whole},
 };
@@ -72,7 +72,7 @@ pub(super) fn prompt(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
     let params = PromptRenderParams {

@@ -16,7 +16,9 @@ use super::{
     inputs,
     key::new_key,
     link::DaemonLink,
-    paging, person,
+    paging,
+    paths::{absolute, read_workspace, with_absolute_recording},
+    person,
     route::RouteView,
     run_tree::{RunTree, live_runs},
     screen::TextColor,
@@ -32,12 +34,9 @@ use protocol::{
 };
 
 mod beside;
-mod paths;
 mod words;
 
 pub(super) use beside::PromptAttachments;
-use paths::absolute;
-pub(super) use paths::{read_workspace, with_absolute_recording};
 use words::{IfBusyWord, OnBudgetWord};
 
 #[derive(Args)]

@@ -26,7 +26,7 @@ use super::{
     hooks, ids,
     key::new_key,
     link::DaemonLink,
-    mode, paging, person,
+    mode, paging, paths, person,
     prompter::FormPrompter,
     run::{self, OutputFormat, PromptAttachments, RunOptions, RunStartReply, RunView},
     safe_text,
@@ -75,7 +75,7 @@ pub(super) fn talk(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     check(arguments, surroundings)?;
-    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     let mut template =
         run::read_params(agent, (prompt, &PromptAttachments::default()), arguments, surroundings)?;
     link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?;
@@ -302,7 +302,7 @@ impl ChatState {
 
     fn use_model(&mut self, model: &str, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         let is_own = model == OWN_MODEL;
-        self.template.model = (!is_own).then(|| run::with_absolute_recording(model).into());
+        self.template.model = (!is_own).then(|| paths::with_absolute_recording(model).into());
         let model = if is_own { "the agent's own model" } else { model };
         let text = format!("the next runs of this conversation use {model}");
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);

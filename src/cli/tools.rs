@@ -14,9 +14,8 @@ use super::{
     ids,
     key::new_key,
     link::{DaemonCallError, DaemonLink},
-    paging, person, policy,
+    paging, paths, person, policy,
     question::ConfirmationView,
-    run,
     run_tree::RunTree,
     safe_text,
     screen::TextColor,
@@ -143,7 +142,7 @@ fn call(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let given = policy::read_arguments(&arguments.arguments)?;
-    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     let (tool, session) = (arguments.tool.as_str(), &arguments.session);
     call_in(workspace, session, (tool, given), arguments.format, link, surroundings)
 }
@@ -155,7 +154,7 @@ pub(super) fn call_tool_once(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    let workspace = run::read_workspace(None, surroundings)?;
+    let workspace = paths::read_workspace(None, surroundings)?;
     open_link(link, surroundings)?;
     let session_id = open_session(workspace, link, surroundings)?;
     let params = ToolsCallParams { session_id: session_id.clone(), tool: tool.into(), arguments: given };

@@ -27,6 +27,7 @@ mod decide;
 mod hook_effects;
 mod hooks;
 mod input;
+mod side_call;
 mod slot;
 mod wants;
 
@@ -35,7 +36,7 @@ pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
     AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
     MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
-    SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
+    SideCallResult, UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;
@@ -43,6 +44,7 @@ pub use care::ContextState;
 use care::SafeguardState;
 pub use hooks::EndedCall;
 use hooks::{CallEnd, HookProgress};
+pub use side_call::{SideCallReply, ToolSideCall};
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::{INPUTS, paths::absolute};
-use crate::{ProcessIo, failure::CommandFailure};
+use super::INPUTS;
+use crate::{ProcessIo, failure::CommandFailure, paths::absolute};
 use protocol::{PromptAttachment, RunStartParams, ServerPrompt};
 
 #[derive(Args, Default)]

@@ -11,7 +11,7 @@ use crate::{
     failure::{CommandFailure, show_message},
     ids,
     link::DaemonLink,
-    paging, run,
+    paging, paths,
     screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
 };
@@ -51,7 +51,7 @@ pub(crate) fn list(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let workspace = paths::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
     let params = ToolsListParams {

@@ -1,6 +1,6 @@
 //! Everything that hooks come to when they were asked for a run.
 
-use super::input::ToolSideCall;
+use super::side_call::ToolSideCall;
 use protocol::{HookFired, MessagePart};
 
 /// The outcome of hooks at a point of a run, all of them together.

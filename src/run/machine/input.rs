@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{HookEffects, LateHook, ModelAsk, SideCall};
+use super::{HookEffects, LateHook, ModelAsk, SideCall, SideCallReply, ToolSideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
     FileChanged, FinishReason, FolderMemory, HookPoint, IdeContext, JudgedCall, McpServerTools, NamedModel,
-    ParkReason, RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage,
-    UsageTotal, UsdAmount,
+    ParkReason, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
+    UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -259,27 +259,6 @@ pub struct MeteredUsage {
     pub cost: Option<UsdAmount>,
     /// Milliseconds from the request to the first that came of the reply.
     pub first_token_ms: Option<u64>,
-}
-
-/// A call of a model for a question of the daemon's own.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SideCallReply {
-    pub model: String,
-    pub usage: Usage,
-    /// The provider did not say, so this is an estimate.
-    pub is_estimate: bool,
-    pub cost: Option<UsdAmount>,
-    /// What it answered.
-    pub text: String,
-    /// Why it is no answer.
-    pub error: Option<String>,
-}
-
-/// A call of a model for a question of a tool's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolSideCall {
-    pub purpose: SideCallPurpose,
-    pub call: SideCallReply,
 }
 
 /// What a question of the daemon's own came to.

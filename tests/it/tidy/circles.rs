@@ -17,7 +17,7 @@ const KNOWN: &[(&str, usize)] = &[
     ("agents 2", 5),
     ("cli", 2),
     ("cli 2", 3),
-    ("cli 3", 3),
+    ("cli 3", 2),
     ("cli/prompter", 2),
     ("config", 14),
     ("daemon", 17),

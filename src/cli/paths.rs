@@ -27,7 +27,7 @@ pub(crate) fn read_workspace(
 }
 
 /// As the daemon needs it, which does not know where the person stands.
-pub(super) fn absolute(file: &Path, surroundings: &ProcessIo) -> Result<String, CommandFailure> {
+pub(crate) fn absolute(file: &Path, surroundings: &ProcessIo) -> Result<String, CommandFailure> {
     let path = surroundings.working_folder.join(file);
     path.into_os_string().into_string().map_err(|path| {
         CommandFailure::usage(format!("the path is not UTF-8: {}", path.display()))

@@ -81,7 +81,7 @@ fn hooks(home: &Home, all: &str) -> Value {
     let says = format!("cat > /dev/null; cat {} >&2; cat {}", file.display(), answer.display());
     let fails = format!("cat > /dev/null; cat {} >&2; exit 1", file.display());
     let hook = |matcher: &str, command: &str| json!([{ "matcher": matcher, "hooks": [{ "type": "command", "command": command }] }]);
-    json!({ "PreToolUse": hook("read_file", &says), "PostToolUse": hook("mcp.s.echo", &fails) })
+    json!({ "PreToolUse": hook("run_shell_command", &says), "PostToolUse": hook("mcp.s.echo", &fails) })
 }
 
 struct Outputs {
@@ -110,7 +110,7 @@ async fn carry(is_hidden: bool) -> Outputs {
     fs::write(home.work().join("all.txt"), format!("{all}{ordinary}")).unwrap();
     let recording = recording(&home, &all, &ordinary);
     let mut variables: Vec<(&str, &str)> = if is_hidden { ENVIRONMENT.to_vec() } else { Vec::new() };
-    variables.push(("RUST_LOG", "debug"));
+    variables.push(("RUST_LOG", "info"));
     let served = home.start_with(&variables).await;
     let mut wire = home.connect().await;
     let mut search = Search::of(&secrets);

@@ -30,6 +30,7 @@ mod digest;
 mod discovered;
 mod foreign;
 mod git_settings;
+mod glob_bounds;
 mod lent;
 pub mod mcp;
 mod nearest;

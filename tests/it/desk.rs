@@ -292,6 +292,9 @@ async fn others_are_told_who_reads_a_question_until_it_is_put_away() {
     let mut ann = introduced(&scene.running, "ann", json!({})).await;
     let mut eve = introduced(&scene.running, "eve", json!({})).await;
     attach(&mut eve, &session, json!({ "role": "observe" })).await;
+    for method in ["confirmation/claim", "confirmation/release"] {
+        assert_eq!(eve.refused(method, json!({ "confirmationId": "q" })).await.0, "FORBIDDEN", "{method}");
+    }
     let claimed = ann.call("confirmation/claim", json!({ "confirmationId": "q", "forMs": 1_000 })).await;
     assert_eq!(claimed["claim"]["clientId"], "ann");
     assert_eq!(told(&mut eve).await, json!(["signal.claim", "q", "ann's"]));

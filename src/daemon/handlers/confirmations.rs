@@ -108,6 +108,7 @@ async fn claim(
     if let Some((_, resolution)) = &stored.resolution {
         return Err(already_resolved(resolution));
     }
+    may_change(&state, &caller, &stored.confirmation.session_id)?;
     let said = caller.introduction();
     let claim = Claim {
         client_id: said.as_ref().map(|said| said.client_id.clone()),
@@ -127,7 +128,8 @@ async fn release(
     params: ConfirmationReleaseParams,
 ) -> Result<ConfirmationReleaseResult, RpcError> {
     let ConfirmationReleaseParams { confirmation_id } = params;
-    known(&state, &confirmation_id).await?;
+    let stored = known(&state, &confirmation_id).await?;
+    may_change(&state, &caller, &stored.confirmation.session_id)?;
     let released = state.desk.release(&confirmation_id, caller.connection());
     Ok(ConfirmationReleaseResult { confirmation_id, released })
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::parameters::refusal;
+use crate::{glob_bounds, parameters::refusal};
 use protocol::{SchemaViolation, ToolError};
 use redact::Redactor;
 
-/// Patterns of one call, and characters of one pattern: more is no pattern but a list.
+pub use crate::glob_bounds::MAX_PATTERN_CHARS;
+
+/// Patterns of one call.
 pub const MAX_PATTERNS: usize = 100;
-pub const MAX_PATTERN_CHARS: usize = 1_000;
 
 /// Characters of a pattern that people and notes get to see.
 const MAX_SHOWN_CHARS: usize = 120;
@@ -29,14 +30,17 @@ pub fn names(patterns: &[String], pointer: &str) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     for (index, pattern) in patterns.iter().enumerate() {
         let pattern = pattern.trim_end_matches('/');
+        let pointer = format!("{pointer}/{index}");
+        bounded(pattern, &pointer)?;
         let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
-        set.add(glob.map_err(|error| bad(&format!("{pointer}/{index}"), &error))?);
+        set.add(glob.map_err(|error| bad(&pointer, &error))?);
     }
     set.build().map_err(|error| bad(pointer, &error))
 }
 
 /// One pattern of paths: `*` stays within a folder, `**` does not.
 pub fn path(pattern: &str, is_case_sensitive: bool, pointer: &str) -> Result<GlobMatcher, ToolError> {
+    bounded(pattern, pointer)?;
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)
         .case_insensitive(!is_case_sensitive)
@@ -98,9 +102,18 @@ impl IncludePattern {
     }
 }
 
+fn bounded(pattern: &str, pointer: &str) -> Result<(), ToolError> {
+    match glob_bounds::excess(pattern) {
+        Some(excess) => Err(not_a_pattern(pointer, &excess)),
+        None => Ok(()),
+    }
+}
+
 fn bad(pointer: &str, error: &globset::Error) -> ToolError {
-    refusal(&[SchemaViolation {
-        pointer: pointer.to_owned(),
-        message: format!("not a glob pattern: {error}"),
-    }])
+    not_a_pattern(pointer, &error.to_string())
+}
+
+fn not_a_pattern(pointer: &str, why: &str) -> ToolError {
+    let message = format!("not a glob pattern: {why}");
+    refusal(&[SchemaViolation { pointer: pointer.to_owned(), message }])
 }

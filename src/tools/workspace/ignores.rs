@@ -20,6 +20,7 @@ use rustix::{
 };
 
 use super::{Workspace, WorkspacePath};
+use crate::glob_bounds;
 
 /// Ours beat git's at any depth; of ours, the first.
 const OWN_FILES: [&str; 2] = [".subagentignore", ".geminiignore"];
@@ -29,6 +30,8 @@ const METADATA_FOLDERS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// More of an ignore file than this is not read; real ones have a few kilobytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
+/// Nor more lines: each that is a pattern takes memory as long as the file counts.
+const MAX_IGNORE_LINES: usize = 5_000;
 /// Compiled files kept per workspace; beyond that all are dropped and compiled anew as needed.
 const MAX_KEPT: usize = 4096;
 
@@ -214,9 +217,21 @@ impl IgnoreCache {
         File::from(handle).take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         let mut builder = GitignoreBuilder::new(base);
-        for line in text.trim_start_matches('\u{feff}').lines() {
+        let mut left_out = 0_u32;
+        for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+            if MAX_IGNORE_LINES <= number || glob_bounds::excess(line).is_some() {
+                left_out += 1;
+                continue;
+            }
             // A line that is no pattern hides nothing, as in git.
             let _ = builder.add_line(None, line);
+        }
+        if left_out != 0 {
+            tracing::warn!(
+                file = %key.0.display(),
+                lines = left_out,
+                "lines of an ignore file are not read: too many of them, too long, or too many braces"
+            );
         }
         let file = Arc::new(builder.build().ok()?);
         let mut compiled = self.lock();

@@ -103,3 +103,20 @@ async fn a_name_that_is_no_text_can_be_read_by_what_the_listing_says() {
     let (path, _) = rest.split_once(']').unwrap();
     assert_eq!(bench.text("read_file", json!({ "path": path })).await, "hello");
 }
+
+#[tokio::test]
+async fn patterns_with_thousands_of_braces_are_refused_and_those_of_ignore_files_passed_over() {
+    let nested = format!("{}a{}", "{".repeat(20_000), "}".repeat(20_000));
+    for pattern in
+        [nested.clone(), "{".repeat(20_000), "{a,".repeat(300) + &"}".repeat(300), "a".repeat(2_000)]
+    {
+        let error = bench().prepare("list_directory", json!({ "ignore": [pattern] })).await.err().unwrap();
+        assert_eq!(error.kind, ToolErrorType::InvalidToolParams);
+        assert!(error.message.contains("/ignore/0: not a glob pattern"), "{}", error.message);
+    }
+    let lines = format!("{nested}\n*.log\n");
+    let bench =
+        Bench::new(&[(".gitignore", &lines), (".subagentignore", &nested), ("a.log", ""), ("b.txt", "")]);
+    let text = bench.text("list_directory", json!({})).await;
+    assert!(text.contains("b.txt") && !text.contains("a.log"), "{text}");
+}

@@ -62,7 +62,7 @@ const ACTS: [&str; 6] = ["hooks", "permissionMode", "permission", "mcpServers", 
 
 fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> ExportedAgentFile {
     let (mut fields, mut lost) = (own_fields(definition), Vec::new());
-    for (key, value) in extras {
+    for (key, value) in extras.iter().filter(|(key, _)| key != "hooks" || definition.hooks.is_none()) {
         // What had no effect there has none here either, whatever it is called.
         let means_another = !definition.format.is_own() && is_field(key) && unsupported::named(key).is_none();
         match means_another {

@@ -5,32 +5,30 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    path::PathBuf,
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
 use serde_json::Value;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::{AbortHandle, Id, JoinSet},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     alternates::ModelFallbacks,
-    compaction::{
-        ActiveSkill, ActiveSkillOrigin, TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools,
-    },
+    compaction::{TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools},
     executor::RunExecutor,
-    gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
-    hooks::AsyncHookEnds,
+    gate::{AskingRun, CallGate, GateJudgement, JudgeContext, PreparedWork},
+    hooks::{AsyncHookEnds, ElicitationAdvice},
     lanes::{LeaseHandle, rank},
-    machine::{EventDraft, MachineInput, RunMachine, WantedTask},
+    machine::{EventDraft, HookEffects, MachineInput, RunMachine, WantedTask},
     meter::UsageMeter,
     modes::SessionMode,
     plan::DriverResources,
     slots::RunSlot,
+    think::ModelCallResult,
     transcript::ContextTranscript,
 };
 use protocol::{
@@ -39,7 +37,7 @@ use protocol::{
 };
 use store::{EventStore, LiveWriter, StoreError};
 use sys::clock::Clock;
-use tools::{ACTIVATE_SKILL, ActiveSkillFolder};
+use tools::{ACTIVATE_SKILL, ElicitationOutcome, PendingToolElicitation};
 
 mod answers;
 mod asking;
@@ -53,14 +51,13 @@ mod identity;
 mod intake;
 mod interviews;
 mod judging;
-mod landings;
 mod rest;
 mod served;
+mod skills;
 
 use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
 use interviews::CallElicitations;
-use landings::TaskOutput;
 
 pub(super) use births::RunLineage;
 pub(super) use identity::{RunIdentity, carry_seed};
@@ -174,6 +171,24 @@ struct InFlightTask {
     cancel: Option<CancellationToken>,
 }
 
+/// The thing that a task came back with.
+enum TaskOutput {
+    Input(MachineInput),
+    Thought(ModelCallResult),
+    Judged(Vec<(CallId, GateJudgement)>),
+    Checked(Box<answers::CheckedAnswer>),
+    /// The run was to be stopped and has come to rest: it is stopped after the next start.
+    ChildAtRest(RunId),
+    /// Hooks had their say on what an MCP server asks, unless nobody waits for that any more.
+    ElicitationHooked(Box<PendingToolElicitation>, Option<Box<ElicitationAdvice>>),
+    /// The same on what a person answered it.
+    ElicitationAnswered(Box<HookEffects>, oneshot::Sender<ElicitationOutcome>, ElicitationOutcome),
+    /// The context is the run's own; this is what is in it.
+    Context(ContextTranscript),
+    /// With what is in the context, for a run that has not begun.
+    Slot(RunSlot, Option<ContextTranscript>),
+}
+
 impl RunDriver {
     pub fn new(
         parts: DriverParts,
@@ -244,28 +259,6 @@ impl RunDriver {
             left_to_stop: HashSet::new(),
             charged_at,
         }
-    }
-
-    /// Takes over what is in the run's context.
-    pub fn adopt(&mut self, transcript: ContextTranscript) {
-        self.machine.remember(transcript.past());
-        self.transcript = transcript;
-        self.tell_tools_of_skills();
-    }
-
-    /// Tools read where skills lie that its model was given.
-    fn tell_tools_of_skills(&self) {
-        let is_given = |skill: &&ActiveSkill| match &skill.origin {
-            ActiveSkillOrigin::Given(run) => *run == self.identity.run,
-            ActiveSkillOrigin::Asked { .. } => true,
-        };
-        let skills = self.transcript.skills().iter().filter(is_given);
-        let active = skills.map(|skill| ActiveSkillFolder {
-            name: skill.name.clone(),
-            folder: PathBuf::from(&skill.folder),
-            digest: skill.digest.clone(),
-        });
-        self.gate.prepare.skills.are(active.collect());
     }
 
     /// Takes in a committed event. The machine has applied it already.

@@ -134,12 +134,13 @@ impl RunDriver {
             return None;
         }
         let gate = Arc::clone(&self.gate);
+        let (alternates, name) = (Arc::clone(&self.alternates), self.machine.model().to_owned());
         Some(HookedRequest {
             hooks: hooks.clone(),
             scene: self.scene(&self.machine),
             redactor: gate.supplies.redactor.clone(),
             clock: Arc::clone(&self.parts.clock),
-            alternates: Arc::clone(&self.alternates),
+            asked: Arc::new(move |request| alternates.stream(&name, request)),
             model: self.machine.model().to_owned(),
             about: format!("{}.{}", ask.turn, ask.attempt),
             canonical: Arc::new(move |name| gate.toolset.canonical(&name.into())),

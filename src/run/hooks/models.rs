@@ -18,7 +18,7 @@ use futures_util::{
 use hooks::{HookFacts, HookVerdict, ModelVerdict};
 
 use super::{
-    super::{alternates::ModelFallbacks, machine::HookEffects},
+    super::machine::HookEffects,
     asking::{FiringName, RunHooks, effects_of, said},
     model_forms::{changed_reply, changed_request, shown_reply, shown_request, stand_in},
     scene::HookScene,
@@ -37,6 +37,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
 type ModelEventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
+/// Asks the model itself.
+pub(crate) type AskModel = Arc<dyn Fn(ModelRequest) -> ModelEventStream + Send + Sync>;
+
 /// A request that hooks have a say in.
 #[derive(Clone)]
 pub(crate) struct HookedRequest {
@@ -44,7 +47,7 @@ pub(crate) struct HookedRequest {
     pub scene: HookScene,
     pub redactor: Redactor,
     pub clock: Arc<dyn Clock>,
-    pub alternates: Arc<ModelFallbacks>,
+    pub asked: AskModel,
     pub model: String,
     /// Names it within the run.
     pub about: String,
@@ -128,7 +131,7 @@ impl HookedRequest {
         let shown = shown_request(&self.model, &request);
         let after = HookFacts::AfterModel { request: shown.clone(), response: serde_json::Value::Null };
         let withheld_for = self.hooks.may_match(&after, &self.scene).then_some(shown);
-        let inner = self.alternates.stream(&self.model, request);
+        let inner = (self.asked)(request);
         StreamStage::Streaming(inner, withheld_for.map(|request| Box::new((self, request))))
     }
 

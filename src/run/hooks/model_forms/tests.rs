@@ -1,3 +1,5 @@
+//! What becomes of requests and answers that hooks change?
+
 use std::sync::Arc;
 
 use models::RequestPurpose;

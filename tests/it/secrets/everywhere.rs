@@ -100,6 +100,7 @@ async fn carry(is_hidden: bool) -> Outputs {
             "backend": ["otlp", "file", "console"],
             "otlp": { "endpoint": receiver.url(), "protocol": "http/json", "signals": ["traces", "logs"] },
         },
+        "sandbox": { "environment": ["SERVICE_TOKEN"] },
         "mcpServers": { "s": server::entry("plain") },
         "hooks": hooks(&home, &all),
     });
@@ -176,7 +177,9 @@ async fn carry(is_hidden: bool) -> Outputs {
     }
     let n_spans = spans["spans"].as_array().unwrap().len();
     receiver.until(|spans| spans.len() == n_spans).await;
-    search.look_into(&home.state_dir());
+    // Everything else is looked at when nobody writes any more.
+    let log = home.state_dir().join("subagentd.db-wal");
+    search.look("the database's log", &fs::read(&log).unwrap_or_default());
     drop(wire);
     served.stop().await;
     for request in receiver.received() {
@@ -188,7 +191,7 @@ async fn carry(is_hidden: bool) -> Outputs {
     let log = home.daemon_log();
     assert!(log.contains("kind=\"mcp\""), "no spans in the log: {log}");
     let ids = format!("run{{session={session} run={run} agent=carrier}}:turn{{prompt=\"{run}#1\"}}");
-    // That commands do not get these variables.
+    // That commands do not get the variable.
     assert!(!is_hidden || log.contains(&ids), "no line within the run has its ids: {log}");
     search.look("stderr", log.as_bytes());
     // The last connection brought everything into the database itself.

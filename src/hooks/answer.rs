@@ -5,7 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{HookContract, event, verdict::ModelVerdict};
+use super::{
+    HookContract, event,
+    unique_json::{TWICE, UniqueObject},
+    verdict::ModelVerdict,
+};
 use protocol::{HookDecision, HookEventName, HookOutcome};
 
 /// Characters of a text for models and people (spec 08).
@@ -182,9 +186,9 @@ fn json_of(stdout: &str) -> OutputJson {
             broken.get_or_insert(format!("it has more than {MOST_BEGINNINGS} braces"));
             break;
         }
-        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Value>>();
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<UniqueObject>();
         match values.next() {
-            Some(Ok(object)) => {
+            Some(Ok(UniqueObject(object))) => {
                 // What lies within it is none of its own.
                 from = at + values.byte_offset().max(1);
                 match object.keys().any(|key| KNOWN.contains(&key.as_str())) {
@@ -199,8 +203,9 @@ fn json_of(stdout: &str) -> OutputJson {
             Some(Err(error)) => {
                 let inner = text[at + 1..].trim_start();
                 let is_answer = || KNOWN.iter().any(|key| inner.starts_with(&format!("\"{key}\"")));
-                if at == 0 || is_answer() {
-                    broken.get_or_insert(error.to_string());
+                let why = error.to_string();
+                if at == 0 || is_answer() || why.starts_with(TWICE) {
+                    broken.get_or_insert(why);
                 }
                 from = at + 1;
             }

@@ -1,13 +1,18 @@
 //! The answers of several hooks, in one verdict. The order of their origins decides, never their time.
 //!
-//! deny > ask > allow; contexts join; the last change wins. A failure means what the hook's policy says. `allow` is no objection
+//! deny > ask > allow; contexts join; the last change of a call's arguments wins; of requests and replies of models, and of results,
+//! the change of the most trusted place (`combining/ranked.rs`). A failure means what the hook's policy says. `allow` is no objection
 //! and lifts nothing.
+
+pub(super) mod ranked;
 
 use std::sync::Arc;
 
+use ranked::ConflictingChange;
+
 use super::{
-    ElicitationVerdict, Hook, HookContext, HookDelegate, HookFailurePolicy, HookFiring, HookStop,
-    HookVerdict,
+    ElicitationVerdict, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy, HookFiring, HookStop,
+    HookVerdict, ModelVerdict,
     answer::{HookAnswer, cut},
     event, tool_names,
 };
@@ -115,7 +120,7 @@ impl<'a> VerdictBuilder<'a> {
         }
         if let Some(output) = answer.updated_output {
             counted.changed = true;
-            self.verdict.updated_output = Some(output);
+            self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
             self.verdict.changed_by.push(hook.id.clone());
         }
         self.verdict.session_title = answer.session_title.or(self.verdict.session_title.take());
@@ -133,30 +138,45 @@ impl<'a> VerdictBuilder<'a> {
         if let Some((action, content)) = answer.elicitation {
             self.elicit(&hook, &action, content);
         }
-        if let Some(request) = answer.model.request {
-            counted.changed = true;
-            self.verdict.model.request = Some(merged(self.verdict.model.request.take(), request));
-        }
-        if let Some(response) = answer.model.response {
-            counted.changed = true;
-            self.verdict.model.response = Some(response);
-        }
-        self.verdict.model.no_tools |= answer.model.no_tools;
-        if let Some(names) = answer.model.allowed_tools {
-            counted.changed = true;
-            let names = names.into_iter().map(|name| tool_names::ours(&name));
-            let all = self.verdict.model.allowed_tools.get_or_insert_default();
-            for name in names {
-                if !all.contains(&name) {
-                    all.push(name);
-                }
-            }
-        }
+        counted.changed |= self.take_model(&hook, answer.model);
         if let Some((name, arguments)) = answer.follow_up {
             let tool = tool_names::ours(&name);
             self.verdict.follow_up = Some((tool, arguments));
         }
         counted
+    }
+
+    /// Takes in what a hook made of a request to a model or of its reply; true if anything.
+    fn take_model(&mut self, hook: &Hook, said: ModelVerdict) -> bool {
+        let is_change = said.request.is_some() || said.response.is_some() || said.allowed_tools.is_some();
+        let (request, response) = match &self.firing.facts {
+            HookFacts::BeforeModel { request } => (Some(request), None),
+            HookFacts::AfterModel { request, response } => (Some(request), Some(response)),
+            _ => (None, None),
+        };
+        let changes = &mut self.verdict.model.changes;
+        let mut conflict = None;
+        if let Some(given) = said.request {
+            match changes.request(&hook.origin, given, request.unwrap_or(&serde_json::Value::Null)) {
+                Ok(request) => self.verdict.model.request = request,
+                Err(why) => conflict = Some(why),
+            }
+        }
+        if let Some(given) = said.response {
+            match changes.response(&hook.origin, given, response) {
+                Ok(response) => self.verdict.model.response = response,
+                Err(why) => conflict = Some(why),
+            }
+        }
+        self.verdict.model.no_tools |= said.no_tools;
+        if let Some(names) = said.allowed_tools {
+            let names = names.into_iter().map(|name| tool_names::ours(&name)).collect();
+            self.verdict.model.allowed_tools = Some(self.verdict.model.changes.tools(&hook.origin, names));
+        }
+        if let Some(ConflictingChange(why)) = conflict {
+            self.decide(hook, HookDecision::Deny, why);
+        }
+        is_change
     }
 
     /// Everything that the event guards does not go ahead.
@@ -234,17 +254,6 @@ impl<'a> VerdictBuilder<'a> {
         if self.verdict.elicitation.as_ref().is_none_or(is_stricter) {
             self.verdict.elicitation = Some(verdict);
         }
-    }
-}
-
-/// Fields of the second over those of the first.
-fn merged(first: Option<serde_json::Value>, second: serde_json::Value) -> serde_json::Value {
-    match (first, second) {
-        (Some(serde_json::Value::Object(mut first)), serde_json::Value::Object(second)) => {
-            first.extend(second);
-            serde_json::Value::Object(first)
-        }
-        (_, second) => second,
     }
 }
 

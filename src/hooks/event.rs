@@ -101,7 +101,9 @@ pub(super) fn usual_failure(event: Event) -> HookFailurePolicy {
         | Event::UserPromptExpansion
         | Event::PreToolUse
         | Event::BeforeAgent
-        | Event::BeforeHandoff => HookFailurePolicy::Block,
+        | Event::BeforeHandoff
+        | Event::BeforeModel
+        | Event::AfterModel => HookFailurePolicy::Block,
         Event::PermissionRequest | Event::Elicitation | Event::ElicitationResult => HookFailurePolicy::Ask,
         Event::SessionStart
         | Event::PermissionDenied
@@ -118,8 +120,6 @@ pub(super) fn usual_failure(event: Event) -> HookFailurePolicy {
         | Event::InstructionsLoaded
         | Event::Notification
         | Event::AfterAgent
-        | Event::BeforeModel
-        | Event::AfterModel
         | Event::BeforeToolSelection => HookFailurePolicy::Continue,
     }
 }

@@ -31,6 +31,7 @@ mod stdin;
 #[cfg(test)]
 mod tests;
 mod tool_names;
+mod unique_json;
 mod verdict;
 
 pub use answer::MOST_TEXT_CHARS;

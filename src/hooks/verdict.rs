@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::combining::ranked::RankedChanges;
 use super::{HookId, HookOrigin};
 use protocol::{HookDecision, HookFired};
 
@@ -55,10 +56,12 @@ pub struct ModelVerdict {
     pub request: Option<Value>,
     /// The answer: in the model's place before it was asked, instead of its own afterwards.
     pub response: Option<Value>,
-    /// The only tools that may be declared, in the hook's words; of several hooks the union.
+    /// The only tools that may be declared; of several hooks of one place the union, of several places what each names.
     pub allowed_tools: Option<Vec<String>>,
     /// No tool may be declared, whatever other hooks say.
     pub no_tools: bool,
+    /// Who changed what so far.
+    pub(super) changes: RankedChanges,
 }
 
 /// All answers in one. Silence and consent are the same to whoever fires: policy speaks.

@@ -121,7 +121,7 @@ fn consent_to_a_question_is_only_a_delegates_word() {
 }
 
 #[test]
-fn of_tool_selections_the_union_counts_and_none_wins() {
+fn of_tool_selections_of_one_place_the_union_counts_and_none_wins() {
     let firing = firing(HookFacts::BeforeToolSelection { request: json!({}) });
     let only = |names: &[&str]| {
         json!({ "hookSpecificOutput": { "toolConfig": { "mode": "ANY", "allowedFunctionNames": names } } })
@@ -129,7 +129,7 @@ fn of_tool_selections_the_union_counts_and_none_wins() {
     };
     let (edit, shell) = (only(&["replace"]), only(&["run_shell_command", "replace"]));
     let none = r#"{"hookSpecificOutput":{"toolConfig":{"mode":"NONE"}}}"#;
-    let union = verdict(&firing, &[(HookOrigin::User, 0, &edit), (project(), 0, &shell)]);
+    let union = verdict(&firing, &[(HookOrigin::User, 0, &edit), (HookOrigin::User, 0, &shell)]);
     let names = ["edit_file", "run_shell_command"].map(str::to_owned).to_vec();
     assert_eq!((union.model.allowed_tools, union.model.no_tools), (Some(names), false));
     assert!(verdict(&firing, &[(HookOrigin::User, 0, none), (project(), 0, &shell)]).model.no_tools);
@@ -143,4 +143,68 @@ fn a_change_that_cannot_be_read_back_is_a_failure() {
     let counted = builder.take(HeardHook { hook: hook(&firing, 0, HookOrigin::User), answer });
     assert!(counted.invalid.is_some() && !counted.changed);
     assert_eq!(builder.finish().decision, Some(HookDecision::Deny));
+}
+
+fn agent() -> HookOrigin {
+    HookOrigin::Agent { agent: AgentName::from("a") }
+}
+
+fn asks_model() -> HookFiring {
+    let request =
+        json!({ "model": "m", "messages": [{ "role": "user", "content": "hi SECRET" }], "config": {} });
+    firing(HookFacts::BeforeModel { request })
+}
+
+#[test]
+fn no_less_trusted_place_takes_back_what_a_request_was_made() {
+    use HookOrigin::User;
+    let firing = asks_model();
+    let request = |said: &[(HookOrigin, i32, &str)]| {
+        let verdict = verdict(&firing, said);
+        (verdict.decision, verdict.model.request)
+    };
+    let redacts = r#"{"hookSpecificOutput":{"hookEventName":"BeforeModel","llm_request":{"messages":[{"role":"user","content":"hi [cut]"}]}}}"#;
+    let echoes = r#"{"hookSpecificOutput":{"hookEventName":"BeforeModel","llm_request":{"messages":[{"role":"user","content":"hi SECRET"}],"config":{"temperature":0}}}}"#;
+    let other = r#"{"hookSpecificOutput":{"hookEventName":"BeforeModel","llm_request":{"messages":[]}}}"#;
+    let both =
+        json!({ "messages": [{ "role": "user", "content": "hi [cut]" }], "config": { "temperature": 0 } });
+    for later in [User, project(), agent()] {
+        assert_eq!(request(&[(User, 0, redacts), (later, 0, echoes)]), (None, Some(both.clone())));
+    }
+    let cut = json!({ "messages": [{ "role": "user", "content": "hi [cut]" }] });
+    assert_eq!(request(&[(User, 0, redacts), (agent(), 0, other)]), (None, Some(cut)));
+    // Of one place neither goes before the other, so nothing is sent.
+    assert_eq!(request(&[(User, 0, redacts), (User, 0, other)]).0, Some(HookDecision::Deny));
+}
+
+#[test]
+fn of_tools_those_are_left_that_each_place_names() {
+    use HookOrigin::User;
+    let request = json!({ "model": "m", "messages": [] });
+    let firing = firing(HookFacts::BeforeToolSelection { request });
+    let names = |names: &str| {
+        format!(
+            r#"{{"hookSpecificOutput":{{"hookEventName":"BeforeToolSelection","toolConfig":{{"mode":"AUTO","allowedFunctionNames":[{names}]}}}}}}"#
+        )
+    };
+    let (one, two) = (names(r#""read_file""#), names(r#""glob""#));
+    let more = names(r#""read_file","activate_skill""#);
+    let left = |said: &[(HookOrigin, i32, &str)]| verdict(&firing, said).model.allowed_tools.unwrap();
+    assert_eq!(left(&[(User, 0, &one), (User, 0, &two)]), ["read_file", "glob"]);
+    assert_eq!(left(&[(User, 0, &one), (agent(), 0, &more)]), ["read_file"]);
+    assert!(left(&[(User, 0, &one), (agent(), 0, &two)]).is_empty());
+}
+
+#[test]
+fn an_answer_with_a_key_twice_is_a_failure_that_blocks() {
+    let firing = firing(bash("x"));
+    for forged in [
+        r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"saw x","permissionDecision":"allow","z":""}}"#,
+        r#"{"decision":"block","reason":"saw x","decision":"approve"}"#,
+        r#"checked {"z":1,"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":{"permissionDecision":"allow"}}"#,
+    ] {
+        let verdict = verdict(&firing, &[(HookOrigin::User, 0, forged)]);
+        assert_eq!(verdict.decision, Some(HookDecision::Deny), "{forged}");
+        assert!(verdict.reason.as_ref().is_some_and(|why| why.contains("a key stands twice")), "{verdict:?}");
+    }
 }

@@ -25,6 +25,8 @@ pub(crate) struct SignalSender {
     counts: Arc<OtlpCounts>,
     /// Tries of this batch that failed.
     failures: u32,
+    /// It took something else since it failed on this batch so often: the next failure is the batch's own.
+    takes_others: bool,
     /// The last request was taken, or there was none.
     is_well: bool,
 }
@@ -50,6 +52,7 @@ impl SignalSender {
             clock: Arc::clone(clock),
             counts: Arc::clone(counts),
             failures: 0,
+            takes_others: false,
             is_well: true,
         }
     }
@@ -86,14 +89,18 @@ impl SignalSender {
                 if !self.is_well {
                     tracing::info!(host, signal, "the collector is back");
                 }
-                (self.is_well, self.failures) = (true, 0);
+                (self.is_well, self.failures, self.takes_others) = (true, 0, false);
                 self.counts.is_well(self.signal);
                 return BatchFate::Settled;
             }
             Err(DeliveryError::Later { problem, after }) => (problem, after, false),
             Err(DeliveryError::Failed { problem }) => {
-                let is_enough = MOST_FAILURES <= self.failures.saturating_add(1);
-                (problem, None, is_enough && self.takes_others().await)
+                let is_over = self.takes_others;
+                // One that was away when it was asked may take the batch, too, by now.
+                if MOST_FAILURES <= self.failures.saturating_add(1) && !is_over {
+                    self.takes_others = self.takes_nothing_in_particular().await;
+                }
+                (problem, None, is_over)
             }
             Err(DeliveryError::Refused { problem }) => (problem, None, true),
         };
@@ -108,7 +115,7 @@ impl SignalSender {
                 "the collector does not take these; they are dropped"
             );
             self.counts.dropped(self.signal, items);
-            self.failures = 0;
+            self.gave_up();
             return BatchFate::Settled;
         }
         // Once, and not at every try: nobody reads a log that says the same for hours.
@@ -124,7 +131,7 @@ impl SignalSender {
 
     /// True if the collector takes a request with nothing in it, or says why it does not: it is there, and the batch is what it
     /// fails on.
-    async fn takes_others(&self) -> bool {
+    async fn takes_nothing_in_particular(&self) -> bool {
         let empty = match self.collector.protocol() {
             // One resource with nothing of it, whatever the signal: a body without a byte is refused by some proxies.
             OtlpProtocol::HttpProtobuf | OtlpProtocol::Grpc => vec![0x0a, 0x00],
@@ -136,7 +143,7 @@ impl SignalSender {
 
     /// Notes that the batch was given up: the next one is another.
     pub fn gave_up(&mut self) {
-        self.failures = 0;
+        (self.failures, self.takes_others) = (0, false);
     }
 }
 

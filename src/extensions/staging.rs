@@ -7,18 +7,18 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::{fd::OwnedFd, unix::fs::DirBuilderExt as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, fsync, open, renameat_with, syncfs};
+use rustix::fs::{CWD, RenameFlags, fsync, renameat_with, syncfs};
 
 use super::{
     ExtensionPackage, PackageFault,
     contents::{PackageContents, unmade},
 };
 use protocol::InstalledExtension;
-use sys::ids;
+use sys::{ids, regular_file::open_folder};
 
 /// Below the folder of the daemon's data: a folder for each extension, by its name.
 const PLUGINS: &str = "plugins";
@@ -135,7 +135,7 @@ impl ExtensionFolders {
         let name = &staged.package.manifest.name;
         let place = self.root(name);
         // On the disk before its name is: a power cut leaves no empty files behind.
-        syncfs(folder(&staged.folder)?)?;
+        syncfs(open_folder(&staged.folder)?)?;
         let mark = self.mark(name)?;
         let replaces = self.is_taken(name);
         let flags = if replaces { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
@@ -144,7 +144,7 @@ impl ExtensionFolders {
             return Err(error.into());
         }
         // It is done; that a power cut could undo it is told, and no reason to fail.
-        if let Err(error) = folder(&self.plugins).and_then(|plugins| Ok(fsync(plugins)?)) {
+        if let Err(error) = open_folder(&self.plugins).and_then(|plugins| Ok(fsync(plugins)?)) {
             tracing::warn!(%error, place = %place.display(), "the place of an extension cannot be synchronised");
         }
         Ok(PlacedExtension { staged, place, mark, replaces })
@@ -155,7 +155,7 @@ impl ExtensionFolders {
         make(&self.staged)?;
         let mark = self.staged.join(format!("{name}{MARK}"));
         fs::write(&mark, b"")?;
-        fsync(folder(&self.staged)?)?;
+        fsync(open_folder(&self.staged)?)?;
         Ok(mark)
     }
 
@@ -251,11 +251,6 @@ impl PlacedExtension {
             }
         }
     }
-}
-
-/// Opens a folder, to have it on the disk.
-fn folder(path: &Path) -> io::Result<OwnedFd> {
-    Ok(open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 fn digest_of(folder: &Path) -> Option<String> {

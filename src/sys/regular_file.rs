@@ -8,7 +8,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt as _},
     path::Path,
 };
 
@@ -45,6 +45,11 @@ pub fn open_without_links(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
     }
+}
+
+/// Opens a folder, to see to it that what was put there is on the disk. Nothing is read of it.
+pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    Ok(openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// The bytes of a regular file; `None` = it has more than `most_bytes`.

@@ -526,7 +526,7 @@ export interface BroughtServer {
   isProgram: boolean;
   /** The words with which it is started, or the address. */
   starts: string;
-  /** The names of the variables or headers that its entry sets. */
+  /** The variables or headers that its entry sets, each as `NAME=VALUE`. */
   sets?: string[];
   /** The reason why it is not used, if it is not: its name is in use, or settings do not allow it. */
   unused?: string | null;

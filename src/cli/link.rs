@@ -16,8 +16,8 @@ use client::{
     RECONNECT_BOUND, RpcClient,
 };
 use protocol::{
-    AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart, NoParams,
-    Ping, PolicyCheck, RpcMethod, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
+    AgentsImport, DaemonReload, ErrorKind, ExtensionInstall, Initialize, InitializeParams, McpConnect,
+    McpRestart, NoParams, Ping, PolicyCheck, RpcMethod, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
@@ -73,7 +73,7 @@ pub(super) fn note_version(version: &str, stderr: &mut OutputWriter) {
 /// How long the answer to a method may take.
 pub(super) fn patience(method: &str) -> Duration {
     match method {
-        AgentsImport::NAME => FETCHING_PATIENCE,
+        AgentsImport::NAME | ExtensionInstall::NAME => FETCHING_PATIENCE,
         McpConnect::NAME | McpRestart::NAME => DISCOVERY_PATIENCE,
         _ if MAY_DISCOVER.contains(&method) => DISCOVERY_PATIENCE,
         _ => ANSWER_PATIENCE,
@@ -82,7 +82,7 @@ pub(super) fn patience(method: &str) -> Duration {
 
 fn say_why_it_takes_long(method: &str, stderr: &mut OutputWriter) {
     let text = match method {
-        AgentsImport::NAME => "waiting for the daemon; fetching may take 2 minutes",
+        AgentsImport::NAME | ExtensionInstall::NAME => "waiting for the daemon; fetching may take 2 minutes",
         McpConnect::NAME | McpRestart::NAME => "waiting for the server, which has 30 s to begin",
         _ => "waiting for the daemon; the workspace's tools.discoveryCommand may take 30 s",
     };

@@ -107,9 +107,17 @@ impl ExtensionLibrary {
         self.read().remove(name);
     }
 
-    /// All of them, by name. Blocks on the file system.
+    /// All of them, in the order of precedence. Blocks on the file system.
     pub fn all(&self) -> Vec<KnownExtension> {
-        self.0.installed.get().values().map(|record| self.known(record.clone())).collect()
+        self.records().into_iter().map(|record| self.known(record)).collect()
+    }
+
+    /// The records, first the one that was installed first: a later one takes no name from it, whatever it is called. Ids tell the order of
+    /// first installation, and stay over updates.
+    fn records(&self) -> Vec<InstalledExtension> {
+        let mut records: Vec<InstalledExtension> = self.0.installed.get().values().cloned().collect();
+        records.sort_by(|one, other| one.id.cmp(&other.id));
+        records
     }
 
     /// One of them. Blocks on the file system.
@@ -119,8 +127,7 @@ impl ExtensionLibrary {
 
     /// The skills of those that are enabled. Blocks on the file system.
     pub fn skills(&self) -> Vec<ExtensionSkills> {
-        let enabled = self.0.installed.get();
-        let enabled = enabled.values().filter(|it| it.enabled).map(|it| self.known(it.clone()));
+        let enabled = self.records().into_iter().filter(|it| it.enabled).map(|it| self.known(it));
         let skills = enabled.filter(KnownExtension::is_enabled).filter_map(|known| {
             let pin = |skill: &super::PackagedSkill| PinnedSkill {
                 folder: known.root.join(&skill.folder),

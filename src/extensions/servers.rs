@@ -150,13 +150,16 @@ impl PackagedServer {
         }
     }
 
-    /// The words with which it is started, or its address, for people.
+    /// The words with which it is started and the folder, or its address, for people: no word passes for two, or for words of ours.
     pub fn starts(&self) -> String {
         match &self.way {
-            PackagedTransport::Stdio { command, args, .. } => {
-                std::iter::once(command).chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
+            PackagedTransport::Stdio { command, args, cwd, .. } => {
+                let words: Vec<String> =
+                    std::iter::once(command).chain(args).map(|word| word_shown(word)).collect();
+                let folder = cwd.as_ref().map(|cwd| format!(" (in {})", word_shown(cwd)));
+                format!("{}{}", words.join(" "), folder.unwrap_or_default())
             }
-            PackagedTransport::Http { url, .. } => url.clone(),
+            PackagedTransport::Http { url, .. } => word_shown(url),
         }
     }
 
@@ -164,12 +167,28 @@ impl PackagedServer {
         matches!(self.way, PackagedTransport::Stdio { .. })
     }
 
-    /// The variables or headers that its entry sets, without their values.
+    /// The variables or headers that its entry sets, each as `NAME=VALUE`, for people.
     pub fn sets(&self) -> Vec<String> {
-        match &self.way {
-            PackagedTransport::Stdio { env, .. } => env.keys().cloned().collect(),
-            PackagedTransport::Http { headers, .. } => headers.keys().cloned().collect(),
-        }
+        let all = match &self.way {
+            PackagedTransport::Stdio { env, .. } => env,
+            PackagedTransport::Http { headers, .. } => headers,
+        };
+        let shown = |(name, value): (&String, &String)| format!("{}={}", word_shown(name), word_shown(value));
+        all.iter().map(shown).collect()
+    }
+}
+
+/// Characters of a word that are shown.
+const LONGEST_WORD: usize = 1_000;
+
+/// A word as it is, if it is a plain one; else between quotes, with escapes for what nobody sees.
+fn word_shown(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,${}~".contains(letter);
+    let short: String = word.chars().take(LONGEST_WORD).collect();
+    let more = if short.len() < word.len() { "…" } else { "" };
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => format!("{short}{more}"),
+        false => format!("{short:?}{more}"),
     }
 }
 

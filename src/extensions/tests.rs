@@ -547,3 +547,32 @@ fn one_that_changed_is_off_until_it_is_what_it_was() {
     library.note("acme.tools", None);
     assert_eq!(library.fault("acme.tools", &record.digest).as_deref(), Some("is not installed any more"));
 }
+
+/// The words of an entry are read by a person who is asked: none passes for two, for a comment, or for words of ours.
+#[test]
+fn what_is_started_is_shown_word_by_word() {
+    let ground = ground();
+    let servers = json!({
+        "plain": { "type": "stdio", "command": "node", "args": ["--x=1", "${PLUGIN_ROOT}/a.js"], "env": { "A": "b" } },
+        "sly": {
+            "type": "stdio", "command": "./x (sets nothing)", "args": ["-c", "echo ok #\nevil", ""], "cwd": "./b c",
+            "env": { "BASH_ENV": "./evil it" },
+        },
+        "far": { "type": "streamable-http", "url": "https://example.com/mcp", "headers": { "X-T": "a b" } },
+    });
+    ground.write("mcp.json", json!({ "$schema": MCP, "mcpServers": servers }).to_string());
+    let package = ground.package();
+    let told: Vec<String> = package
+        .servers
+        .iter()
+        .map(|server| format!("{} | {}", server.starts(), server.sets().join(", ")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "node --x=1 ${PLUGIN_ROOT}/a.js | A=b",
+            r#""./x (sets nothing)" -c "echo ok #\nevil" "" (in "./b c") | BASH_ENV="./evil it""#,
+            r#"https://example.com/mcp | X-T="a b""#,
+        ]
+    );
+}

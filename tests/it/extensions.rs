@@ -261,9 +261,10 @@ async fn a_servers_name_that_is_in_use_is_skipped_and_one_that_is_not_allowed_is
     }));
     let running = house.boot().await;
     let mut client = running.client();
-    for (name, server) in [("a", "board"), ("b", "my_docs"), ("c", "free"), ("d", "free"), ("e", "kept-out")]
+    for (name, server) in [("a", "board"), ("b", "my_docs"), ("d", "free"), ("c", "free"), ("e", "kept-out")]
     {
-        Plugin::new(house.dir.path(), name).server(server).install(&mut client).await;
+        let plugin = Plugin::new(house.dir.path(), name).server(server).skill("same", name);
+        plugin.install(&mut client).await;
     }
     let mut unused = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
@@ -275,8 +276,8 @@ async fn a_servers_name_that_is_in_use_is_skipped_and_one_that_is_not_allowed_is
         [
             "your own settings have a server of this name",
             "your own settings name `my-docs`, which rules cannot tell from it",
+            "the extension d has a server of this name",
             "used",
-            "the extension c has a server of this name",
             "the setting mcp.excluded has `kept-*`",
         ]
     );
@@ -288,16 +289,20 @@ async fn a_servers_name_that_is_in_use_is_skipped_and_one_that_is_not_allowed_is
         servers,
         [
             json!(["board", "idle", null]),
-            json!(["free", "idle", "c"]),
+            json!(["free", "idle", "d"]),
             json!(["kept-out", "blocked", null]),
             json!(["my-docs", "idle", null]),
             json!(["my_docs", "blocked", null]),
         ]
     );
     // Whoever is first goes, and the next one has the name.
-    client.call("extension/disable", json!({ "name": "c" })).await;
+    let skills = client.call("skills/list", json!({})).await;
+    let skills = skills["skills"].as_array().unwrap().iter();
+    let skills: Vec<_> = skills.map(|it| it["extension"]["name"].as_str().unwrap()).collect();
+    assert_eq!(skills, ["a", "b", "d", "c", "e"], "who came first goes first, whatever it is called");
+    client.call("extension/disable", json!({ "name": "d" })).await;
     let listed = client.call("mcp/list", json!({})).await;
-    assert_eq!(listed["servers"][1]["extension"]["name"], "d");
+    assert_eq!(listed["servers"][1]["extension"]["name"], "c");
     drop(client);
     running.stop().await;
 }

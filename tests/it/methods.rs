@@ -1327,7 +1327,7 @@ fn rows() -> Vec<Row> {
                   /name: is required
                 NOT_FOUND: there is no extension `acme.tool`
                 NOT_FOUND: there is no extension `../up`
-                ["enabled",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"}]
+                ["enabled",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"}]
             "#]],
         },
         Row {
@@ -1368,8 +1368,8 @@ fn rows() -> Vec<Row> {
                   /source: must be a repository's URL: one that ends in .git, or that begins with git+https://
                 INVALID_PARAMS
                   /source: is not protected on its way, so anybody there could change what comes; name it with https
-                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"},3]
-                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant"]}],"author":"Ada"},3]
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"},3]
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"},3]
             "#]],
         },
         Row {

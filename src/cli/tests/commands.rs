@@ -429,7 +429,7 @@ pub(super) fn rows() -> Vec<Row> {
                 },
                 "brings": {
                     "skills": [{"name": "deploy", "description": "Deploys."}],
-                    "servers": [{"name": "board", "isProgram": true, "starts": "./bin/board", "sets": ["A"]}],
+                    "servers": [{"name": "board", "isProgram": true, "starts": "./bin/board", "sets": ["A=b"]}],
                 },
                 "folder": "/d/plugins/acme.tools", "dataFolder": "/d/plugin-data/acme.tools",
             }),

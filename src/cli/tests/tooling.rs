@@ -295,6 +295,10 @@ fn who_waits_for_a_discovery_is_told_so_and_waits_longer_than_it_may_take() {
         assert!(!quick.against(vec![answering(answer)]).stderr.contains(note), "{arguments:?}");
         assert!(Duration::from_secs(30 + 10) < patience(method), "{method}");
     }
+    // Whoever fetches has two minutes.
+    for method in ["agents/import", "extension/install"] {
+        assert!(Duration::from_secs(120 + 10) < patience(method), "{method}");
+    }
     assert!(
         patience("workspace/open") == patience("tools/list") && patience("ping") < patience("tools/list")
     );

@@ -50,7 +50,8 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 
 async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<ExtensionListResult, RpcError> {
     let library = state.extensions.clone();
-    let all = blocking(move || library.all()).await?;
+    let mut all = blocking(move || library.all()).await?;
+    all.sort_by(|one, other| one.installed.name.cmp(&other.installed.name));
     let redactor = state.redactor.get();
     Ok(ExtensionListResult { extensions: all.iter().map(|known| summary(known, &redactor)).collect() })
 }

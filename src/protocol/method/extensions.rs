@@ -93,7 +93,7 @@ pub struct BroughtServer {
     pub is_program: bool,
     /// The words with which it is started, or the address.
     pub starts: String,
-    /// The names of the variables or headers that its entry sets.
+    /// The variables or headers that its entry sets, each as `NAME=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
     /// The reason why it is not used, if it is not: its name is in use, or settings do not allow it.

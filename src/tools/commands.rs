@@ -296,6 +296,11 @@ impl CommandRuntime {
         }
     }
 
+    /// Puts back in repositories what no mount can keep from a program that goes on beside commands, until it is dropped.
+    pub async fn keeper(&self, roots: &[PathBuf], profile: SandboxProfile) -> Box<dyn Any + Send + Sync> {
+        Box::new(self.repository_guard(roots, profile, None, GuardedSettings::Covered).await)
+    }
+
     /// The guard that puts back in repositories what no mount can keep from a command; `None` = it writes nothing there, or all that it likes.
     async fn repository_guard(
         &self,

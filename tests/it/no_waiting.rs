@@ -5,7 +5,6 @@ use std::{
     fs,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -134,67 +133,4 @@ async fn no_request_waits_for_what_lies_in_place_of_the_users_settings_of_git() 
             drop(fifo);
         }
     }
-}
-
-/// Processor time of this thread, by the kernel.
-fn own_time() -> Duration {
-    let ran = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(ran.tv_sec.cast_unsigned(), u32::try_from(ran.tv_nsec).unwrap())
-}
-
-/// Everything that is not done aside is done on the one thread of this test, between two answers to another client. Processor time is
-/// measured, not what passes, so a busy machine makes no difference.
-#[tokio::test]
-async fn no_output_of_a_tool_keeps_another_client_waiting() {
-    /// Measured in a program without optimizations.
-    const MOST: Duration = Duration::from_millis(250);
-    let many = "words and more of them\n".repeat(40_000);
-    let todo = json!({ "text": "x".repeat(400 << 10), "status": "pending" });
-    let flood = "head -c 6000000 /dev/urandom";
-    let colours = "yes $'\\e[31m\\e[2J\\r' | head -c 2000000";
-    let calls: Vec<(&str, Value)> = vec![
-        ("run_shell_command", json!({ "command": flood })),
-        ("run_shell_command", json!({ "command": format!("{flood} >&2") })),
-        ("run_shell_command", json!({ "command": colours, "pty": true })),
-        ("run_shell_command", json!({ "command": "seq 1 500000" })),
-        ("run_shell_command", json!({ "command": "yes '' | head -c 2000000" })),
-        ("run_shell_command", json!({ "command": format!("exec {flood}"), "background": true })),
-        ("shell_output", json!({ "id": "1" })),
-        ("read_file", json!({ "path": "many.txt" })),
-        ("read_many_files", json!({ "include": ["*.txt"] })),
-        ("grep", json!({ "pattern": "more" })),
-        ("write_file", json!({ "path": "new.txt", "content": many })),
-        (
-            "edit_file",
-            json!({ "path": "new.txt", "oldString": "words", "newString": "WORDS", "replaceAll": true }),
-        ),
-        ("write_todos", json!({ "todos": [todo.clone(), todo] })),
-        ("write_todos", json!({ "todos": vec![json!({ "text": "", "status": "no" }); 20_000] })),
-    ];
-    let mut replies: Vec<Reply> = calls.iter().map(|call| Reply::calls(std::slice::from_ref(call))).collect();
-    replies.push(Reply::done("done"));
-    let mut house = House::new().script(&Script::new(replies)).agent("walker", AGENT).rules("all", ALLOW);
-    for file in ["many.txt", "more.txt", "again.txt"] {
-        house = house.file(file, &many);
-    }
-    let running = house.boot().await;
-    let (mut client, mut other) = (running.client(), running.client());
-    let (run, _) = client.start(&running, "walker", json!({})).await;
-    let (mut longest, mut before, mut answers) = (Duration::ZERO, own_time(), 0);
-    let ended = loop {
-        other.call("daemon/status", json!({})).await;
-        let now = own_time();
-        (longest, before, answers) = (longest.max(now - before), now, answers + 1);
-        let got = other.call("run/get", json!({ "runId": run })).await;
-        if got["state"] == "ended" {
-            break got;
-        }
-        // So that the processor is somebody else's, too.
-        tokio::task::yield_now().await;
-    };
-    assert_eq!(ended["reason"], "GOAL", "{ended}");
-    eprintln!("{answers} answers, at most {longest:?} of work between two");
-    assert!(longest < MOST, "{longest:?} of work between two of {answers} answers");
-    drop((client, other));
-    running.stop().await;
 }

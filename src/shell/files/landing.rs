@@ -30,18 +30,15 @@ impl ScriptWalk<'_> {
         scope: &CommandScope,
     ) {
         let Some(target) = target.filter(|_| !parsed.has(&["T", "no-target-directory"])) else { return };
-        let is_named = parsed.has(&["t", "target-directory"]);
+        // Only a folder can be meant with these.
+        let is_named = parsed.has(&["t", "target-directory", "parents"]);
         if !is_named && sources.len() < 2 && !self.may_be_folder(target, scope) {
             return;
         }
         for source in sources {
-            let landed = match parsed.has(&["parents"]) {
-                true => Some(target.joined(source)),
-                false => source.last_name().map(|name| target.joined(&name)),
-            };
-            if let Some(landed) = landed {
-                self.judge_quietly(&landed, FileEffect::Writes, scope);
-            }
+            let Some(name) = source.last_name().filter(names_something) else { continue };
+            let landed = if parsed.has(&["parents"]) { source } else { &name };
+            self.judge_quietly(&target.joined(landed), FileEffect::Writes, scope);
         }
     }
 
@@ -57,7 +54,7 @@ impl ScriptWalk<'_> {
         for pair in args.windows(2).filter(|pair| FINDS_BY.iter().any(|option| pair[0].is(option))) {
             // `find` reads it as a pattern, whatever quotes kept it from the shell.
             let name = pair[1].known().map(WordValue::pattern_of).and_then(|value| value.last_name());
-            if let Some(name) = name {
+            if let Some(name) = name.filter(names_something) {
                 self.judge_quietly(&name, FileEffect::Writes, scope);
             }
         }
@@ -87,4 +84,9 @@ impl ScriptWalk<'_> {
             }
         })
     }
+}
+
+/// True unless it is a pattern from its first letter on, by which nothing is named.
+fn names_something(name: &WordValue) -> bool {
+    !name.is_pattern() || name.pattern().first().is_some_and(|(_, is_pattern)| !is_pattern)
 }

@@ -185,10 +185,13 @@ impl SupervisedCommand {
                 CommandEvent::Out(read) => {
                     self.stdout.take(read, &mut self.screen);
                     silent = Box::pin(silence(bounds.inactivity));
+                    // A flood is always ready, and others wait for this thread.
+                    tokio::task::yield_now().await;
                 }
                 CommandEvent::Problem(read) => {
                     self.stderr.take(read, &mut self.screen);
                     silent = Box::pin(silence(bounds.inactivity));
+                    tokio::task::yield_now().await;
                 }
                 CommandEvent::Show => {
                     show = None;
@@ -289,7 +292,8 @@ impl LiveOutput {
     }
 
     fn take(&mut self, decoder: &mut Decoder, bytes: &[u8]) {
-        if self.live.is_none() {
+        // More than can be shown tells that there was too much.
+        if self.live.is_none() || MAX_SHOWN < self.shown + self.waiting.len() {
             return;
         }
         if let Some(room) = decoder.max_utf8_buffer_length(bytes.len()) {

@@ -106,6 +106,7 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
     let known_roots = known_roots.await.map_err(|error| error.to_string())?;
     let ticket = ground.commands.cover(&roots, confinement.profile, None).await;
     let ticket = ticket.map_err(|error| error.to_string())?;
+    let keeper = ground.commands.keeper(&roots, confinement.profile).await;
     let read_only = ground
         .commands
         .read_only(&roots, confinement.profile, false, None)
@@ -138,7 +139,7 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
     };
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
     let RunningCommand { stdout, stderr, mut hold, .. } = running;
-    hold.keep_beside(Box::new(ticket));
+    hold.keep_beside(Box::new((keeper, ticket)));
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
     Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
 }

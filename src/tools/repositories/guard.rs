@@ -163,11 +163,14 @@ fn undo_repository(path: &Path, folder: &OwnedFd) {
     };
     let is_harmless = |inner: &OwnedFd| {
         let text = |name: &str| text_in(inner, name, LONGEST_CONFIG);
-        let danger = |name: &str| text(name).is_some_and(|text| new_danger("", &text, &[]).is_some());
+        // What is not read to its end may say anything there.
+        let danger = |name: &str| {
+            kind_in(inner, name).is_some()
+                && text(name).is_none_or(|text| new_danger("", &text, &[]).is_some())
+        };
         kind_in(inner, "commondir").is_none()
             && !danger("config")
             && !danger("config.worktree")
-            && (kind_in(inner, "config").is_none() || text("config").is_some())
             && !has_hooks(inner)
     };
     if inner.as_ref().is_some_and(is_harmless) {
@@ -191,9 +194,10 @@ fn has_hooks(repository: &OwnedFd) -> bool {
         return kind_in(repository, "hooks").is_some();
     };
     let Ok(entries) = rustix::fs::Dir::read_from(&hooks) else { return true };
-    entries.flatten().take(MOST_HOOKS).any(|entry| {
+    // One behind so many would not be seen.
+    entries.flatten().enumerate().any(|(at, entry)| {
         let name = entry.file_name().to_bytes();
-        !matches!(name, b"." | b"..") && !name.ends_with(b".sample")
+        MOST_HOOKS < at || !matches!(name, b"." | b"..") && !name.ends_with(b".sample")
     })
 }
 
@@ -342,8 +346,8 @@ fn text_in(folder: &OwnedFd, name: &str, most: u64) -> Option<String> {
         return None;
     }
     let mut bytes = Vec::new();
-    File::from(file).take(most).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    File::from(file).take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The kind of an entry, links as such.
@@ -359,7 +363,8 @@ fn head_in(folder: &OwnedFd) -> Option<Vec<u8>> {
         return link.starts_with(b"refs/").then_some(text);
     }
     let text = text_in(folder, "HEAD", LONGEST_HEAD)?.into_bytes();
-    let line = text.trim_ascii();
+    // To git it is one from its first byte on.
+    let line = text.trim_ascii_end();
     let is_reference = line.strip_prefix(b"ref:").is_some_and(|name| name.trim_ascii().starts_with(b"refs/"));
     let is_commit = [40, 64].contains(&line.len()) && line.iter().all(u8::is_ascii_hexdigit);
     (is_reference || is_commit).then_some(text)

@@ -26,7 +26,6 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "symlinks",
             "trustctime",
             "untrackedcache",
-            "worktree",
         ],
     ),
     (
@@ -52,10 +51,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
         ],
     ),
     ("submodule", &["active", "branch", "fetchrecursesubmodules", "ignore", "recurse", "update", "url"]),
-    (
-        "extensions",
-        &["noop", "objectformat", "partialclone", "preciousobjects", "refstorage", "worktreeconfig"],
-    ),
+    ("extensions", &["noop", "objectformat", "partialclone", "preciousobjects", "refstorage"]),
     ("user", &["email", "name", "signingkey"]),
     ("lfs", &["access", "locksverify", "repositoryformatversion"]),
 ];
@@ -85,8 +81,17 @@ fn is_harmless(key: &str, value: &str) -> bool {
     }
     let is_listed = HARMLESS.iter().any(|(of, names)| *of == section && names.contains(&name));
     // `ext::sh -c …`: such a helper is run. `!…`: a shell runs it.
-    let is_run = value.contains("::") || value.starts_with('!') || value.starts_with('-');
-    is_listed && !is_run
+    let is_run = value.contains("::") || value.trim_start().starts_with(['!', '-']);
+    // Within quotes and behind backslashes git reads other letters than stand there, and writes them for nothing that is plain.
+    let is_odd = value.contains(['"', '\\']);
+    let is_pushed_here = section == "remote" && matches!(name, "url" | "pushurl") && is_local(value);
+    is_listed && !is_run && !is_odd && !is_pushed_here
+}
+
+/// True if git takes an address for a path of this machine, where a repository has hooks that a push runs.
+fn is_local(address: &str) -> bool {
+    let host = address.split('/').next().unwrap_or_default();
+    address.starts_with("file:") || !(address.contains("://") || host.contains(':'))
 }
 
 fn settings_in(text: &str) -> GitSettings {
@@ -111,7 +116,9 @@ fn settings_in(text: &str) -> GitSettings {
         if name.is_empty() || !name.chars().all(is_name) {
             return None;
         }
-        settings.insert((format!("{section}.{name}"), value.trim().trim_matches('"').to_owned()));
+        let value = value.trim();
+        let inner = value.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(value);
+        settings.insert((format!("{section}.{name}"), inner.to_owned()));
     }
     Some(settings)
 }
@@ -175,6 +182,12 @@ mod tests {
             "[remote \"o\"]\n\tuploadpack = x\n",
             "[submodule \"x\"]\n\tupdate = !x\n",
             "[include]\n\tpath = x\n",
+            "[submodule \"x\"]\n\tupdate = \"\" !x\n",
+            "[remote \"o\"]\n\turl = ext:\":\"sh\n",
+            "[remote \"o\"]\n\tpushurl = ../evil\n",
+            "[remote \"o\"]\n\tpushurl = file:///w/evil\n",
+            "[core]\n\tworktree = /h\n",
+            "[extensions]\n\tworktreeConfig = true\n",
             "[filter \"a\\\"]\"]\n\tclean = x\n",
             "[core]\n\tabbrev = 4\\\n",
         ] {

@@ -68,10 +68,12 @@ pub(super) async fn find(sandbox: &Sandbox) -> SandboxMechanism {
 
 async fn works(sandbox: &Sandbox, mechanism: &SandboxMechanism) -> Result<(), String> {
     let mut environment = usual_environment();
-    // Here the folder for what is temporary is the real one, in which nothing may be made or removed to show what is on the `PATH`.
+    // Here the folder for what is temporary is the real one, in which nothing may be made or removed to show what is on the `PATH`. What
+    // is tried lies where every system has it, too.
     let is_elsewhere = |folder: &&str| !TEMPORARY.iter().any(|place| Path::new(folder).starts_with(place));
-    let path: Option<Vec<String>> =
-        environment.get("PATH").map(|path| path.split(':').filter(is_elsewhere).map(str::to_owned).collect());
+    let path: Option<Vec<String>> = environment.get("PATH").map(|path| {
+        path.split(':').filter(is_elsewhere).chain(["/usr/bin", "/bin"]).map(str::to_owned).collect()
+    });
     if let Some(path) = path {
         environment.set("PATH", &path.join(":"));
     }

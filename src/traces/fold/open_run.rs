@@ -133,12 +133,17 @@ impl OpenRun {
         self.span.ended_at.is_some()
     }
 
-    /// All that is open, the run itself first.
+    /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
     pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
+        let untold = |span: &&TraceSpan| {
+            let later = self.replied.iter().flat_map(|reply| &reply.later);
+            later.into_iter().any(|edge| edge.span().span_id == span.span_id)
+        };
         let alone = [Some(&self.span), self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
-        alone.into_iter().flatten().chain(calls).chain(questions).cloned()
+        let all = alone.into_iter().flatten().chain(calls).chain(questions);
+        all.filter(move |span| !untold(span)).cloned()
     }
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {

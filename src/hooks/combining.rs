@@ -1,20 +1,18 @@
 //! The answers of several hooks, in one verdict. The order of their origins decides, never their time.
 //!
 //! deny > ask > allow; contexts join; the last change of a call's arguments wins; of requests and replies of models, and of results,
-//! the change of the most trusted place (`combining/ranked.rs`). A failure means what the hook's policy says. `allow` is no objection
+//! the change of the most trusted place (`ranked.rs`). A failure means what the hook's policy says. `allow` is no objection
 //! and lifts nothing.
 
-pub(super) mod ranked;
-
 use std::sync::Arc;
-
-use ranked::ConflictingChange;
 
 use super::{
     ElicitationVerdict, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy, HookFiring, HookStop,
     HookVerdict, ModelVerdict,
     answer::{HookAnswer, cut},
-    event, tool_names,
+    event,
+    ranked::ConflictingChange,
+    tool_names,
 };
 use protocol::{HookDecision, HookEventName};
 

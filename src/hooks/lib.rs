@@ -21,6 +21,7 @@ mod library;
 mod matcher;
 mod pins;
 mod places;
+mod ranked;
 mod reading;
 mod records;
 mod runner;

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::combining::ranked::RankedChanges;
-use super::{HookId, HookOrigin};
+use super::{HookId, HookOrigin, ranked::RankedChanges};
 use protocol::{HookDecision, HookFired};
 
 /// A text for the model, and who gave it.

@@ -216,7 +216,9 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Import
 fn may(definition: &AgentDefinition) -> ImportedAgentPermissions {
     let ToolSelection { allow, deny, inherits, agents, servers, .. } = definition.selection();
     let auto_approve = definition.auto_approve.clone();
-    let starts = definition.mcp.own.iter().map(|(name, server)| started(name, &server.transport)).collect();
+    let servers_of_own = definition.mcp.own.iter().map(|(name, server)| started(name, &server.transport));
+    let hooks = definition.hooks.iter().map(|hooks| format!("hooks: {hooks}"));
+    let starts = servers_of_own.chain(hooks).collect();
     ImportedAgentPermissions { tools: allow, servers, deny, inherits, agents, auto_approve, starts }
 }
 
@@ -240,7 +242,11 @@ fn loosens(definition: &AgentDefinition) -> Vec<String> {
     let starts = (!names.is_empty()).then(|| {
         format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", "))
     });
-    [unasked, unconfined, summons, starts].into_iter().flatten().collect()
+    let hooks = definition
+        .hooks
+        .is_some()
+        .then(|| "`hooks`: programs run unasked at points of its runs, confined to the workspace".to_owned());
+    [unasked, unconfined, summons, starts, hooks].into_iter().flatten().collect()
 }
 
 /// Whether an agent may do, and comes to do, what the other one does.
@@ -260,7 +266,7 @@ fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
         } = it;
         let (tools, narrowings, triggers) =
             ((tools.clone(), it.mcp.clone()), narrowings.clone(), triggers.clone());
-        let held = (*sandbox, unsupported.clone());
+        let held = (*sandbox, unsupported.clone(), it.hooks.clone());
         (tools, narrowings, auto_approve.clone(), held, triggers, *hidden, query.clone(), *limits)
     };
     of(ours) == of(theirs)

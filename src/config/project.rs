@@ -14,11 +14,12 @@ use jsonc_parser::{
 
 use super::{
     DaemonConfig, SettingLayer, TextPosition, UnknownPromptModule, decode,
+    hooks::SECTION as HOOKS,
     keys::KEYS,
     layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, kind_of, no_json},
     nearest, problem, providers,
 };
-use protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity, ToolName};
+use protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ToolName};
 
 const DEFAULT_AGENT: &str = "agents.default";
 const AUTO_ROUTE: &str = "agents.autoRoute";
@@ -41,9 +42,6 @@ static ALLOWED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let modules = KEYS.iter().map(|key| key.path).filter(|path| path.starts_with(MODULES));
     PLAIN.iter().copied().chain(modules).collect()
 });
-
-/// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] = &["hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -151,24 +149,17 @@ fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &
         let is_repeated = object.properties[..position]
             .iter()
             .any(|earlier| earlier.name.as_str() == property.name.as_str());
-        let mut known = ALLOWED.iter().chain(WITHOUT_EFFECT);
         match &property.value {
             _ if is_repeated => {
                 let message = format!("`{key}` is set twice; the first one counts");
                 layer.report(place, FileProblemCode::BadValue, message);
             }
             value if ALLOWED.contains(&key.as_str()) => layer.read_value(value, &key),
-            _ if WITHOUT_EFFECT.contains(&key.as_str()) => {
-                let message = format!("`{key}` has no effect in this version");
-                let mark = Some(TextPosition::at(layer.text, place));
-                let found = problem(layer.path, mark, FileProblemCode::UnknownField, message);
-                layer.reading.problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
-            }
-            Value::Object(inner) if known.any(|key| key.starts_with(&section)) => {
+            Value::Object(inner) if ALLOWED.iter().any(|key| key.starts_with(&section)) => {
                 read_object(layer, inner, &section);
             }
-            // Read where hooks are.
-            Value::Object(_) if key == super::hooks::SECTION => {}
+            // Read, and refused, where hooks are.
+            _ if key == HOOKS => {}
             _ if key == SCHEMA => {}
             _ => {
                 layer.note_module(place, &key);
@@ -191,11 +182,13 @@ fn refused(path: &Path, mark: TextPosition, key: &str) -> FileProblem {
             format!("`{key}` is nothing that a project may set; it has no effect"),
         ),
     };
-    let fix = match nearest(key, ALLOWED.iter().copied()) {
+    let fix = match nearest(key, ALLOWED.iter().copied().chain([HOOKS])) {
         Some(near) if !is_known => format!("did you mean `{near}`?"),
         _ => {
             let allowed = PLAIN.join(", ");
-            format!("a project may set {allowed} and {MODULES}; all else stands in your own settings")
+            format!(
+                "a project may set {allowed}, {HOOKS} and {MODULES}; all else stands in your own settings"
+            )
         }
     };
     FileProblem { fix: Some(fix), ..problem(path, Some(mark), code, message) }

@@ -146,6 +146,17 @@ fn settings_that_change_open_nothing() {
 }
 
 #[test]
+fn hooks_of_a_project_are_no_mistake_of_its_settings() {
+    let ground = Ground::new();
+    for hooks in [r#"{ "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] }"#, "{}", "7"] {
+        ground.write("settings.json", &format!(r#"{{ "agents": {{ "default": "x" }}, "hooks": {hooks} }}"#));
+        ground.trust().check(expect![[r#"
+            Some(AgentName("x")) []
+        "#]]);
+    }
+}
+
+#[test]
 fn what_a_project_may_not_set_is_named() {
     let ground = Ground::new();
     ground.write(
@@ -161,13 +172,13 @@ fn what_a_project_may_not_set_is_named() {
     );
     ground.trust().check(expect![[r#"
         Some(AgentName("x")) []
-        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers and prompt.modules; all else stands in your own settings)
-        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers, hooks and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers, hooks and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:5:35: `tools.exclude`: expected a list of tool names, e.g. ["web_fetch", "mcp.github.*"], found a list
-        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers, hooks and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:6:41: `agents.defualt` is nothing that a project may set; it has no effect (did you mean `agents.default`?)
-        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers and prompt.modules; all else stands in your own settings)
-        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers, hooks and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, memory.files, mcpServers, hooks and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:7:79: `agents` is set twice; the first one counts
     "#]]);
     for text in ["{", "[]", "\u{feff}{}", ""] {

@@ -4,8 +4,9 @@ use models::{ModelReply, ModelRequest, ReplyPart};
 use serde_json::{Map, Value, json};
 
 use protocol::{ContextMessage, FinishReason, MessagePart, MessageRole, SamplingSettings};
+use redact::Redactor;
 
-/// A request. Calls, pictures and thoughts are left out of it.
+/// A request. Calls, pictures and thoughts are left out of it. Each result of a message with several is a message of its own.
 pub(super) fn shown_request(model: &str, request: &ModelRequest) -> Value {
     let SamplingSettings { temperature, top_p, max_output_tokens, .. } = request.sampling;
     let mut config = Map::new();
@@ -13,9 +14,10 @@ pub(super) fn shown_request(model: &str, request: &ModelRequest) -> Value {
     put("temperature", temperature.map(Value::from));
     put("topP", top_p.map(Value::from));
     put("maxOutputTokens", max_output_tokens.map(Value::from));
-    let messages = request.messages.iter().map(|message| {
+    let messages = request.messages.iter().flat_map(|message| {
         let role = if message.role == MessageRole::Model { "model" } else { "user" };
-        json!({ "role": role, "content": text_of(message) })
+        let shown = move |place| json!({ "role": role, "content": text_at(message, place) });
+        text_places(message).into_iter().map(shown)
     });
     let system = std::iter::once(json!({ "role": "system", "content": &*request.system }));
     let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -47,16 +49,19 @@ pub(super) fn shown_reply(reply: &ModelReply) -> Value {
 }
 
 /// The text of an answer that is given in the model's place.
-pub(super) fn stand_in(response: &Value) -> Option<String> {
-    let texts = texts_of(response)?;
-    Some(texts.concat()).filter(|text| !text.trim().is_empty())
+pub(super) fn stand_in(response: &Value, redactor: &Redactor) -> Result<String, String> {
+    let texts = wanted_texts(response, "")?.unwrap_or_default();
+    let text = redactor.owned(texts.concat());
+    if text.trim().is_empty() { Err("it has no text".to_owned()) } else { Ok(text) }
 }
 
-/// The request as a hook wants it; what of that has no effect is told. Why it cannot be sent like that is an error.
+/// The request as a hook wants it, without secrets in what it put in; what of that has no effect is told. Why it cannot be
+/// sent like that is an error.
 pub(super) fn changed_request(
     model: &str,
     request: &mut ModelRequest,
     changes: &Value,
+    redactor: &Redactor,
 ) -> Result<Vec<String>, String> {
     let shown = shown_request(model, request);
     let differs = |key: &str| changes.get(key).is_some_and(|value| !value.is_null() && *value != shown[key]);
@@ -72,7 +77,7 @@ pub(super) fn changed_request(
     }
     if differs("messages") {
         let messages = changes["messages"].as_array().ok_or("its `messages` are no list")?;
-        change_messages(request, messages, &shown["messages"])?;
+        change_messages(request, messages, &shown["messages"], redactor)?;
     }
     Ok(warnings)
 }
@@ -100,12 +105,21 @@ fn change_sampling(
 }
 
 /// Texts of messages are changed in their places, since calls and their results must stand where they are.
-fn change_messages(request: &mut ModelRequest, wanted: &[Value], shown: &Value) -> Result<(), String> {
+fn change_messages(
+    request: &mut ModelRequest,
+    wanted: &[Value],
+    shown: &Value,
+    redactor: &Redactor,
+) -> Result<(), String> {
     let shown = shown.as_array().map_or(&[][..], Vec::as_slice);
     if shown.len() != wanted.len() {
         return Err(format!("it has {} messages in place of {}", wanted.len(), shown.len()));
     }
-    for (at, (was, wanted)) in shown.iter().zip(wanted).enumerate() {
+    let in_message = |(at, message)| text_places(message).into_iter().map(move |place| Some((at, place)));
+    let messages = request.messages.iter().map(|message| &**message).enumerate();
+    let places: Vec<Option<(usize, TextPlace)>> =
+        std::iter::once(None).chain(messages.flat_map(in_message)).collect();
+    for (at, ((was, wanted), place)) in shown.iter().zip(wanted).zip(places).enumerate() {
         if was == wanted {
             continue;
         }
@@ -113,56 +127,81 @@ fn change_messages(request: &mut ModelRequest, wanted: &[Value], shown: &Value) 
             return Err(format!("its message {at} has another role"));
         }
         let text = content_text(&wanted["content"]).ok_or_else(|| format!("its message {at} is no text"))?;
-        match at.checked_sub(1) {
+        let text = redactor.owned(text);
+        match place {
             None => request.system = text.into(),
-            Some(at) => {
-                let message = with_text(&request.messages[at], text)
-                    .ok_or_else(|| format!("its message {} stands for several results", at + 1))?;
-                request.messages[at] = message.into();
+            Some((message, place)) => {
+                request.messages[message] = with_text(&request.messages[message], place, text).into();
             }
         }
     }
     Ok(())
 }
 
-/// The message with another text; `None` = nobody can tell where that belongs.
-fn with_text(message: &ContextMessage, text: String) -> Option<ContextMessage> {
-    let is_of_tool = |part: &MessagePart| matches!(part, MessagePart::ToolResult { .. });
+/// The part of a message that hooks read as one text.
+#[derive(Clone, Copy)]
+enum TextPlace {
+    /// All that it says itself.
+    Own,
+    /// One of its results, counted from 0.
+    Result(usize),
+}
+
+/// Every text of a message that hooks read; at least one.
+fn text_places(message: &ContextMessage) -> Vec<TextPlace> {
+    let n_results = message.parts.iter().filter(|part| is_result(part)).count();
+    let has_own = n_results == 0 || message.parts.iter().any(|part| part.as_text().is_some());
+    has_own.then_some(TextPlace::Own).into_iter().chain((0..n_results).map(TextPlace::Result)).collect()
+}
+
+fn is_result(part: &MessagePart) -> bool {
+    matches!(part, MessagePart::ToolResult { .. })
+}
+
+fn text_at(message: &ContextMessage, place: TextPlace) -> String {
+    let parts = match place {
+        TextPlace::Own => Some(&message.parts),
+        TextPlace::Result(nth) => match message.parts.iter().filter(|part| is_result(part)).nth(nth) {
+            Some(MessagePart::ToolResult { parts, .. }) => Some(parts),
+            _ => None,
+        },
+    };
+    parts.into_iter().flatten().filter_map(MessagePart::as_text).collect()
+}
+
+/// The message with another text in one place.
+fn with_text(message: &ContextMessage, place: TextPlace, text: String) -> ContextMessage {
     let mut parts = message.parts.clone();
-    if parts.iter().any(is_of_tool) {
-        let mut results = parts.iter_mut().filter(|part| is_of_tool(part));
-        let MessagePart::ToolResult { parts: said, .. } = results.next()? else { return None };
-        said.retain(|part| part.as_text().is_none());
-        said.insert(0, MessagePart::text(text));
-        if results.next().is_some() || message.parts.iter().any(|part| part.as_text().is_some()) {
-            return None;
-        }
-    } else {
+    let place = match place {
+        TextPlace::Own => Some(&mut parts),
+        TextPlace::Result(nth) => match parts.iter_mut().filter(|part| is_result(part)).nth(nth) {
+            Some(MessagePart::ToolResult { parts, .. }) => Some(parts),
+            _ => None,
+        },
+    };
+    if let Some(parts) = place {
         let first = parts.iter().position(|part| part.as_text().is_some()).unwrap_or(0);
         parts.retain(|part| part.as_text().is_none());
-        parts.insert(first.min(parts.len()), MessagePart::text(text));
+        parts.insert(first, MessagePart::text(text));
     }
     // What its provider said once is not what is sent now.
-    Some(ContextMessage { parts, raw: None, ..message.clone() })
+    ContextMessage { parts, raw: None, ..message.clone() }
 }
 
-fn text_of(message: &ContextMessage) -> String {
-    let text = |part: &MessagePart| match part {
-        MessagePart::ToolResult { parts, .. } => {
-            parts.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().concat()
-        }
-        other => other.as_text().unwrap_or_default().to_owned(),
-    };
-    message.parts.iter().map(text).collect()
-}
-
-/// The answer as a hook wants it. Its thoughts go, since they may say what the text does not any more; its calls stay.
-pub(super) fn changed_reply(reply: ModelReply, response: &Value) -> Result<ModelReply, String> {
-    let texts = texts_of(response).ok_or("what it puts in its place has no text")?;
-    let n_texts = reply.parts.iter().filter_map(text_part).count();
+/// The answer as a hook wants it, without secrets. Its thoughts go, since they may say what the text does not any more; its
+/// calls stay.
+pub(super) fn changed_reply(
+    reply: ModelReply,
+    response: &Value,
+    redactor: &Redactor,
+) -> Result<ModelReply, String> {
     let was: Vec<&str> = reply.parts.iter().filter_map(text_part).collect();
-    if texts == was {
-        return Ok(reply);
+    let Some(mut texts) = wanted_texts(response, &was.concat())? else { return Ok(reply) };
+    let n_texts = was.len();
+    let joined = texts.concat();
+    if redactor.finds_in(&joined) {
+        // A secret may go across the border of two texts.
+        texts = vec![redactor.owned(joined)];
     }
     let is_in_place = texts.len() == n_texts;
     let mut texts = texts.into_iter();
@@ -192,12 +231,31 @@ fn text_part(part: &ReplyPart) -> Option<&str> {
     }
 }
 
-/// The texts of an answer's first candidate, else its `text`.
-fn texts_of(response: &Value) -> Option<Vec<String>> {
-    match response.pointer("/candidates/0/content/parts") {
-        Some(Value::Array(parts)) => parts.iter().map(content_text).collect(),
-        Some(_) => None,
-        None => response.get("text").and_then(content_text).map(|text| vec![text]),
+/// The texts that a hook wants of an answer in which it read `was`, if others. They stand twice in it, in `text` and in the
+/// first candidate: the one that the hook changed counts.
+fn wanted_texts(response: &Value, was: &str) -> Result<Option<Vec<String>>, String> {
+    let given = |key: &str| response.get(key).filter(|value| !value.is_null());
+    let text = match given("text") {
+        None => None,
+        Some(text) => Some(vec![content_text(text).ok_or("its `text` is no text")?]),
+    };
+    let candidate = match given("candidates").map(|it| it.pointer("/0/content/parts")) {
+        None => None,
+        Some(parts) => {
+            let texts = parts.and_then(Value::as_array);
+            let texts = texts.and_then(|parts| parts.iter().map(content_text).collect());
+            Some(texts.ok_or("its `candidates` have no text")?)
+        }
+    };
+    let is_given = text.is_some() || candidate.is_some();
+    let changed = |texts: &Vec<String>| texts.concat() != was;
+    match (text.filter(changed), candidate.filter(changed)) {
+        (Some(text), Some(candidate)) if text.concat() != candidate.concat() => {
+            Err("its `text` and its `candidates` say different things".to_owned())
+        }
+        (_, Some(texts)) | (Some(texts), None) => Ok(Some(texts)),
+        (None, None) if is_given => Ok(None),
+        (None, None) => Err("what it puts in its place has no text".to_owned()),
     }
 }
 

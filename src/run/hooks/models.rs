@@ -101,8 +101,8 @@ impl HookedRequest {
             }
             let ModelVerdict { request: changes, response, .. } = &verdict.model;
             if let Some(response) = response {
-                return match stand_in(response) {
-                    Some(text) => {
+                return match stand_in(response, &self.redactor) {
+                    Ok(text) => {
                         self.said.state().is_stand_in = true;
                         whole(ModelReply {
                             parts: vec![ReplyPart::Text(text)],
@@ -111,14 +111,15 @@ impl HookedRequest {
                             reason: protocol::FinishReason::Stop,
                         })
                     }
-                    None => {
-                        failing(self.cannot("answers in the model's place with something that has no text"))
-                    }
+                    Err(why) => failing(self.cannot(&format!("answers in the model's place, and {why}"))),
                 };
             }
             if let Some(changes) = changes {
-                match changed_request(&self.model, &mut request, changes) {
-                    Ok(warnings) => self.said.state().effects.warnings.extend(warnings),
+                match changed_request(&self.model, &mut request, changes, &self.redactor) {
+                    Ok(warnings) => {
+                        let warnings = warnings.into_iter().map(|text| self.redactor.owned(text));
+                        self.said.state().effects.warnings.extend(warnings);
+                    }
                     // It wanted something else to be sent, so this is not sent.
                     Err(why) => return failing(self.cannot(&format!("changes the request, and {why}"))),
                 }
@@ -143,7 +144,7 @@ impl HookedRequest {
             Some(refusal) => Err(refusal),
             None => match &verdict.model.response {
                 None => Ok(reply),
-                Some(response) => changed_reply(reply, response)
+                Some(response) => changed_reply(reply, response, &self.redactor)
                     .map_err(|why| self.cannot(&format!("changes the model's answer, and {why}"))),
             },
         };

@@ -127,12 +127,9 @@ impl PluginManifest {
         }
         match fields.get("extensions") {
             None => {}
-            Some(Value::Object(spaces)) => {
-                // What is none of ours is not looked at, but for its kind.
-                if spaces.values().any(|value| !value.is_object()) {
-                    return Err(wrong("extensions", "must have objects only"));
-                }
-            }
+            // What is none of ours is not looked at, but for its kind.
+            Some(Value::Object(spaces)) if spaces.values().all(Value::is_object) => {}
+            Some(Value::Object(_)) => return Err(wrong("extensions", "must have objects only")),
             Some(_) => ignored.push("`extensions` in plugin.json is no object; it is ignored".to_owned()),
         }
         let manifest = PluginManifest {

@@ -77,7 +77,9 @@ fn hooks(home: &Home, all: &str) -> Value {
         "hookEventName": "PreToolUse", "permissionDecision": "allow", "permissionDecisionReason": all,
     }, "systemMessage": all });
     fs::write(&answer, decided.to_string()).unwrap();
-    let file = home.work().join("all.txt");
+    // Outside of the workspace, where nobody has to acknowledge what a hook names.
+    let file = home.path("said.txt");
+    fs::write(&file, all).unwrap();
     let says = format!("cat > /dev/null; cat {} >&2; cat {}", file.display(), answer.display());
     let fails = format!("cat > /dev/null; cat {} >&2; exit 1", file.display());
     let hook = |matcher: &str, command: &str| json!([{ "matcher": matcher, "hooks": [{ "type": "command", "command": command }] }]);

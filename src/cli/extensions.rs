@@ -428,7 +428,8 @@ fn switch(
     };
     let word = if enabled { "enabled" } else { "disabled" };
     paging::tell(&answer, arguments.format, || format!("{} is {word}", arguments.name), surroundings)?;
-    let now: ExtensionView = paging::view(answer.get("extension").unwrap_or(&Value::Null))?;
+    // An older daemon may not say how it stands.
+    let now: ExtensionView = answer.get("extension").map(paging::view).transpose()?.unwrap_or_default();
     if let Some(fault) = now.fault {
         let text = format!("it has no effect: {} {fault}", arguments.name);
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);

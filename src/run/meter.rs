@@ -61,6 +61,20 @@ impl UsageMeter {
     }
 }
 
+/// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the
+/// store.
+pub(super) fn plausible(usage: Usage) -> Usage {
+    /// More than any model can read or write in one call.
+    const MOST: u64 = 1 << 40;
+    Usage {
+        prompt_tokens: usage.prompt_tokens.min(MOST),
+        cached_tokens: usage.cached_tokens.min(MOST),
+        cache_write_tokens: usage.cache_write_tokens.min(MOST),
+        output_tokens: usage.output_tokens.min(MOST),
+        thought_tokens: usage.thought_tokens.min(MOST),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,19 +99,5 @@ mod tests {
         meter.speaks(Duration::from_micros(7_900));
         meter.clone().speaks(Duration::from_secs(9));
         assert_eq!(meter.first_token_ms(), Some(7));
-    }
-}
-
-/// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the
-/// store.
-pub(super) fn plausible(usage: Usage) -> Usage {
-    /// More than any model can read or write in one call.
-    const MOST: u64 = 1 << 40;
-    Usage {
-        prompt_tokens: usage.prompt_tokens.min(MOST),
-        cached_tokens: usage.cached_tokens.min(MOST),
-        cache_write_tokens: usage.cache_write_tokens.min(MOST),
-        output_tokens: usage.output_tokens.min(MOST),
-        thought_tokens: usage.thought_tokens.min(MOST),
     }
 }

@@ -109,7 +109,8 @@ impl RunDriver {
         let redactor = &self.gate.supplies.redactor;
         match settled {
             AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks } => {
-                let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
+                let (details, arguments, prepared) = facts(*details, arguments, *prepared, redactor);
+                let (details, prepared) = (Box::new(details), Box::new(prepared));
                 let hooks = Box::new(hooks.redacted(redactor));
                 AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
             }

@@ -366,8 +366,8 @@ fn run(
     prepared: PreparedToolCall,
 ) -> (AnswerEffect, Option<PreparedWork>) {
     let PreparedToolCall { work, details, arguments, call, .. } = prepared;
-    let hooks = Box::default();
-    (AnswerEffect::Run { resolved, revised, details, arguments, prepared: call, hooks }, Some(work))
+    let (details, prepared, hooks) = (Box::new(details), Box::new(call), Box::default());
+    (AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }, Some(work))
 }
 
 /// Refuses a change that would write the marks which a person was shown in place of secrets. `known` is what the call

@@ -401,9 +401,9 @@ pub enum AnswerEffect {
         resolved: ConfirmationResolved,
         /// What the question was changed to with the answer.
         revised: Option<ConfirmationRevised>,
-        details: CallDetails,
+        details: Box<CallDetails>,
         arguments: serde_json::Value,
-        prepared: JudgedCall,
+        prepared: Box<JudgedCall>,
         /// Everything that they said who were shown a call that a person changed.
         hooks: Box<HookEffects>,
     },

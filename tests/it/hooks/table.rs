@@ -21,6 +21,7 @@ use subagentd::{
     config::DaemonConfig,
     models::{LanguageModel, ModelError, ModelEvent, ModelRequest, RequestPurpose},
     protocol::{FinishReason, MessagePart, RunErrorCode},
+    sys::clock::{Clock as _, SystemClock},
 };
 
 use crate::support::{Cast, Client, House, Reply, Running, STUCK, Script};
@@ -330,7 +331,8 @@ impl Scene {
         if case["steps"].is_array() {
             return self.play_steps(running, client).await;
         }
-        let began = std::time::Instant::now();
+        let clock = SystemClock::new();
+        let began = clock.monotonic();
         let (run, _) = client.start(&running, "worker", more).await;
         let expected = &case["expect"];
         let of_person = |asked: &&Value| asked["by"] == "client" || asked["by"].is_null();
@@ -342,7 +344,7 @@ impl Scene {
             answer_next(&mut client, &run, house.dir.path(), answer).await;
         }
         let record_of_run = client.ended(&run).await;
-        let took = began.elapsed();
+        let took = clock.monotonic().saturating_sub(began);
         let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
         let log = told_all(&running, case).await;
         let seen = Seen {
@@ -761,8 +763,9 @@ impl Seen<'_> {
             })
         };
         for text in expected.as_array().unwrap().iter().map(|it| it.as_str().unwrap()) {
-            let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
-            while is_there(text) && std::time::Instant::now() < until {
+            let clock = SystemClock::new();
+            let until = clock.monotonic() + std::time::Duration::from_secs(10);
+            while is_there(text) && clock.monotonic() < until {
                 std::thread::yield_now();
             }
             if is_there(text) {

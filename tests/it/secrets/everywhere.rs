@@ -43,7 +43,7 @@ const ORDINARY: [&str; 20] = [
 
 /// The texts that are not there.
 fn missing(place: &str, told: &str) -> Vec<String> {
-    let is_missing = |words: &&&str| !told.contains(&**words);
+    let is_missing = |words: &&&str| !told.contains(**words);
     ORDINARY.iter().filter(is_missing).map(|words| format!("{place}: {words}")).collect()
 }
 

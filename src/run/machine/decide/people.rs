@@ -54,7 +54,7 @@ impl MachineStep<'_> {
                     self.revise(revised, None, by.clone());
                 }
                 self.resolve(resolved, by);
-                self.start(&call, Some((details, arguments, prepared)));
+                self.start(&call, Some((*details, arguments, *prepared)));
                 self.after_calls();
             }
             AnswerEffect::Result { resolved, result } => {

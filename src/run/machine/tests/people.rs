@@ -93,9 +93,9 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
     let run = |outcome, revised| AnswerEffect::Run {
         resolved: resolved(outcome),
         revised,
-        details: details(ToolKind::Edit),
+        details: Box::new(details(ToolKind::Edit)),
         arguments: json!({}),
-        prepared: prepared(),
+        prepared: Box::new(prepared()),
         hooks: Box::default(),
     };
     let settled = match what {

@@ -402,6 +402,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         tracing.events                        null                                              default
         tracing.sampleRate                    1                                                 default
         tracing.content                       "full"                                            default
+        tracing.file.maxBytes                 1073741824                                        default
         tracing.otlp.endpoint                 null                                              default
         tracing.otlp.protocol                 null                                              default
         tracing.otlp.headers                  {}                                                default

@@ -130,7 +130,7 @@ impl ExtensionFolders {
         fs::symlink_metadata(self.root(name)).is_ok()
     }
 
-    /// Puts a copy into its place, in one step; what stood there is kept until [`PlacedExtension::settle`]. Blocks on the file system.
+    /// Puts a copy into its place, in one step; what stood there is kept until it is settled. Blocks on the file system.
     pub fn place(&self, staged: StagedExtension) -> io::Result<PlacedExtension> {
         let name = &staged.package.manifest.name;
         let place = self.root(name);

@@ -89,6 +89,9 @@ struct GroupContext<'a> {
 
 impl HookReader<'_, '_> {
     fn events(&mut self, node: &DocumentNode) {
+        if matches!(node.content, DocumentContent::Null) {
+            return;
+        }
         let DocumentContent::Map(entries) = &node.content else {
             let message = format!("`hooks`: expected an object with events, found {}", node.kind());
             return self.error(node.line, FileProblemCode::WrongType, message);

@@ -89,6 +89,7 @@ fn planted() -> Vec<(String, String)> {
         (jwt.clone(), "cookie: t=", "; x", "jwt"),
         (key.to_owned(), "key:\n", "\nrest", "private-key"),
         (key.replace('\n', "\\n"), "{\"k\": \"", "\\n\"}", "private-key"),
+        (key.replace('\n', "\u{fffd}"), "there is no `", "`", "private-key"),
         (plain_key.clone(), "", "", "private-key"),
         (plain_key.replace('\n', "\n12- "), "11: ", " and", "private-key"),
         (LINES.replace(['\n', '\t'], " "), "[ ] ", ".", "env:LINES_KEY"),

@@ -469,7 +469,10 @@ fn an_active_skill_counts_as_long_as_it_is_what_it_was() {
         (counts(&ground.trust, &pdf, &root), counts(&ground.trust, &mine, &root)),
         (String::new(), String::new())
     );
-    assert_eq!(counts(&ground.trust, &pdf, "/elsewhere"), "lies in no folder of this workspace any more");
+    assert_eq!(
+        counts(&ground.trust, &pdf, "/elsewhere"),
+        "lies in no folder of this workspace any more, and its extension, if it has one, is off"
+    );
     assert_eq!(counts(&TrustRecords::default(), &pdf, &root), "is no longer acknowledged");
     ground.write("w/.claude/skills/pdf/run.sh", "echo 2");
     assert_eq!(counts(&ground.trust, &pdf, &root), "has changed since it was activated");

@@ -327,16 +327,15 @@ fn what_another_product_would_act_on_goes_back_to_where_it_came_from_only() {
     let text = "---\ndescription: d\nmode: subagent\nhooks: { Stop: x }\npermissionMode: bypassPermissions\n---\nx\n";
     let theirs = read_as(AgentFormat::OpenCode, text);
     let own = export(theirs.definition.as_ref().unwrap(), &theirs.extras, AgentFormat::Own);
+    // A field of ours, which theirs is not.
+    assert!(!own.text.contains("hooks") && own.lost.iter().any(|it| it.contains("hooks")), "{own:?}");
     let own = read_as(AgentFormat::Own, &own.text);
     let definition = own.definition.as_ref().unwrap();
     let claude = export(definition, &own.extras, AgentFormat::Claude);
     assert!(!claude.text.contains("hooks") && !claude.text.contains("bypass"), "{}", claude.text);
-    assert_eq!(
-        claude.lost.iter().filter(|it| it.contains("hooks") || it.contains("permissionMode")).count(),
-        2
-    );
+    assert!(claude.lost.iter().any(|it| it.contains("permissionMode")), "{:?}", claude.lost);
     let back = export(definition, &own.extras, AgentFormat::OpenCode);
-    assert!(back.text.contains("hooks") && back.text.contains("bypass"), "{}", back.text);
+    assert!(back.text.contains("bypass"), "{}", back.text);
     // Nobody knows where these came from.
     let bare = read("---\nkind: agent\nname: a\ndescription: d\nhooks: { Stop: x }\nnote: why\n---\nx\n");
     let claude = export(bare.definition.as_ref().unwrap(), &bare.extras, AgentFormat::Claude);

@@ -205,6 +205,5 @@ fn an_answer_with_a_key_twice_is_a_failure_that_blocks() {
     ] {
         let verdict = verdict(&firing, &[(HookOrigin::User, 0, forged)]);
         assert_eq!(verdict.decision, Some(HookDecision::Deny), "{forged}");
-        assert!(verdict.reason.as_ref().is_some_and(|why| why.contains("a key stands twice")), "{verdict:?}");
     }
 }

@@ -26,6 +26,9 @@ const LEAST_TOKEN_SEGMENT: usize = 10;
 /// User, password and host of an address.
 const LONGEST_AUTHORITY: usize = 1024;
 
+/// The way in which a break is shown where a text must stay in one line.
+const BREAK_SHOWN: &str = "\u{fffd}";
+
 /// `-----BEGIN … PRIVATE KEY-----` and what follows, to its footer or to where it can no more be a key.
 pub(super) fn private_key(
     window: &TextWindow<'_>,
@@ -44,8 +47,15 @@ pub(super) fn private_key(
     let is_between =
         |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b'+' | b',');
     let mut body = window.run(header, MOST_BEFORE_BODY, is_between)?;
-    while matches!(window.before(body), Some(b'\\')) && matches!(window.byte(body)?, Some(b'n' | b'r')) {
-        body = window.run(body + 1, MOST_BEFORE_BODY, is_between)?;
+    loop {
+        let is_escape =
+            matches!(window.before(body), Some(b'\\')) && matches!(window.byte(body)?, Some(b'n' | b'r'));
+        let skipped = match is_escape {
+            true => 1,
+            false if window.reads(body, BREAK_SHOWN, LetterCase::Exact)? => BREAK_SHOWN.len(),
+            false => break,
+        };
+        body = window.run(body + skipped, MOST_BEFORE_BODY, is_between)?;
         if body - header >= MOST_BEFORE_BODY {
             return Ok(nothing);
         }
@@ -72,6 +82,7 @@ pub(super) fn follow_private_key(window: &TextWindow<'_>, from: usize) -> (usize
         match key_ends(window, at) {
             Ok(Some(end)) => return (end, true),
             Ok(None) if is_of_key(*byte) => at += 1,
+            Ok(None) if bytes[at..].starts_with(BREAK_SHOWN.as_bytes()) => at += BREAK_SHOWN.len(),
             Ok(None) => return (at, true),
             Err(NeedsMoreText) => return (at, false),
         }

@@ -181,7 +181,7 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               turn.completed 2
               turn.started 3
               model.consulting compression of m
-              wants consult#1 compression timer@1000ms
+              wants consult#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 300
               model.consulted compression
               context.compressed COMPRESSED
@@ -200,10 +200,10 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               turn.completed 3
               turn.started 4
               model.consulting compression of m
-              wants consult#2 compression timer@1000ms
+              wants consult#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#2 compression timer@1000ms
+              wants consult#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > advice noop
               model.consulted compression
               context.compressed NOOP
@@ -253,7 +253,7 @@ fn what_made_it_longer_is_not_tried_again_by_itself() {
               turn.completed 1
               turn.started 2
               model.consulting compression of m
-              wants consult#1 compression timer@1000ms
+              wants consult#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice inflated 800
               model.consulted compression
               context.compressed COMPRESSION_FAILED_INFLATED_TOKEN_COUNT
@@ -296,10 +296,10 @@ fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
             > too-long
               model.retrying r#1.1 attempt=2 after=0us
               model.consulting compression of m forced
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed
               model.consulted compression
               context.compressed COMPRESSED
@@ -704,16 +704,16 @@ fn each_call_of_a_question_is_told_when_it_is_over() {
               model.consulting compression of m forced
             > consulted
               model.consulted compression
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
               model.consulted compression
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
               model.consulted compression
-              wants consult#1 compression forced timer@1000ms
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > cancel
               run.stopping ABORTED then=End
               turn.completed 1
@@ -883,19 +883,19 @@ fn a_run_may_do_nothing_but_change_its_context() {
     compact.check(
         "restart\nadvice compressed 70",
         expect![[r#"
-          run.started
-          turn.started 1
-          model.consulting compression of m forced
-        > restart
-          run.resumed
-          wants consult#1 compression forced timer@1000ms
-        > advice compressed 70
-          model.consulted compression
-          context.compressed COMPRESSED
-          turn.completed 1
-          run.completed GOAL turns=1 calls=0 result="compressed from 0 to 70 tokens"
-          wants 
-    "#]],
+              run.started
+              turn.started 1
+              model.consulting compression of m forced
+            > restart
+              run.resumed
+              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+            > advice compressed 70
+              model.consulted compression
+              context.compressed COMPRESSED
+              turn.completed 1
+              run.completed GOAL turns=1 calls=0 result="compressed from 0 to 70 tokens"
+              wants 
+        "#]],
     );
     compact.check(
         "advice empty",

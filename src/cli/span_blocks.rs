@@ -195,6 +195,7 @@ pub(super) fn person(decision: &CallDecision) -> &str {
         "client" => "a person",
         "deadline" => "the deadline",
         "policy" => "a rule",
+        "hook" => "a hook",
         _ => "the daemon",
     })
 }

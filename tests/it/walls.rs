@@ -473,7 +473,8 @@ async fn sockets_lead_nowhere_but_pairs() {
             let house = House::new(&mechanism, |_| ());
             let place = house.home().join("agent.sock");
             let listener = UnixListener::bind(&place).unwrap();
-            let name = format!("walls-{}", std::process::id());
+            // One of its own: a socket of an earlier round may be open for a moment more.
+            let name = format!("walls-{}", place.display());
             let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
             let nameless = UnixListener::bind_addr(&abstract_name).unwrap();
             for listener in [&listener, &nameless] {

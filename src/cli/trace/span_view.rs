@@ -207,7 +207,7 @@ fn decided(decision: &CallDecision) -> String {
         ("agent", _) => "the agent's definition".to_owned(),
         ("client", _) => client::told(person(decision), None),
         // Nobody was asked, or the run was over before somebody answered: with the words for why.
-        ("system" | "deadline", _) => decision
+        ("system" | "deadline" | "hook", _) => decision
             .message
             .clone()
             .filter(|said| !said.is_empty())

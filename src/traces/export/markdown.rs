@@ -179,7 +179,7 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let said = match (&told.decision, &span.error) {
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}", code(decision)),
-        (None, None) => "had nothing to say".to_owned(),
+        (None, None) => "decided nothing".to_owned(),
     };
     let changed = if told.changed { ", and changed what it was shown" } else { "" };
     let reason = told.reason.filter(|_| span.error.is_none());
@@ -230,6 +230,7 @@ fn who(decision: &CallDecision) -> String {
         (None, "client") => "a person".to_owned(),
         (None, "deadline") => "the deadline".to_owned(),
         (None, "policy") => "a rule".to_owned(),
+        (None, "hook") => "a hook".to_owned(),
         (None, _) => "the daemon".to_owned(),
     }
 }

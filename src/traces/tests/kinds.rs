@@ -110,3 +110,26 @@ fn a_reply_ends_where_it_ended_though_its_calls_are_not_told() {
         "#]],
     );
 }
+
+/// The log says who refused: the model reads why, and so do people.
+#[test]
+fn a_call_that_a_hook_refused_says_so_in_every_form() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        10 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "rm -rf /"}}
+        20 tool.state {"callId": "c1", "from": "validating", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "the hook user/PreToolUse/1 refused the call: no"}, "result": {"llmContent": [{"type": "text", "text": "HOOK_DENIED"}]}}
+    "#;
+    let spans = spans(log);
+    let call = spans.iter().find(|span| span.kind == SpanKind::Tool).unwrap();
+    let decision = call.tool.as_ref().unwrap().decision.as_ref().unwrap();
+    assert_eq!((&*decision.outcome, &*decision.source), ("deny", "hook"));
+    let told = |format| {
+        let mut document = String::new();
+        let writer = TraceWriter::new(format, "1");
+        edges(log).iter().for_each(|edge| writer.write(edge, true, &mut document));
+        document
+    };
+    assert!(told(TraceFormat::Otlp).contains("gen_ai.tool.call.decision"));
+    let story = told(TraceFormat::Markdown);
+    assert!(story.contains("`deny` by a hook"), "{story}");
+}

@@ -60,6 +60,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("TOOL_NOT_ALLOWED", "agent"),
     ("USER_DENIED", "client"),
     ("NO_CLIENT", "system"),
+    ("HOOK_DENIED", "hook"),
 ];
 
 /// Arguments that say what a call is about, the first that there is.

@@ -192,7 +192,8 @@ fn take_file(
     (expander, is_of_project, counts): FolderReading<'_, '_>,
     memory: &mut CollectedMemory,
 ) -> bool {
-    if memory.files.iter().any(|file| file.path == path) {
+    // As texts: comparing by components costs as much as reading, with hundreds of files.
+    if memory.files.iter().any(|file| file.path.as_os_str() == path.as_os_str()) {
         return true;
     }
     if !counts {

@@ -75,6 +75,7 @@ impl UserFileReader {
         self.hidden.holds(canonical) || id.is_some_and(|id| self.hidden.ids.contains(&id))
     }
 
+    /// The file at a path that has no links.
     fn opened(&self, path: &Path, is_import: bool, most_bytes: u64) -> MemoryRead {
         match open(path, is_import, most_bytes) {
             Ok(read) => read,
@@ -101,6 +102,7 @@ impl MemoryReader for UserFileReader {
         match path.canonicalize() {
             Ok(canonical) if self.is_hidden(&canonical) => MemoryRead::Outside,
             Ok(canonical) => self.opened(&canonical, false, most_bytes),
+            // It is missing, or may not be looked at: opening says which.
             Err(_) => self.opened(path, false, most_bytes),
         }
     }
@@ -145,5 +147,6 @@ fn open(path: &Path, is_import: bool, most_bytes: u64) -> io::Result<MemoryRead>
     let size = found.len();
     let mut bytes = Vec::new();
     file.take(most_bytes).read_to_end(&mut bytes)?;
-    Ok(MemoryRead::File { bytes, size, canonical: path.canonicalize()? })
+    // It was opened without following a link, so this is its path without links.
+    Ok(MemoryRead::File { bytes, size, canonical: path.to_owned() })
 }

@@ -16,7 +16,7 @@ use tokio::{sync::Semaphore, task::yield_now};
 use crate::ground::now;
 
 /// Files that there are to be read.
-pub const FILES: usize = 20;
+pub const FILES: usize = 61;
 
 /// What the model says in one turn.
 pub enum Reply {

@@ -7,9 +7,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use jsonrpsee::{Extensions, Methods, RpcModule, core::RegisterMethodError, types::Params};
-use serde_json::Value;
+use serde::Deserialize as _;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -26,6 +30,16 @@ const DISCOVER_ALIAS: &str = "rpc.discover";
 /// jsonrpsee wants a method that unsubscribes, by position; ours is a row of the table. This one is removed as
 /// soon as it is registered, so one name serves all subscriptions.
 const UNSUBSCRIBE: &str = "$/unsubscribe";
+
+/// A call whose parameters are read: goes on to its answer, as JSON.
+type MethodWork<C> = Box<
+    dyn FnOnce(Arc<C>, RpcCaller, CancellationToken) -> BoxFuture<'static, Result<Box<RawValue>, RpcError>>
+        + Send,
+>;
+
+/// Reads parameters of one method. All that depends on a method's types stands behind it: what is generic over them is compiled
+/// once for each of more than a hundred.
+type MethodBeginning<C> = dyn Fn(&Value) -> Result<MethodWork<C>, serde_json::Error> + Send + Sync;
 
 /// Collects the handlers. `rpc/discover` is answered by the table itself.
 pub struct MethodHandlers<C> {
@@ -82,19 +96,39 @@ impl<C: Send + Sync + 'static> MethodHandlers<C> {
         H: Fn(Arc<C>, RpcCaller, M::Params, CancellationToken) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
     {
-        let context = Arc::clone(&self.context);
-        let shape = Arc::new(ParamsShape::of::<M>());
-        let registered = self.module.register_async_method(M::NAME, move |params, _, extensions| {
-            let (context, shape, handler) = (Arc::clone(&context), Arc::clone(&shape), handler.clone());
+        let begin = move |params: &Value| {
+            let (params, handler) = (M::Params::deserialize(params)?, handler.clone());
+            let work: MethodWork<C> = Box::new(move |context, caller, given_up| {
+                let answer = async move {
+                    let answer = handler(context, caller, params, given_up).await?;
+                    to_raw_value(&answer).map_err(|error| internal_error(&error))
+                };
+                answer.boxed()
+            });
+            Ok(work)
+        };
+        self.register(M::NAME, ParamsShape::of::<M>(), Arc::new(begin))
+    }
+
+    /// The part of it that is the same for every method, so that it is compiled once.
+    fn register(
+        &mut self,
+        name: &'static str,
+        shape: ParamsShape,
+        begin: Arc<MethodBeginning<C>>,
+    ) -> &mut MethodHandlers<C> {
+        let (context, shape) = (Arc::clone(&self.context), Arc::new(shape));
+        let registered = self.module.register_async_method(name, move |params, _, extensions| {
+            let (context, shape, begin) = (Arc::clone(&context), Arc::clone(&shape), Arc::clone(&begin));
             async move {
                 let call = call_of(&extensions).map_err(error_object)?;
-                let params = read::<M>(&shape, &params, call).map_err(error_object)?;
+                let work = read(&shape, &params, call, &*begin).map_err(error_object)?;
                 // The handler's own body before its first await can panic too.
                 let (caller, given_up) = (call.caller.clone(), call.given_up.clone());
-                let answer = AssertUnwindSafe(async { handler(context, caller, params, given_up).await });
+                let answer = AssertUnwindSafe(async { work(context, caller, given_up).await });
                 match answer.catch_unwind().await {
                     Ok(answer) => answer.map_err(error_object),
-                    Err(panic) => Err(error_object(panicked(M::NAME, panic.as_ref()))),
+                    Err(panic) => Err(error_object(panicked(name, panic.as_ref()))),
                 }
             }
         });
@@ -139,7 +173,7 @@ impl<C: Send + Sync + 'static> MethodHandlers<C> {
                     caller: call.caller.clone(),
                     ended: ended.clone(),
                 };
-                let params = read::<M>(&shape, &params, call);
+                let params = read(&shape, &params, call, &|params| M::Params::deserialize(params));
                 let (context, handler, caller) = (Arc::clone(&context), handler.clone(), call.caller.clone());
                 let work = async move {
                     let handled = AssertUnwindSafe(async { handler(context, caller, params?, feed).await });
@@ -202,15 +236,16 @@ fn call_of(extensions: &Extensions) -> Result<&RpcRequestContext, RpcError> {
 }
 
 /// Reads the parameters and has unknown fields reported that were not reported before.
-fn read<M: RpcMethod>(
+fn read<T>(
     shape: &ParamsShape,
     params: &Params<'_>,
     call: &RpcRequestContext,
-) -> Result<M::Params, RpcError> {
-    let (params, mut unknown) = shape.read::<M::Params>(params.as_str(), call.caller.is_strict())?;
+    parse: &dyn Fn(&Value) -> Result<T, serde_json::Error>,
+) -> Result<T, RpcError> {
+    let (read, mut unknown) = shape.read(params.as_str(), call.caller.is_strict(), parse)?;
     unknown.retain(|field| call.caller.is_news(field));
     call.report(unknown);
-    Ok(params)
+    Ok(read)
 }
 
 fn panicked(method: &str, panic: &(dyn std::any::Any + Send)) -> RpcError {

@@ -6,7 +6,6 @@
 use std::sync::OnceLock;
 
 use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::suggest;
@@ -40,13 +39,14 @@ impl ParamsShape {
         ParamsShape { method: M::NAME, schema, validator: OnceLock::new(), is_narrower_than_type }
     }
 
-    /// Reads parameters; missing ones are `{}`. Also answers the fields that nobody knows, which are errors when
+    /// Reads parameters by `parse`; missing ones are `{}`. Also answers the fields that nobody knows, which are errors when
     /// `is_strict`, and where they would have held an agent back.
-    pub(super) fn read<P: DeserializeOwned>(
+    pub(super) fn read<T>(
         &self,
         params: Option<&str>,
         is_strict: bool,
-    ) -> Result<(P, Vec<UnknownField>), RpcError> {
+        parse: &dyn Fn(&Value) -> Result<T, serde_json::Error>,
+    ) -> Result<(T, Vec<UnknownField>), RpcError> {
         let value = match params.map(serde_json::from_str::<Value>) {
             None => Value::Object(Map::new()),
             Some(Ok(value @ Value::Object(_))) => value,
@@ -57,7 +57,7 @@ impl ParamsShape {
         };
         let mut unknown_fields = Vec::new();
         self.find_unknown(&self.schema, &value, &mut String::new(), &mut unknown_fields);
-        let read = P::deserialize(&value);
+        let read = parse(&value);
         let mut violations = match read {
             Ok(_) if !self.is_narrower_than_type => Vec::new(),
             _ => self.violations(&value),

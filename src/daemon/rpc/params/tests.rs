@@ -1,5 +1,7 @@
 //! The schemas and types of every method agree with each other.
 
+use serde::Deserialize as _;
+
 use super::*;
 use protocol::{EventsList, METHODS, RunStart, RunStartParams};
 
@@ -21,7 +23,7 @@ fn only_bounds_that_types_do_not_have_cost_a_validation() {
 fn free_objects_have_no_unknown_fields() {
     let shape = ParamsShape::of::<RunStart>();
     let params = r#"{"workspace":"/","agnet":"a","inputs":{"x":{"y":1}},"colour":"red"}"#;
-    let (_, unknown) = shape.read::<RunStartParams>(Some(params), false).unwrap();
+    let (_, unknown) = shape.read(Some(params), false, &|it| RunStartParams::deserialize(it)).unwrap();
     let fields: Vec<_> =
         unknown.iter().map(|one| (one.field.as_str(), one.did_you_mean.as_deref())).collect();
     assert_eq!(fields, [("/agnet", Some("agent")), ("/colour", None)]);
@@ -31,7 +33,8 @@ fn free_objects_have_no_unknown_fields() {
 fn nothing_that_holds_an_agent_back_is_lost() {
     let shape = ParamsShape::of::<RunStart>();
     let refused = |params: Value| {
-        let error = shape.read::<RunStartParams>(Some(&params.to_string()), false).map(|_| ()).unwrap_err();
+        let parse = |it: &Value| RunStartParams::deserialize(it);
+        let error = shape.read(Some(&params.to_string()), false, &parse).map(|_| ()).unwrap_err();
         let violations = error.data.details.unwrap()["violations"].clone();
         let violations = violations.as_array().unwrap().clone();
         let line =
@@ -63,6 +66,9 @@ fn nothing_that_holds_an_agent_back_is_lost() {
         /mode: unknown field; did you mean `mode` in `approval`?"#]].assert_eq(&told.join("\n\n"));
     // Short words are like too many others, and a later client may mean something else.
     for harmless in [r#"{"workspace":"/","node":1}"#, r#"{"workspace":"/","retries":{"maxTurns":1}}"#] {
-        assert!(shape.read::<RunStartParams>(Some(harmless), false).is_ok(), "{harmless}");
+        assert!(
+            shape.read(Some(harmless), false, &|it| RunStartParams::deserialize(it)).is_ok(),
+            "{harmless}"
+        );
     }
 }

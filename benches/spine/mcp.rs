@@ -141,7 +141,10 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                     session: "bench".into(),
                     server: "bench".to_owned(),
                     tool: "tool_0".to_owned(),
-                    words: TextSanitizer::of(&servers),
+                    words: TextSanitizer::new({
+                        let servers = servers.clone();
+                        move |text| servers.redacted(text)
+                    }),
                     people: ToolElicitation::nobody(),
                     consultant: None,
                     output: None,

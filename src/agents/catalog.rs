@@ -7,19 +7,14 @@ use std::{
 };
 
 use super::{
-    builtin,
-    file::AgentFile,
-    foreign::StartStanding,
-    library::AgentFileCache,
-    names::title_case,
-    places::{AgentPlace, AgentPlaces, PlaceSwitches},
+    builtin, file::AgentFile, foreign::StartStanding, names::title_case, places::AgentPlace,
     routing::AgentTriggers,
 };
 use config::nearest;
 use protocol::{
     AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
 };
-use trust::{AcknowledgementState, TrustRecords};
+use trust::AcknowledgementState;
 
 mod assembly;
 
@@ -123,16 +118,6 @@ pub enum NotReady {
 }
 
 impl AgentCatalog {
-    /// Reads the built-in, the user's and the workspace's agents, for once. Blocks on the file system.
-    pub fn load(
-        places: &AgentPlaces,
-        workspace_roots: &[PathBuf],
-        trust: &TrustRecords,
-    ) -> Arc<AgentCatalog> {
-        let library = AgentFileCache::unwatched(places.clone(), PlaceSwitches::default());
-        library.catalog(workspace_roots, &Arc::new(trust.clone()))
-    }
-
     /// The agents that other agents may call, by name: those that can be started, are not hidden, and say when to call
     /// them (spec 02, `description` and `hidden`). With their digests.
     pub fn callable(&self) -> impl Iterator<Item = (&Arc<AgentDefinition>, &str)> {

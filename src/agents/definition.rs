@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     fields::{KeySuggestion, KnownFields},
-    file::PromptBody,
+    file_sections::PromptBody,
     findings::FileFindings,
     names, schema,
     template::{DAEMON_VALUES, TemplatePlaceholder, placeholders},
@@ -34,7 +34,7 @@ mod tracing;
 mod triggers;
 
 pub(super) use model::minutes;
-pub(super) use own_fields::{own_fields, sampled};
+pub(super) use own_fields::{in_minutes, own_fields, sampled, verdict};
 pub use schema_file::front_matter_schema;
 pub(super) use skills::names as skill_names;
 pub(super) use tools::split as split_tools;

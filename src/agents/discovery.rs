@@ -12,7 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::library::{AgentFileStamp, UnwatchedPath};
+use super::{
+    file_stamp::{AgentFileStamp, UnwatchedPath},
+    places::TEMPLATES,
+};
 use config::{problem, reason};
 use protocol::{
     FileProblem,
@@ -24,9 +27,6 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Deepest folder below the first.
 const DEEPEST: usize = 16;
-
-/// A folder of this name holds templates, not agents (spec 02, "Places and precedence").
-pub(super) const TEMPLATES: &str = "templates";
 
 /// What lies below one folder.
 #[derive(Debug, Default)]

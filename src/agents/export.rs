@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    definition::{IMPORTED_FROM, is_field, own_fields, sampled},
+    definition::{IMPORTED_FROM, in_minutes, is_field, own_fields, sampled, verdict},
     foreign::{EDITS, ForeignToolNames},
     names::title_case,
     template::{TemplatePlaceholder, placeholders},
@@ -212,7 +212,7 @@ impl ExportWriter<'_> {
             self.put("max_turns", turns);
         }
         if let Some(time) = limits.max_time_ms {
-            self.put("timeout_mins", minutes(time));
+            self.put("timeout_mins", in_minutes(time));
         }
         if let Some(color) = color {
             self.put("color", color.as_str());
@@ -442,21 +442,4 @@ fn permission(narrowings: &[AgentToolRule], names: ForeignToolNames) -> Map<Stri
         }
     }
     permission
-}
-
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Allow => "allow",
-        Verdict::Ask => "ask",
-        Verdict::Deny => "deny",
-    }
-}
-
-/// As a number that has no fraction where none is needed.
-#[allow(clippy::cast_precision_loss, reason = "a year in milliseconds is exact")]
-pub(super) fn minutes(milliseconds: u64) -> Value {
-    match milliseconds % 60_000 {
-        0 => (milliseconds / 60_000).into(),
-        _ => (milliseconds as f64 / 60_000.0).into(),
-    }
 }

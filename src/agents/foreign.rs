@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     definition::{self, look},
     fields::KnownFields,
-    file::PromptBody,
+    file_sections::PromptBody,
     findings::FileFindings,
     names, unsupported,
     yaml::YamlNode,

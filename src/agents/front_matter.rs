@@ -8,7 +8,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{
-    bytes, file,
+    bytes,
+    file_sections::{NoFence, split},
     findings::FileFindings,
     yaml::{self, YamlContent, YamlKey, YamlNode},
 };
@@ -47,13 +48,13 @@ impl FrontMatterReading {
     pub fn of(path: &Path, bytes: &[u8]) -> FrontMatterReading {
         let mut findings = FileFindings::of(path);
         let text = bytes::decode(bytes, &mut findings);
-        let (fields, is_yaml, body) = match file::split(&text) {
+        let (fields, is_yaml, body) = match split(&text) {
             Ok((front_matter, body)) => {
                 let (_, errors) = yaml::parse(front_matter.text, front_matter.first_line);
                 let (root, _) = front_matter.read(AgentFormat::Claude, &mut findings);
                 (root.and_then(|root| fields(root, &mut findings)), errors.is_empty(), body.text.to_owned())
             }
-            Err(file::NoFence { line, message }) => {
+            Err(NoFence { line, message }) => {
                 findings.error(Some(TextPosition { line, column: 1 }), NoFrontMatter, message);
                 (None, false, String::new())
             }

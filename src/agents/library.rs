@@ -19,18 +19,16 @@ use tokio::sync::Notify;
 mod changes;
 mod reading;
 mod shelf;
-mod stamp;
 mod watching;
 
 pub use changes::AgentFileChanges;
-pub(super) use shelf::{CachedAgentFile, FolderCache, FolderContents};
-pub use stamp::AgentFileStamp;
-pub(super) use stamp::UnwatchedPath;
+use shelf::FolderCache;
 
 use self::watching::AgentFolderWatch;
 use super::{
     builtin,
     catalog::{AgentCatalog, CatalogPart, WorkspaceRoot},
+    folder_contents::{CachedAgentFile, FolderContents},
     places::{AgentPlace, AgentPlaces, PlaceSwitches},
 };
 use protocol::AgentName;
@@ -278,6 +276,18 @@ impl AgentFileCache {
         }
         rooms.leave_out_oldest_folders();
         shelves
+    }
+}
+
+impl AgentCatalog {
+    /// Reads the built-in, the user's and the workspace's agents, for once. Blocks on the file system.
+    pub fn load(
+        places: &AgentPlaces,
+        workspace_roots: &[PathBuf],
+        trust: &TrustRecords,
+    ) -> Arc<AgentCatalog> {
+        let library = AgentFileCache::unwatched(places.clone(), PlaceSwitches::default());
+        library.catalog(workspace_roots, &Arc::new(trust.clone()))
     }
 }
 

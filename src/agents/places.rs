@@ -7,12 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use super::discovery::TEMPLATES;
 use config::{AgentPlaceSettings, ProductSettings};
 use protocol::{
     AgentFormat::{self, Claude, Gemini, OpenCode, Own},
     AgentName, AgentScope,
 };
+
+/// A folder of this name holds templates, not agents (spec 02, "Places and precedence").
+pub(super) const TEMPLATES: &str = "templates";
 
 /// The formats in the order of their places: ours, then those of other products.
 const FORMATS: [AgentFormat; 4] = [Own, Gemini, Claude, OpenCode];

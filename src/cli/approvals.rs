@@ -15,8 +15,8 @@ use super::{
     paging::PagingArguments,
     person,
     question::ConfirmationView,
-    screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
+    text_color::TextColor,
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
 use client::{MonotonicStopwatch, SessionFollower};

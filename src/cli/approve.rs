@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::{
     OutputWriter, ProcessIo, ReportFormat, consent,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human, ids,
     link::DaemonLink,
+    message::show_message,
     paging, person,
     question::{
         ConfirmationView, Details, OutcomeChoice, ResolutionView,
@@ -20,8 +21,10 @@ use super::{
         read_answer,
     },
     safe_text,
-    screen::{TextColor, WRAP_OFF, WRAP_ON},
-    table, width,
+    screen::{WRAP_OFF, WRAP_ON},
+    table,
+    text_color::TextColor,
+    width,
 };
 use protocol::{
     BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationOutcome,

@@ -27,14 +27,15 @@ use self::{
 };
 use super::{
     EnvironmentLookup, MonotonicClock,
+    interrupts::InterruptWatch,
     keyboard::KeyboardInput,
     line_editor::strokes::KeyStrokeDecoder,
     link::DaemonLink,
     question::{ConfirmationClaimView, ConfirmationView},
     safe_text,
-    screen::{ProgressScreen, TextColor},
+    screen::ProgressScreen,
     table,
-    watch::InterruptWatch,
+    text_color::TextColor,
 };
 use protocol::{ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, OpenEnum, RevisionReason};
 

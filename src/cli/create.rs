@@ -11,15 +11,17 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ProcessIo, ReportFormat,
-    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     key::new_key,
     link::{DaemonCallError, DaemonLink},
-    list, paging,
+    list,
+    message::show_message,
+    paging,
     problem::{self, FileProblemView},
     prompter::FormPrompter,
     safe_text,
     scope::DestinationArguments,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::{
     AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger, TraceContent,

@@ -5,10 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{
-    OutputWriter, ProcessIo,
-    failure::{CommandFailure, show_message},
-    human, result_text, safe_text,
-    screen::TextColor,
+    OutputWriter, ProcessIo, failure::CommandFailure, human, message::show_message, result_text, safe_text,
+    text_color::TextColor,
 };
 use protocol::{RunEndReason, Usage, UsdAmount};
 

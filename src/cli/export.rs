@@ -11,11 +11,12 @@ use serde::Deserialize;
 
 use super::{
     ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     import::{FormatWord, file_format},
     link::DaemonLink,
+    message::show_message,
     paging, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::{AgentsExport, AgentsExportParams};
 

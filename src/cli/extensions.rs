@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo, ReportFormat, consent,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human,
     link::DaemonLink,
+    message::show_message,
     paging, safe_text,
-    screen::TextColor,
     sheet::Sheet,
     table::{self, TableCell, cell, free, standing, whole},
+    text_color::TextColor,
 };
 use protocol::{
     ExtensionDisable, ExtensionEnable, ExtensionGet, ExtensionInstall, ExtensionInstallParams, ExtensionList,

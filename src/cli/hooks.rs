@@ -7,13 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
-    failure::{CommandFailure, show_message},
-    link::DaemonLink,
-    list::ListedProblem,
-    paging, palette, paths, policy, safe_text,
-    screen::TextColor,
-    width,
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink,
+    list::ListedProblem, message::show_message, paging, palette, paths, policy, safe_text,
+    text_color::TextColor, width,
 };
 use protocol::{
     HooksList, HooksListParams, HooksSetEnabled, HooksSetEnabledParams, HooksTest, HooksTestParams,

@@ -8,16 +8,17 @@ use serde_json::Value;
 
 use super::{
     OutputWriter, ProcessIo, consent,
-    failure::{CommandFailure, EXIT_FAILED, show_message},
+    failure::{CommandFailure, EXIT_FAILED},
     human,
     key::new_key,
     link::DaemonLink,
+    message::show_message,
     paging, palette,
     problem::FileProblemView,
     scope::DestinationArguments,
-    screen::TextColor,
     sheet::Sheet,
     table::{self, TableCell, cell, standing, whole},
+    text_color::TextColor,
 };
 use protocol::{
     AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, OpenEnum, default_tools,

@@ -31,6 +31,7 @@ mod human;
 mod ids;
 mod import;
 mod inputs;
+mod interrupts;
 mod key;
 mod keyboard;
 mod line_editor;
@@ -41,6 +42,7 @@ mod mcp;
 mod mcp_bridge;
 mod memory;
 mod memory_listing;
+mod message;
 mod mode;
 mod models;
 mod paging;
@@ -80,6 +82,7 @@ mod surroundings;
 mod table;
 mod talk;
 mod templates;
+mod text_color;
 mod tools;
 mod trace;
 mod trigger;
@@ -388,7 +391,13 @@ fn execute_on_agents(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     match verb {
-        AgentVerb::Run(arguments) => run::run(&arguments, link, surroundings),
+        AgentVerb::Run(arguments) => {
+            let run::RunArguments { agent, prompt, interactive, beside, options } = &*arguments;
+            match interactive {
+                true => talk::talk(agent, prompt.as_deref(), options, link, surroundings),
+                false => run::run_once(agent, (prompt.as_deref(), beside), options, link, surroundings),
+            }
+        }
         AgentVerb::List(arguments) => list::list(&arguments, link, surroundings),
         AgentVerb::Show(arguments) => show::show(&arguments, link, surroundings),
         AgentVerb::Validate(arguments) => validate::validate(&arguments, link, surroundings),
@@ -417,7 +426,7 @@ fn show_usage(error: &clap::Error, surroundings: &mut ProcessIo) -> u8 {
         false => styled.to_string(),
     };
     // Broken between words: the help's rows are long.
-    match output.write(&failure::in_rows(&text, output.width)) {
+    match output.write(&message::in_rows(&text, output.width)) {
         Ok(()) => exit_code,
         Err(failure) => failure.report(&mut surroundings.stderr),
     }

@@ -7,9 +7,10 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     ConnectionArguments, OutputWriter, ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
+    message::show_message,
     person::{self, OWN_VERSION},
-    screen::TextColor,
+    text_color::TextColor,
 };
 use client::{
     self, CallError, ConnectError, DaemonDialer, DaemonStarter, ErrorReply, MonotonicStopwatch, PendingCall,

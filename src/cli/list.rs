@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::{
     ListingFormat, OutputWriter, ProcessIo, agent_color,
     failure::CommandFailure,
-    failure::show_message,
     link::DaemonLink,
+    message::show_message,
     paging, safe_text,
-    screen::TextColor,
     table::{TableCell, TableLayout, cell, free, standing, whole},
+    text_color::TextColor,
 };
 use protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, OpenEnum};
 

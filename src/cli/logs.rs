@@ -4,11 +4,12 @@ use clap::Args;
 
 use super::{
     ListingFormat, ProcessIo,
-    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     human,
     link::DaemonLink,
-    screen::TextColor,
+    message::show_message,
     status::not_running,
+    text_color::TextColor,
 };
 use client::RpcClient;
 use protocol::{DaemonLogs, LogsParams, LogsResult};

@@ -4,11 +4,12 @@ use std::{fs, path::PathBuf, process::Command};
 
 use super::{
     ListingFormat, ProcessIo, editor,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     link::DaemonLink,
     memory_listing::{self, MemoryFilesView},
+    message::show_message,
     paging, paths, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
     tools,
 };
 use clap::{Args, Subcommand};

@@ -4,11 +4,7 @@ use clap::Args;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{
-    ProcessIo, ReportFormat,
-    failure::{CommandFailure, show_message},
-    screen::TextColor,
-};
+use super::{ProcessIo, ReportFormat, failure::CommandFailure, message::show_message, text_color::TextColor};
 
 #[derive(Args)]
 pub(super) struct PagingArguments {

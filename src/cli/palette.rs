@@ -1,6 +1,6 @@
 //! Which colour has a word about how something stands? By meaning, the same in every table.
 
-use super::screen::TextColor;
+use super::text_color::TextColor;
 
 /// The colour of a state, reason, status or outcome, as it stands on the wire; a word that only a newer daemon knows
 /// has none.

@@ -6,16 +6,17 @@ use serde_json::{Map, Value};
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo, ReportFormat,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human, ids, inputs,
     link::DaemonLink,
     list::ListedProblem,
+    message::show_message,
     paging, palette,
     question::card,
     rule::RuleView,
     safe_text,
-    screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
+    text_color::TextColor,
     width,
 };
 use protocol::{

@@ -5,10 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{
-    OutputWriter,
-    failure::{CommandFailure, show_message},
-    link::DaemonCallError,
-    screen::TextColor,
+    OutputWriter, failure::CommandFailure, link::DaemonCallError, message::show_message,
+    text_color::TextColor,
 };
 
 /// A mistake in a file of settings, rules or agents; whatever a daemon does not tell is left out.

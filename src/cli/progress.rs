@@ -24,7 +24,8 @@ use super::{
     ending::RunOutcome,
     failure::{ERROR_CHARACTERS, ERROR_LINE_CHARACTERS},
     human, safe_text,
-    screen::{ProgressScreen, TextColor},
+    screen::ProgressScreen,
+    text_color::TextColor,
     width,
 };
 use protocol::{

@@ -11,12 +11,13 @@ use serde::Deserialize;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     ids,
     link::DaemonLink,
+    message::show_message,
     paging, paths, safe_text,
-    screen::TextColor,
     table::{self, TableCell, cell, free, whole},
+    text_color::TextColor,
 };
 use protocol::{PromptRender, PromptRenderParams};
 

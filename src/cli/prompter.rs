@@ -5,6 +5,7 @@
 
 mod confirming;
 mod forms;
+mod key_timing;
 mod plainly;
 
 use std::time::Duration;
@@ -12,9 +13,10 @@ use std::time::Duration;
 use super::{
     InputStream, KeyWaitResult, KeyboardInput, MonotonicClock, OutputWriter, ProcessIo,
     answer_guard::STOOD,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     line_editor::{self, drawing::LineLayout, strokes::KeyStrokeDecoder},
-    screen::TextColor,
+    message::show_message,
+    text_color::TextColor,
 };
 use confirming::{ConfirmForm, YES};
 pub(super) use forms::{ChoiceItem, ChoiceList};

@@ -5,12 +5,13 @@ use serde::Deserialize;
 
 use super::{
     ListingFormat, ProcessIo,
-    failure::{CommandFailure, EXIT_FAILED, show_message},
+    failure::{CommandFailure, EXIT_FAILED},
     link::DaemonLink,
+    message::show_message,
     paging,
     problem::FileProblemView,
-    screen::TextColor,
     status::not_running,
+    text_color::TextColor,
 };
 use protocol::{DaemonReload, NoParams};
 

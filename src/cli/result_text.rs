@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{safe_text, screen::TextColor, width};
+use super::{safe_text, text_color::TextColor, width};
 
 /// Columns of a nested part.
 const INDENT: usize = 2;

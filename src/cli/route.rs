@@ -4,14 +4,8 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    ListingFormat, ProcessIo,
-    failure::{CommandFailure, show_message},
-    ids, inputs,
-    link::DaemonLink,
-    paging, safe_text,
-    screen::TextColor,
-    table,
-    trigger::ShownTrigger,
+    ListingFormat, ProcessIo, failure::CommandFailure, ids, inputs, link::DaemonLink, message::show_message,
+    paging, safe_text, table, text_color::TextColor, trigger::ShownTrigger,
 };
 use protocol::{AgentsRoute, AgentsRouteParams};
 

@@ -12,17 +12,17 @@ use super::{
     approve::parse_dollars,
     asking::{InlineConfirmations, TypeaheadTarget},
     ending::RunOutcome,
-    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     inputs,
     key::new_key,
     link::DaemonLink,
+    message::show_message,
     paging,
     paths::{absolute, read_workspace, with_absolute_recording},
     person,
     route::RouteView,
     run_tree::{RunTree, live_runs},
-    screen::TextColor,
-    talk,
+    text_color::TextColor,
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
     which_session::SessionArguments,
 };
@@ -42,16 +42,16 @@ use words::{IfBusyWord, OnBudgetWord};
 #[derive(Args)]
 pub(super) struct RunArguments {
     /// The agent; see `subagent list`
-    agent: String,
+    pub(super) agent: String,
     /// What to do; if missing, read from standard input unless that is a terminal
     #[arg(short, long, value_name = "PROMPT")]
-    prompt: Option<String>,
+    pub(super) prompt: Option<String>,
     /// Talk with the agent: one prompt after the other, in its context of the session. /help lists commands; --prompt
     /// is the first prompt
     #[arg(long)]
-    interactive: bool,
+    pub(super) interactive: bool,
     #[command(flatten)]
-    beside: PromptAttachments,
+    pub(super) beside: PromptAttachments,
     #[command(flatten)]
     pub(super) options: RunOptions,
 }
@@ -167,18 +167,6 @@ pub(super) fn parse_minutes(text: &str) -> Result<Duration, String> {
         return Ok(Duration::from_secs_f64(minutes * 60.0));
     }
     Err(format!("expected more than 0 and at most {MAX_MINUTES} minutes"))
-}
-
-pub(super) fn run(
-    arguments: &RunArguments,
-    link: &mut DaemonLink,
-    surroundings: &mut ProcessIo,
-) -> Result<u8, CommandFailure> {
-    let RunArguments { agent, prompt, interactive, beside, options } = arguments;
-    match interactive {
-        true => talk::talk(agent, prompt.as_deref(), options, link, surroundings),
-        false => run_once(agent, (prompt.as_deref(), beside), options, link, surroundings),
-    }
 }
 
 /// One prompt, one run, one result.

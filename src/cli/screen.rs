@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use super::{OutputWriter, human, width};
+use super::{OutputWriter, human, text_color::TextColor, width};
 
 /// Erases the line the cursor is in.
 const ERASE_LINE: &str = "\r\x1b[2K";
@@ -23,32 +23,6 @@ const NARROW: usize = 20;
 
 /// Lines that are held back at most while something is asked; of more, the oldest are left out, which is said.
 const HELD_MAX: usize = 1_000;
-
-/// Colours by what they mean here.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum TextColor {
-    Dim,
-    Bold,
-    Cyan,
-    Green,
-    Red,
-    Yellow,
-}
-
-impl TextColor {
-    /// The text in this colour.
-    pub(super) fn paint(self, text: &str) -> String {
-        let code = match self {
-            TextColor::Bold => 1,
-            TextColor::Dim => 2,
-            TextColor::Red => 31,
-            TextColor::Green => 32,
-            TextColor::Yellow => 33,
-            TextColor::Cyan => 36,
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-}
 
 /// Stderr, for progress. Failed writes are ignored: a run does not end because nobody watches.
 pub(super) struct ProgressScreen<'output> {

@@ -8,7 +8,8 @@ use super::{
     OutputWriter, ProcessIo,
     failure::CommandFailure,
     human, safe_text,
-    screen::{TextColor, WRAP_OFF, WRAP_ON},
+    screen::{WRAP_OFF, WRAP_ON},
+    text_color::TextColor,
     width,
 };
 

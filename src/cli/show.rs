@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo, agent_color, failure::CommandFailure, human, ids,
-    link::DaemonLink, list, list::ListedAgent, paging, safe_text, scope::AgentScopeWord, screen::TextColor,
-    trigger::ShownTrigger,
+    link::DaemonLink, list, list::ListedAgent, paging, safe_text, scope::AgentScopeWord,
+    text_color::TextColor, trigger::ShownTrigger,
 };
 use protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
 

@@ -7,14 +7,15 @@ use serde::Deserialize;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo, ReportFormat,
-    failure::{CommandFailure, EXIT_FAILED, show_message},
+    failure::{CommandFailure, EXIT_FAILED},
     human,
     link::DaemonLink,
+    message::show_message,
     paging,
     problem::FileProblemView,
     safe_text,
-    screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
+    text_color::TextColor,
 };
 use protocol::{
     SkillsGet, SkillsGetParams, SkillsList, SkillsListParams, SkillsSetEnabled, SkillsSetEnabledParams,

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    human, safe_text,
-    screen::{ProgressScreen, TextColor},
-    width,
-};
+use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan};
 use traces::{SpanEdge, SpanFold, person as whom, told_by_error};
 

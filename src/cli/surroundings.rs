@@ -18,7 +18,7 @@ use super::{
     failure::CommandFailure,
     keyboard::{KeyboardInput, TerminalKeyboard},
     safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::WorkspaceParam;
 

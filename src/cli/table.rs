@@ -3,7 +3,7 @@
 //! On a terminal a table has a heading and fits its width: columns of free words give way, those that are typed again do
 //! not. In a pipe there are rows only, and nothing is cut.
 
-use super::{OutputWriter, palette, safe_text, screen::TextColor, width};
+use super::{OutputWriter, palette, safe_text, text_color::TextColor, width};
 
 /// What stands between two columns.
 const GAP: &str = "  ";

@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human, ids,
     link::DaemonLink,
+    message::show_message,
     paging,
-    screen::TextColor,
     table::{self, TableCell, cell, free, whole},
+    text_color::TextColor,
 };
 use protocol::{NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams, UsdAmount};
 

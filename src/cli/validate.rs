@@ -11,7 +11,7 @@ use super::{
     human, inputs,
     link::DaemonLink,
     paging, palette, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
     width,
 };
 use protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, OpenEnum};

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::{
     ProcessIo, ReportFormat,
     ending::RunOutcome,
-    failure::{CommandFailure, EXIT_TIMED_OUT, show_message},
+    failure::{CommandFailure, EXIT_TIMED_OUT},
     human, ids,
     link::DaemonLink,
+    message::show_message,
     paging,
     run::{parse_minutes, unreadable},
-    screen::TextColor,
+    text_color::TextColor,
 };
 use client::MonotonicStopwatch;
 use protocol::{RpcMethod, RunWait, RunWaitParams};

@@ -4,12 +4,8 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    ProcessIo,
-    failure::{CommandFailure, show_message},
-    ids,
-    link::DaemonLink,
-    paging, safe_text,
-    screen::TextColor,
+    ProcessIo, failure::CommandFailure, ids, link::DaemonLink, message::show_message, paging, safe_text,
+    text_color::TextColor,
 };
 use protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
 

@@ -11,40 +11,11 @@ use jsonc_parser::{
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    layer::{found, kind_of},
+    mistake::{SettingMistake, found, kind_of},
     nearest,
     shapes::{SettingShape, ShapeError},
 };
 use protocol::{FileProblemCode, ProblemSeverity};
-
-/// What is wrong, and where in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SettingMistake {
-    pub offset: usize,
-    pub severity: ProblemSeverity,
-    pub code: FileProblemCode,
-    pub message: String,
-    pub fix: Option<String>,
-}
-
-impl SettingMistake {
-    pub fn error(place: &impl Ranged, code: FileProblemCode, message: String) -> SettingMistake {
-        SettingMistake {
-            offset: place.range().start,
-            severity: ProblemSeverity::Error,
-            code,
-            message,
-            fix: None,
-        }
-    }
-
-    /// A setting that has no effect.
-    pub fn unknown(place: &impl Ranged, path: &str, fix: Option<String>) -> SettingMistake {
-        let message = format!("there is no setting `{path}` in this version; it has no effect");
-        let (severity, code) = (ProblemSeverity::Warning, FileProblemCode::UnknownField);
-        SettingMistake { offset: place.range().start, severity, code, message, fix }
-    }
-}
 
 /// What one entry may hold.
 pub(super) trait EntryShape {

@@ -14,10 +14,9 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnknownPromptModule, decode,
-    entries::SettingMistake,
-    hooks,
+    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnknownPromptModule, decode, hooks,
     keys::{KEYS, SettingKey},
+    mistake::{SettingMistake, found, kind_of},
     nearest, one_based, problem,
     prompt::MODULES_SECTION,
     providers, read_bounded,
@@ -388,29 +387,4 @@ pub(super) fn nearest_key(path: &str) -> Option<&'static str> {
     let wanted = path.rsplit('.').next()?;
     let word = nearest(wanted, KEYS.iter().map(|key| last_word(key.path)))?;
     KEYS.iter().find(|key| last_word(key.path) == word).map(|key| key.path)
-}
-
-pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::StringLit(_) => "a text",
-        Value::NumberLit(_) => "a number",
-        Value::BooleanLit(_) => "a boolean",
-        Value::Object(_) => "an object",
-        Value::Array(_) => "a list",
-        Value::NullKeyword(_) => "null",
-    }
-}
-
-/// What stands there, for the message: small values as they are.
-pub(super) fn found(value: &Value<'_>) -> String {
-    match value {
-        Value::NumberLit(number) if number.value.len() <= 30 => number.value.to_owned(),
-        Value::BooleanLit(boolean) => boolean.value.to_string(),
-        // Whatever is behind these may be a password or a token.
-        Value::StringLit(text) if text.value.contains("://") && text.value.contains(['?', '#', '@']) => {
-            "an address with a user, a password, `?` or `#` in it".to_owned()
-        }
-        Value::StringLit(text) if text.value.len() <= 60 => format!("the text {:?}", text.value),
-        other => kind_of(other).to_owned(),
-    }
 }

@@ -29,6 +29,7 @@ mod keys;
 mod layer;
 mod mcp;
 mod memory;
+mod mistake;
 mod models;
 mod overrides;
 mod places;

@@ -11,7 +11,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     LayeredSetting,
-    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
+    entries::{EntryLocation, EntryShape, ObjectFields, object_schema},
+    mistake::SettingMistake,
     nearest,
     shapes::{BoolShape, IntegerShape, ListOf, NameShape, OneOf, SettingShape, TextShape},
 };

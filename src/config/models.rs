@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     LayeredSetting,
-    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
-    layer::found,
+    entries::{EntryLocation, EntryShape, ObjectFields, object_schema},
+    mistake::{SettingMistake, found},
     sampling,
     shapes::{IntegerShape, NameShape, NumberShape, SettingShape, ShapeError, plain},
 };

@@ -6,7 +6,8 @@ use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
+    entries::{EntryLocation, EntryShape, ObjectFields, object_schema},
+    mistake::SettingMistake,
     sampling,
     shapes::{BoolShape, IntegerShape, ListOf, NameShape, NumberShape, OneOf, SettingShape, plain},
 };

@@ -16,7 +16,8 @@ use super::{
     DaemonConfig, SettingLayer, TextPosition, UnknownPromptModule, decode,
     hooks::SECTION as HOOKS,
     keys::KEYS,
-    layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, kind_of, no_json},
+    layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, no_json},
+    mistake::kind_of,
     nearest, problem, providers,
 };
 use protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ToolName};

@@ -12,8 +12,8 @@ use jsonc_parser::{
 };
 
 use super::{
-    entries::{ObjectFields, SettingMistake},
-    layer::kind_of,
+    entries::ObjectFields,
+    mistake::{SettingMistake, kind_of},
     nearest, sampling,
 };
 use protocol::{FileProblemCode, ProblemSeverity, SamplingSettings};

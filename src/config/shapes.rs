@@ -8,7 +8,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use super::entries::SettingMistake;
+use super::mistake::SettingMistake;
 
 /// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
 const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;

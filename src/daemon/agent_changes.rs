@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use super::{handlers::internal, once::KeyToken, state::DaemonContext};
+use super::{once::KeyToken, state::DaemonContext, wire_errors::internal};
 use agents::{AgentCatalog, AgentFileChanges};
 use protocol::{
     AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,

@@ -31,7 +31,7 @@ use self::{
     source_url::RemoteRepository,
     taken::{AgentFileCandidates, FetchedFile, FetchedFiles},
 };
-use super::{handlers::internal, state::DaemonContext, web_rules};
+use super::{state::DaemonContext, web_rules, wire_errors::internal};
 use agents::{self, ImportedAgentFile, LARGEST_FILE};
 use config::problem;
 use protocol::{

@@ -24,8 +24,9 @@ use super::{
     log_export::{JournalLayer, LogExportLayer},
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
-    reload::redactor,
-    rpc, service,
+    redaction::redactor,
+    rpc::{self, TOKEN_FILE},
+    service,
 };
 use config::{ConfigPlaces, ConfigSources, DaemonConfig, DaemonPlaces, NoHome, is_of_a_flag};
 use models::ModelRegistry;
@@ -49,9 +50,6 @@ mod check;
 
 /// Worker threads of the runtime at most: the work is waiting, and each thread costs memory.
 const MAX_WORKERS: usize = 4;
-
-/// What requests over TCP must show lies in this file of the state folder.
-pub(super) const TOKEN_FILE: &str = "token";
 
 /// What the command line says (spec 12).
 #[derive(Debug, Clone, Default)]

@@ -31,14 +31,12 @@ use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod board;
 mod rules;
-mod telling;
 mod tokens;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use board::ClientConfirmationView;
-pub(super) use telling::ConfirmationNotifier;
 pub(super) use tokens::{ConfirmationTokens, KEY_FILE, TokenError};
 
 /// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others
@@ -56,7 +54,7 @@ const TELLS_AT_ONCE: usize = 16;
 
 /// Under this name the store keeps the deadlines of questions that somebody could have answered meanwhile: that time does
 /// not count, also when the daemon ends in it.
-const ATTENDED: &str = "attended";
+pub(super) const ATTENDED: &str = "attended";
 
 /// How often that is written while somebody is there: as much may count too much after a crash.
 const ATTENDED_PAUSE: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tokio::task::JoinError;
 
-use super::{reload::without_secrets, state::DaemonContext};
+use super::{redaction::without_secrets, state::DaemonContext};
 use agents::{AgentCatalog, AgentLookup};
 use config::{DaemonConfig, SetAt, SettingLayer, nearest, problem};
 use models::ModelRegistry;

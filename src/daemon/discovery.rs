@@ -5,23 +5,21 @@
 //! discovery that is under way; what came of it holds until the next, also when it failed.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use futures_util::{StreamExt as _, stream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{handlers::internal, state::DaemonContext};
+use super::{
+    state::DaemonContext,
+    tool_discoveries::{DiscoveryOutcome, lock},
+    wire_errors::internal,
+};
 use project::{Project, ProjectProgram};
 use protocol::{
-    AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
-    WorkspaceDiscovery,
+    AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, ToolName, WorkspaceDiscovery,
 };
 use tools::{
     CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
@@ -29,52 +27,11 @@ use tools::{
 };
 use trust::AcknowledgementState;
 
-/// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
-const MOST_WORKSPACES: usize = 256;
-
 /// Workspaces that are asked at once when the settings were read anew: each is a command.
 const AT_ONCE: usize = 4;
 
-/// What was found out about all workspaces.
-#[derive(Default)]
-pub(super) struct ToolDiscoveries {
-    /// By their canonical roots, in the order in which they are named: the first is where commands run.
-    workspaces: Mutex<BTreeMap<Vec<String>, Arc<DiscoveryWorkspace>>>,
-    /// Whose own settings name a command that no person has acknowledged.
-    unread: Mutex<BTreeSet<Vec<String>>>,
-    /// Counts whoever wants to know anew.
-    wishes: AtomicU64,
-}
-
-/// What is said of those.
+/// What is said of workspaces whose command no person has acknowledged.
 pub(super) const UNREAD: &str = ".subagentd/settings.json names a discoveryCommand, which is not run until you acknowledge it: subagent trust";
-
-/// One workspace.
-struct DiscoveryWorkspace {
-    /// One permit, for whoever asks it.
-    turn: Semaphore,
-    known: Mutex<CachedDiscovery>,
-}
-
-#[derive(Default)]
-struct CachedDiscovery {
-    found: Option<Arc<DiscoveryOutcome>>,
-    /// When it was needed last, in wishes.
-    used: u64,
-}
-
-/// What one workspace told.
-pub(super) struct DiscoveryOutcome {
-    /// What it was asked with.
-    pub commands: DiscoveryCommands,
-    /// The files of the workspace that these run, as they were.
-    programs: Vec<ProjectProgram>,
-    /// When; `None` = it may not be asked.
-    pub at: Option<Timestamp>,
-    pub discovery: DiscoveryResult,
-    /// The last wish that it fulfils.
-    wish: u64,
-}
 
 /// How new it must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,53 +40,6 @@ pub(super) enum DiscoveryFreshness {
     Enough,
     /// Asked after this was wanted.
     Anew,
-}
-
-impl ToolDiscoveries {
-    fn place(&self, roots: &[String]) -> Arc<DiscoveryWorkspace> {
-        let now = self.wishes.load(Ordering::Acquire);
-        let mut workspaces = lock(&self.workspaces);
-        if !workspaces.contains_key(roots) && MOST_WORKSPACES <= workspaces.len() {
-            let oldest = workspaces.iter().min_by_key(|(_, place)| lock(&place.known).used);
-            if let Some(oldest) = oldest.map(|(roots, _)| roots.clone()) {
-                workspaces.remove(&oldest);
-            }
-        }
-        let place = workspaces.entry(roots.to_vec()).or_insert_with(|| {
-            Arc::new(DiscoveryWorkspace { turn: Semaphore::new(1), known: Mutex::default() })
-        });
-        lock(&place.known).used = now;
-        Arc::clone(place)
-    }
-
-    /// What is known of a workspace; nobody is asked.
-    pub fn known(&self, roots: &[String]) -> Option<Arc<DiscoveryOutcome>> {
-        let place = Arc::clone(lock(&self.workspaces).get(roots)?);
-        lock(&place.known).found.clone()
-    }
-
-    /// Whose own command nobody has acknowledged, as they were when they were needed last.
-    pub fn unread(&self) -> Vec<Vec<String>> {
-        lock(&self.unread).iter().cloned().collect()
-    }
-
-    fn mark(&self, project: &Project) {
-        let mut unread = lock(&self.unread);
-        if !project.names_unread_command {
-            unread.remove(&project.roots);
-        } else if unread.insert(project.roots.clone()) && MOST_WORKSPACES < unread.len() {
-            unread.pop_first();
-        }
-    }
-
-    /// Every workspace that was asked, or would have been.
-    pub fn all(&self) -> Vec<(Vec<String>, Arc<DiscoveryOutcome>)> {
-        let workspaces = lock(&self.workspaces);
-        let found = |(roots, place): (&Vec<String>, &Arc<DiscoveryWorkspace>)| {
-            Some((roots.clone(), lock(&place.known).found.clone()?))
-        };
-        workspaces.iter().filter_map(found).collect()
-    }
 }
 
 /// What the workspace's command tells. Cancel safe: a discovery that nobody waits for any more is ended.
@@ -323,9 +233,4 @@ pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<
 /// A workspace as it is, or why it cannot be read.
 pub(super) async fn project(state: &DaemonContext, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
     state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it holds one of these locks, so a poisoned one is whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,9 +11,10 @@ use std::{
 use rustix::fs::statvfs;
 
 use super::{
-    command::TOKEN_FILE,
     dead_names::dead_names_in_force,
-    reload::{idle_exclusions, project_problems, without_secrets},
+    redaction::without_secrets,
+    reload::{idle_exclusions, project_problems},
+    rpc::TOKEN_FILE,
     state::DaemonContext,
 };
 use protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity};

@@ -16,15 +16,15 @@ use tokio::time::{Instant, sleep_until};
 
 use self::{
     begin::SubscriptionStart,
-    places::OpenPlace,
     questions::{ConfirmationFeed, ConfirmationNews},
-    receipts::OpenReceipt,
     texts::{DueDelta, OpenTexts},
 };
 use super::{
     clients::{AttachScope, AttachmentGuard},
+    delivery_receipts::OpenReceipt,
     rpc::{NotificationSink, RpcCaller, SubscriberGone},
     state::DaemonContext,
+    subscription_places::OpenPlace,
 };
 use protocol::{
     AttachRole, CaughtUp, ClaimSignal, Confirmation, ConfirmationRecord, Envelope, EventBody, EventHead,
@@ -33,15 +33,11 @@ use protocol::{
 use store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
 
 mod begin;
-mod places;
 mod questions;
-mod receipts;
 mod snapshot;
 mod texts;
 
 pub(super) use begin::checked;
-pub(super) use places::SubscriptionPlaces;
-pub(super) use receipts::DeliveryReceipts;
 
 /// Between tries to read the log for a subscription when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);

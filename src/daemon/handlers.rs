@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::{
     rpc::{MethodHandlers, MethodTable, RpcCaller},
+    run_defaults::usual_mode,
     state::DaemonContext,
+    wire_errors::{internal, no_session, violation},
 };
 use protocol::{ErrorKind, RpcError, WorkspaceParam};
 
@@ -25,6 +27,7 @@ mod ide;
 mod lending;
 mod lists;
 mod logs;
+mod lookup;
 mod mcp;
 mod memory;
 mod models;
@@ -50,7 +53,7 @@ pub(super) use extensions::{
     begin as begin_extensions, follow as follow_extensions, library as extension_library,
 };
 pub(super) use retention::keep_to_limits;
-pub(super) use sessions::{no_session, remove_closed, usual_mode};
+pub(super) use sessions::remove_closed;
 
 /// Every method with its handler.
 pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
@@ -119,12 +122,6 @@ async fn known_roots(roots: Vec<PathBuf>) -> Result<Vec<PathBuf>, RpcError> {
     found.map_err(|error| internal("the workspace could not be looked at", &error))
 }
 
-/// A parameter that its schema allows and its neighbours do not.
-pub(super) fn violation(pointer: &str, message: &str) -> RpcError {
-    RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))
-        .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
-}
-
 /// Everything that the schema allows and that is wrong all the same: pointers with what is wrong there. `None` when there is
 /// nothing.
 fn violations(found: &[(&str, String)]) -> Option<RpcError> {
@@ -141,10 +138,10 @@ fn by(caller: &RpcCaller) -> Option<String> {
     caller.introduction().map(|it| it.client_id.to_string())
 }
 
-/// A task of the daemon's own that could not be finished.
-pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> RpcError {
-    let id: String = sys::ids::fresh();
-    tracing::error!(%id, %error, "{what}");
-    RpcError::new(ErrorKind::InternalError, format!("{what}; the daemon's log has it as {id}"))
-        .with_details(json!({ "id": id }))
+/// Works on agents' files, on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| internal("the agents' files could not be worked on", &error))?
 }

@@ -8,10 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    signal::unix::Signal,
-    sync::{Mutex, Semaphore},
-};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use agents::AgentPlaces;
@@ -29,19 +26,21 @@ use sys::{
     clock::Clock,
     current::HotSwap,
     ids,
-    systemd::ServiceNotifier,
     tasks::{TaskGroup, TaskPanic},
 };
 use tools::{BackgroundCommands, CommandRuntime, OwnFiles, ProgramLog, ToolRegistry, mcp::OAuthSessions};
 use web::{WebClient, WebTransport};
 
+mod active_settings;
 mod agent_changes;
 mod agent_files;
 mod agent_urls;
 mod clients;
 mod command;
+mod confirmation_notifier;
 mod confirmation_router;
 mod dead_names;
+mod delivery_receipts;
 mod discovery;
 mod doctor;
 mod feed;
@@ -66,24 +65,34 @@ mod open_sessions;
 mod otlp;
 mod otlp_senders;
 mod projects;
+mod published_mcp_states;
+mod redaction;
 mod reload;
 mod retention;
 pub mod rpc;
 mod run_defaults;
 mod service;
 mod state;
+mod subscription_places;
+mod tool_discoveries;
 mod trace_reader;
+mod wire_errors;
 
+use active_settings::ActiveSettings;
 pub use command::{DaemonError, DaemonOptions, main};
-use confirmation_router::{ConfirmationNotifier, ConfirmationRouter, ConfirmationTokens};
+use confirmation_notifier::ConfirmationNotifier;
+use confirmation_router::{ConfirmationRouter, ConfirmationTokens};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
 use leftovers::Leftovers;
 pub use live_counts::LiveCounts;
 use named::SettingsReferences;
 use projects::{agent_switches, disabled_skills, projects};
-use reload::{ActiveSettings, max_concurrent, without_secrets};
+use published_mcp_states::PublishedMcpStates;
+use redaction::without_secrets;
+use reload::max_concurrent;
 use run_defaults::{command_rules, defaults, web_rules, written_system_file};
 use state::DaemonContext;
+use tool_discoveries::ToolDiscoveries;
 use trace_reader::TraceReader;
 
 /// Below the daemon's state: who signed in to MCP servers, a file each.
@@ -262,9 +271,9 @@ impl Daemon {
             hooks_off: HotSwap::new(hooks_off),
             hook_changes: Semaphore::new(1),
             program_log,
-            discoveries: discovery::ToolDiscoveries::default(),
+            discoveries: ToolDiscoveries::default(),
             servers,
-            servers_now: mcp::PublishedMcpStates::default(),
+            servers_now: PublishedMcpStates::default(),
             sign_ins,
             hiding: std::sync::Mutex::default(),
             rule_places: rules,
@@ -388,21 +397,6 @@ impl Daemon {
         let state = Arc::clone(&self.state);
         let watch = move || idle::watch(Arc::clone(&state));
         self.connections.keep("what ends a daemon that nobody needs", self.closing.clone(), watch);
-    }
-
-    /// Reads the settings anew at each of these signals, and tells the service manager so.
-    pub fn reload_on(&self, hangup: Signal, notifier: Arc<ServiceNotifier>) {
-        let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
-        let reload =
-            move || service::reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
-        self.connections.keep("what reads the settings at a signal", self.closing.clone(), reload);
-    }
-
-    /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
-    pub fn keep_alive(&self, notifier: Arc<ServiceNotifier>) {
-        let state = Arc::clone(&self.state);
-        let watch = move || service::watch(Arc::clone(&state), Arc::clone(&notifier));
-        self.connections.keep("what tells systemd that the daemon is alive", self.closing.clone(), watch);
     }
 
     /// Completes when something asked the daemon to stop, or when it cannot go on.

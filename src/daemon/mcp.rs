@@ -1,28 +1,21 @@
 //! The servers of the Model Context Protocol, as the daemon keeps them: with the settings in force, and with followers of the
 //! log told what becomes of them.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{DaemonSettings, command_rules, state::DaemonContext};
+use super::{DaemonSettings, command_rules, published_mcp_states::standing_told, state::DaemonContext};
 use config::{DaemonConfig, KeySource};
 use models::usual_key_variables;
 use project::ProjectReader;
-use protocol::{
-    EventBody, EventHead, McpServerHealth, McpServerStateChanged, McpState, McpToolsChanged,
-    PrivateEventFields, ToolName,
-};
+use protocol::{EventBody, EventHead, McpServerStateChanged, McpToolsChanged, PrivateEventFields, ToolName};
 use redact::Redactor;
 use store::{EventStore, NewEvent, StoreError};
 use sys::{clock::Clock, tasks::TaskGroup};
 use tools::{
     CommandRuntime, ProgramLog,
-    mcp::{McpHub, OAuthSessions, ServerChange, ServerLookup, ServerRules, ServerState},
+    mcp::{McpHub, OAuthSessions, ServerChange, ServerRules, ServerState},
 };
 
 /// Under which the names are left of servers that somebody switched off.
@@ -96,83 +89,6 @@ fn own_keys(config: &DaemonConfig) -> Vec<String> {
     named.chain(usual_key_variables().map(str::to_owned)).collect()
 }
 
-/// Servers of which `daemon/status` tells: nobody reads more.
-const MOST_TOLD: usize = 100;
-/// Servers that are remembered to be up or in trouble.
-const MOST_REMEMBERED: usize = 4_096;
-/// Servers that are away of which `degraded` tells one by one.
-const MOST_AWAY: usize = 10;
-
-/// A server's name, and the workspace's roots.
-type McpServerKey = (String, Vec<String>);
-/// Its state, and why it is away.
-type McpStateReason = (McpState, Option<String>);
-
-/// The servers that may be up or in trouble, by what the log was told last: by name and roots.
-#[derive(Default)]
-pub(super) struct PublishedMcpStates(Mutex<BTreeSet<McpServerKey>>);
-
-impl PublishedMcpStates {
-    fn note(&self, change: &ServerChange) {
-        // What a run has for itself is told with the run.
-        if change.agent.is_some() {
-            return;
-        }
-        let whose = (change.server.clone(), change.roots.clone());
-        let mut board = self.lock();
-        match change.standing {
-            ServerState::Idle => drop(board.remove(&whose)),
-            _ if board.len() < MOST_REMEMBERED => drop(board.insert(whose)),
-            _ => (),
-        }
-    }
-
-    /// How they are now. Those that the settings have no more, or otherwise, are forgotten.
-    fn now(&self, servers: &McpHub) -> Vec<(McpServerKey, McpStateReason)> {
-        let board = self.lock().clone();
-        let (mut now, mut gone) = (Vec::new(), Vec::new());
-        for whose in board {
-            let standing = match servers.meaning(&whose.1, &whose.0) {
-                ServerLookup::Server(server) => server.standing(),
-                _ => ServerState::Idle,
-            };
-            match standing {
-                ServerState::Idle => gone.push(whose),
-                standing => now.push((whose, standing_told(&standing))),
-            }
-        }
-        self.lock().retain(|whose| !gone.contains(whose));
-        now
-    }
-
-    pub fn told(&self, servers: &McpHub) -> Vec<McpServerHealth> {
-        let now = |((name, workspace), (state, reason))| McpServerHealth { name, workspace, state, reason };
-        self.now(servers).into_iter().take(MOST_TOLD).map(now).collect()
-    }
-
-    /// One sentence for each that is away, and one for those that are more than anybody reads.
-    pub fn degraded(&self, servers: &McpHub) -> Vec<String> {
-        let is_away = |(_, (state, _)): &(McpServerKey, McpStateReason)| {
-            matches!(state, McpState::Backoff | McpState::Failed)
-        };
-        let mut away = self.now(servers).into_iter().filter(is_away);
-        let sentence = |((name, roots), (_, reason)): (McpServerKey, McpStateReason)| {
-            let place = if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
-            let why = reason.unwrap_or_else(|| "nobody knows why".to_owned());
-            format!("the MCP server {name}{place} is away: {why}")
-        };
-        let mut told: Vec<String> = away.by_ref().take(MOST_AWAY).map(sentence).collect();
-        let more = away.count();
-        told.extend((more != 0).then(|| format!("{more} more MCP servers are away (`subagent mcp status`)")));
-        told
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<McpServerKey>> {
-        // Nothing panics while it is held.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Tells what becomes of servers until the daemon stops.
 pub(super) async fn follow(state: Arc<DaemonContext>) {
     loop {
@@ -213,15 +129,4 @@ fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
         private: PrivateEventFields::default(),
     };
     bodies.into_iter().map(event).collect()
-}
-
-/// A standing as the wire has it, and why a server is away.
-pub(super) fn standing_told(standing: &ServerState) -> (McpState, Option<String>) {
-    match standing {
-        ServerState::Idle => (McpState::Idle, None),
-        ServerState::Connecting => (McpState::Connecting, None),
-        ServerState::Ready(_) => (McpState::Ready, None),
-        ServerState::Backoff { error, .. } => (McpState::Backoff, Some(error.clone())),
-        ServerState::Failed { error } => (McpState::Failed, Some(error.clone())),
-    }
 }

@@ -55,6 +55,7 @@ mod asking;
 mod bounded;
 mod calls;
 mod link;
+mod open_session;
 mod origin;
 mod presence;
 mod session;

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::task::JoinError;
 
-use super::{command::TOKEN_FILE, confirmation_router, guarded_places::credentials_of_agents};
+use super::{confirmation_router, guarded_places::credentials_of_agents, rpc::TOKEN_FILE};
 use config::{DaemonConfig, KeySource, SystemFileChoice};
 use redact::KnownSecrets;
 use sys::{

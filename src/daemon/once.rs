@@ -243,7 +243,7 @@ fn broken(panicked: &TaskPanic) -> RpcError {
 }
 
 fn unreadable(error: serde_json::Error) -> RpcError {
-    super::handlers::internal("an answer could not be kept or read back", &error)
+    super::wire_errors::internal("an answer could not be kept or read back", &error)
 }
 
 /// SHA-256 over the parameters without their key, whatever the order of their fields.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{DaemonSettings, reload::without_secrets};
+use super::{DaemonSettings, redaction::without_secrets};
 use agents::{AgentFileCache, PlaceSwitches};
 use config::DaemonConfig;
 use extensions::ExtensionLibrary;

@@ -12,31 +12,29 @@ use std::{
 use tokio::task::JoinError;
 
 use super::{
-    agent_switches, command_rules, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
-    handlers::internal, hook_places, log_lines, mcp, named, named::SettingsReferences, otlp,
-    state::DaemonContext, written_system_file,
+    active_settings::ActiveSettings,
+    agent_switches, command_rules,
+    dead_names::dead_names_in_force,
+    defaults, disabled_skills, discovery, hook_places, log_lines, mcp, named,
+    named::SettingsReferences,
+    otlp,
+    redaction::{redactor, without_secrets},
+    state::DaemonContext,
+    wire_errors::internal,
+    written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
-use models::ModelRegistry;
 use protocol::{
     ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, PrivateEventFields,
     ProblemSeverity, ReloadResult, RpcError,
 };
-use redact::{KnownSecrets, PatternError, RedactionPattern, Redactor, RedactorParts};
+use redact::{KnownSecrets, Redactor};
 use rules::RuleFiles;
 use run::ResourceUpdate;
 use store::{KeyedAnswer, NewEvent};
 use tools::mcp::OAuthSessions;
 
 const EXCLUDE: &str = "tools.exclude";
-
-/// What the settings say, as one.
-pub(super) struct ActiveSettings {
-    pub config: DaemonConfig,
-    /// What is wrong in them, without secrets; shown as degraded.
-    pub problems: Vec<FileProblem>,
-    pub models: ModelRegistry,
-}
 
 /// Entries of `tools.exclude` that keep no tool from anybody: slips, mostly.
 pub(super) async fn idle_exclusions(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
@@ -65,29 +63,6 @@ pub(super) async fn project_problems(state: &DaemonContext) -> Result<Vec<FilePr
     let warn = |it: FileProblem| FileProblem { severity: ProblemSeverity::Warning, ..it };
     let problems = problems.into_iter().map(warn).collect();
     Ok(without_secrets(problems, &state.redactor.get()))
-}
-
-/// What the environment and the settings say must not be shown.
-pub(super) fn redactor(
-    environment: &[(OsString, OsString)],
-    config: &DaemonConfig,
-) -> Result<Redactor, PatternError> {
-    // A name or a value that is not UTF-8 cannot stand in a text either.
-    let environment = environment
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    let patterns = config.redaction.patterns.value.iter().map(|pattern| RedactionPattern::new(pattern));
-    Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
-}
-
-/// What a mistake in a file says may hold what must not be shown.
-pub(super) fn without_secrets(problems: Vec<FileProblem>, redactor: &Redactor) -> Vec<FileProblem> {
-    let hide = |problem: FileProblem| FileProblem {
-        message: redactor.owned(problem.message),
-        fix: problem.fix.map(|fix| redactor.owned(fix)),
-        ..problem
-    };
-    problems.into_iter().map(hide).collect()
 }
 
 /// Runs at work at once: in one session, and in all.

@@ -12,6 +12,8 @@ mod api;
 mod call;
 mod caller;
 mod connection;
+mod context;
+mod conversation;
 pub mod docs;
 mod errors;
 mod exchange;
@@ -19,11 +21,13 @@ mod flight;
 mod framing;
 mod http;
 mod listener;
+mod mcp_acceptor;
 mod message;
 mod outgoing;
 mod params;
 mod subscription;
 mod suggest;
+mod tcp_gate;
 mod wire;
 
 #[cfg(test)]
@@ -31,9 +35,11 @@ mod tests;
 
 pub use api::{MethodHandlers, MethodTable, TableMismatch};
 pub use caller::{ConnectionLoad, IntroducedClient, PeerCredentials, RpcCaller};
-pub use connection::{MetricsAnswer, ServerContext, serve_connection};
+pub use connection::serve_connection;
+pub use context::{MetricsAnswer, ServerContext};
 pub use errors::internal_error;
-pub use http::{ByteStream, HttpReply, McpAcceptor};
 pub use listener::{AllowedPeers, BindError, SocketListener, TcpAcceptor, UnixAcceptor, bind};
+pub use mcp_acceptor::{ByteStream, HttpReply, McpAcceptor};
 pub use subscription::{NotificationSink, PendingSubscription, SubscriberGone};
+pub use tcp_gate::TOKEN_FILE;
 pub use wire::RpcStream;

@@ -2,18 +2,25 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use super::handlers;
 use config::{
     ConfigSources, DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SetAt, SettingLayer,
     TracingSettings, WebSearchSettings,
 };
 use memory::MemoryRules;
 use prompts::{ModuleSwitches, PromptModule};
-use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams, RunTracing, TraceBackend};
+use protocol::{ApprovalMode, ApprovalParams, DiscoveryCommands, LimitsParams, RunTracing, TraceBackend};
 use run::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 use sys::warden::CommandLimits;
 use tools::{CommandRules, OutputLimits, OwnFiles};
 use web::{SearchRoute, SearchRules, WebRules};
+
+/// The mode of sessions for which nobody says one. `yolo` counts only where it is allowed.
+pub(super) fn usual_mode(config: &DaemonConfig) -> ApprovalMode {
+    match config.approval.mode.value {
+        ApprovalMode::Yolo if !config.approval.allow_yolo.value => ApprovalMode::default(),
+        mode => mode,
+    }
+}
 
 /// As a run takes them that is planned now. `written_to`: where the modules of the system prompt are written at each root run.
 pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> RunDefaults {
@@ -23,7 +30,7 @@ pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> Ru
         |setting: &LayeredSetting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
     let is_set = |origin: SettingLayer| origin != SettingLayer::Default;
     RunDefaults {
-        approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
+        approval: ApprovalParams { mode: Some(usual_mode(config)), ..ApprovalParams::default() },
         allow_yolo: config.approval.allow_yolo.value,
         model: config.models.default.value.clone(),
         roles: ModelRoles {

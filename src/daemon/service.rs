@@ -5,11 +5,27 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{signal::unix::Signal, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
-use super::{reload, state::DaemonContext};
+use super::{Daemon, reload, state::DaemonContext};
 use sys::{
     clock::Clock,
     systemd::{self, ServiceNotifier},
 };
+
+impl Daemon {
+    /// Reads the settings anew at each of these signals, and tells the service manager so.
+    pub fn reload_on(&self, hangup: Signal, notifier: Arc<ServiceNotifier>) {
+        let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
+        let reload = move || reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
+        self.connections.keep("what reads the settings at a signal", self.closing.clone(), reload);
+    }
+
+    /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
+    pub fn keep_alive(&self, notifier: Arc<ServiceNotifier>) {
+        let state = Arc::clone(&self.state);
+        let watch = move || watch(Arc::clone(&state), Arc::clone(&notifier));
+        self.connections.keep("what tells systemd that the daemon is alive", self.closing.clone(), watch);
+    }
+}
 
 /// Tells the manager; that it cannot be told is worth a line and changes nothing else.
 pub(super) fn tell(notifier: &ServiceNotifier, state: systemd::ServiceState) {
@@ -19,11 +35,7 @@ pub(super) fn tell(notifier: &ServiceNotifier, state: systemd::ServiceState) {
 }
 
 /// Reads the settings anew at each SIGHUP, until the daemon ends.
-pub(super) async fn reload_on(
-    hangup: Arc<Mutex<Signal>>,
-    state: Arc<DaemonContext>,
-    notifier: Arc<ServiceNotifier>,
-) {
+async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
     // Nobody else listens to it.
     let mut hangup = hangup.lock().await;
     while let Some(Some(())) = state.closing.run_until_cancelled(hangup.recv()).await {
@@ -38,7 +50,7 @@ pub(super) async fn reload_on(
 
 /// Says at half of the manager's interval that the daemon is alive, as long as it is: one whose writer hangs is
 /// better started anew, which loses nothing.
-pub(super) async fn watch(state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
+async fn watch(state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
     let Some(interval) = notifier.watchdog() else { return };
     let closing = state.closing.clone();
     let alive = || tell(&notifier, systemd::ServiceState::Alive);

@@ -11,20 +11,21 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    active_settings::ActiveSettings,
     clients::ConnectedClients,
     confirmation_router::{ConfirmationRouter, ConfirmationTokens},
-    discovery::ToolDiscoveries,
-    feed::{DeliveryReceipts, SubscriptionPlaces},
+    delivery_receipts::DeliveryReceipts,
     hook_places,
-    mcp::PublishedMcpStates,
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
     open_sessions::OpenSessions,
     otlp::SpanExport,
-    reload::ActiveSettings,
+    published_mcp_states::PublishedMcpStates,
     retention::SessionPruning,
     rpc::ConnectionLoad,
     run_defaults,
+    subscription_places::SubscriptionPlaces,
+    tool_discoveries::ToolDiscoveries,
     trace_reader::TraceReader,
 };
 use config::ConfigSources;

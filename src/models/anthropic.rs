@@ -9,7 +9,7 @@ use super::{
     MediaSupport,
     exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     key::ApiKey,
-    providers::ProviderDefaults,
+    provider_defaults::ProviderDefaults,
 };
 
 mod complaint;

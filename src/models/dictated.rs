@@ -27,6 +27,9 @@ impl DictatedCall {
     }
 }
 
+/// The name of the model behind `tools/call`.
+pub const DICTATED: &str = "dictated";
+
 /// Says what it is told.
 pub(super) struct DictatedModel;
 

@@ -3,13 +3,12 @@
 
 use reqwest::header::{HeaderMap, HeaderName};
 
-pub(super) use self::encoding::GeminiDialect;
+pub(super) use self::{encoding::GeminiDialect, reply::GeminiReply};
 use super::{
     MediaSupport,
     exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
-    gemini_reply::GeminiReply,
     key::ApiKey,
-    providers::ProviderDefaults,
+    provider_defaults::ProviderDefaults,
 };
 
 pub(super) mod complaint;
@@ -17,6 +16,7 @@ pub(super) mod count;
 mod encoding;
 mod list;
 mod message;
+pub(super) mod reply;
 
 /// The provider's kind, as it stands in [`protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "gemini";

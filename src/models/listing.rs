@@ -12,7 +12,7 @@ use reqwest::{Url, header::HeaderMap};
 
 use super::{
     exchange::{ModelEndpoint, ProviderError, failure},
-    providers::is_id,
+    model_id::is_id,
 };
 use protocol::Timestamp;
 

@@ -41,6 +41,8 @@ const CANNOT_SERVE: &str = "The model `offline` follows rules and can only inves
      `grep` and `read_file`, and an output that is a text or an investigation report, so it cannot serve this request. \
      `subagent models` lists the models that can.";
 
+/// The name of the model that needs no provider (spec 04, "`offline`").
+pub const OFFLINE: &str = "offline";
 /// The model `offline`.
 pub(super) struct OfflineModel;
 

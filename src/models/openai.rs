@@ -10,7 +10,7 @@ use super::{
     MediaSupport,
     exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     key::ApiKey,
-    providers::ProviderDefaults,
+    provider_defaults::ProviderDefaults,
 };
 
 pub(super) mod complaint;

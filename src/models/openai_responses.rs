@@ -8,7 +8,7 @@ use super::{
     MediaSupport,
     exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     openai,
-    providers::ProviderDefaults,
+    provider_defaults::ProviderDefaults,
 };
 
 mod complaint;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use reqwest::{Client, Url, header::HeaderMap};
+use reqwest::{Client, Url};
 
 use super::{
     LanguageModel, anthropic,
@@ -10,18 +10,17 @@ use super::{
     gemini,
     http::{self, HttpClients},
     key::{ApiKey, KeyEnvironment, KeyPlace, NoKey},
-    listing::{ListForm, ModelLister},
+    listing::ModelLister,
+    model_id::is_id,
     openai, openai_responses,
     pattern::matches,
-    registry::ResolveError,
+    provider_defaults::ProviderDefaults,
+    resolve_error::ResolveError,
 };
 use config::{LayeredSetting, ProviderKind, ProviderSettings, nearest};
 use protocol::SamplingSettings;
 use redact::KnownSecrets;
 use sys::children::ChildProcesses;
-
-/// A model's id at most; it stands in a URL and in messages.
-const MAX_MODEL_CHARS: usize = 200;
 
 /// The entries of the settings, and one for each kind that has a usual key.
 #[derive(Clone)]
@@ -99,19 +98,6 @@ pub(super) struct ProvidedModel {
     pub sampling: SamplingSettings,
     /// Of a recording that says what fitted the model that was recorded.
     pub window: Option<u64>,
-}
-
-/// What holds for a kind where the settings say nothing else.
-pub(super) struct ProviderDefaults {
-    /// The provider's own.
-    pub base_url: &'static str,
-    pub base_url_variable: &'static str,
-    pub key_variable: &'static str,
-    /// Bare names of models that mean the entry of the kind's own name; `*` stands for any letters.
-    pub models: &'static [&'static str],
-    /// What every request has.
-    pub headers: fn(Option<&ApiKey>) -> HeaderMap,
-    pub list: ListForm,
 }
 
 /// Variables in which a key of one of these kinds is looked for where nobody names another one.
@@ -310,12 +296,6 @@ impl ProviderRegistry {
         let found = named.or_else(|| self.entries.iter().find(|(_, entry)| is_usual(entry)));
         found.map(|(entry, _)| (entry.as_str(), name))
     }
-}
-
-/// Whether a provider could call a model so: it stands in a URL and in messages.
-pub(super) fn is_id(id: &str) -> bool {
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@/".contains(letter);
-    !id.is_empty() && id.len() <= MAX_MODEL_CHARS && id.chars().all(is_letter)
 }
 
 /// Whom a key that nobody named a place for would go to.

@@ -10,24 +10,21 @@ use std::{
 
 use super::{
     LanguageModel,
-    dictated::DictatedModel,
+    dictated::{DICTATED, DictatedModel},
     listing::{ClockReading, ModelList, ModelListCache},
-    offline::OfflineModel,
+    offline::{OFFLINE, OfflineModel},
     pattern::longest,
     providers::{ModelIdentity, ProvidedModel, ProviderEntry, ProviderRegistry},
     recorder::OpenRecordings,
     replay::{ReplayModel, ReplayOrder},
+    resolve_error::ResolveError,
+    resolved_model::ResolvedModel,
     window::ContextWindow,
 };
 use config::{LayeredSetting, ModelAlias, ModelSettings, ProviderSettings};
 use protocol::{ModelRef, NamedModel, SamplingSettings, Timestamp, TokenPrice};
 use redact::KnownSecrets;
 use sys::children::ChildProcesses;
-
-/// The name of the model that needs no provider (spec 04, "`offline`").
-pub const OFFLINE: &str = "offline";
-/// The name of the model behind `tools/call`.
-pub const DICTATED: &str = "dictated";
 
 /// The models this daemon can ask, by the names users write.
 #[derive(Clone, Default)]
@@ -49,109 +46,10 @@ struct NamedModelSettings {
     prices: BTreeMap<String, TokenPrice>,
 }
 
-/// A model and the name by which runs, logs and clients know it.
-#[derive(Clone)]
-pub struct ResolvedModel {
-    /// Never an alias.
-    pub name: String,
-    pub model: Arc<dyn LanguageModel>,
-    /// What its alias says of sampling, else what its provider's entry says.
-    pub sampling: SamplingSettings,
-    pub window: ContextWindow,
-    /// `None` = nobody said, so what it costs is not known.
-    pub price: Option<TokenPrice>,
-}
-
-/// Why a name means no model; variants by what the asker is told.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveError {
-    /// Answered as `NO_MODEL`.
-    #[error("no model is named `{model}` here")]
-    NoModel { model: String },
-    /// The same, where what stands before the `/` is no provider's entry. Answered as `NO_MODEL`.
-    #[error("no model is named `{model}` here: there is no provider entry `{entry}`{}", did_you_mean(near.as_deref()))]
-    NoEntry { model: String, entry: String, near: Option<String> },
-    /// The model's provider is known, but there is no key for it. `variable`: the usual one, where the settings name no place.
-    #[error("there is no key for `{model}`: {problem}")]
-    NoKey { model: String, variable: Option<&'static str>, entry: String, problem: String },
-    /// There is something in place of a key, and it cannot be taken.
-    #[error("there is no usable key for `{model}`: {problem}")]
-    UnusableKey { model: String, problem: String },
-    /// The provider's entry in the settings is at fault.
-    #[error("the provider `{entry}` cannot be used: {problem}")]
-    BadProvider { entry: String, problem: String },
-    /// The recording itself is at fault.
-    #[error("the recording {} {problem}", path.display())]
-    BadRecording { path: PathBuf, problem: String },
-}
-
-impl ResolveError {
-    /// Nothing is wrong with what was asked for; what is missing is in this daemon's surroundings, and may be there at
-    /// the next start.
-    pub fn is_about_a_key(&self) -> bool {
-        matches!(self, ResolveError::NoKey { .. } | ResolveError::UnusableKey { .. })
-    }
-
-    /// One line: the ways out.
-    pub fn hint(&self) -> String {
-        match self {
-            ResolveError::NoModel { .. } => {
-                format!("{}, or say in the settings what a name means (`models.aliases`)", ModelRegistry::WAYS)
-            }
-            ResolveError::NoEntry { entry, .. } => format!(
-                "`subagent models` lists the entries and their models; one of your own is `providers.{entry}` in the settings"
-            ),
-            ResolveError::NoKey { variable: None, entry, .. } => format!(
-                "put the key where `providers.{entry}.key` says, or change that, and restart the daemon (`subagent stop`); \
-                 `--model offline` needs none"
-            ),
-            ResolveError::NoKey { variable: Some(variable), entry, .. } => format!(
-                "set {variable} and restart the daemon (`subagent stop`), or say in the settings where the key is \
-                 (`providers.{entry}.key`); `--model offline` needs none"
-            ),
-            ResolveError::UnusableKey { .. } => "fix what the message names; the next run reads it again".to_owned(),
-            ResolveError::BadProvider { entry, .. } => {
-                format!("fix `providers.{entry}` in the settings; `subagent status` lists every mistake in them")
-            }
-            ResolveError::BadRecording { .. } => {
-                "a recording has one JSON object a line: {\"method\": \"generateContentStream\", \"response\": [chunks]}"
-                    .to_owned()
-            }
-        }
-    }
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
-}
-
-impl ResolvedModel {
-    /// Whether a server answers for it, rather than a recording or this process.
-    pub fn is_served(&self) -> bool {
-        self.name.contains('/') && !self.name.starts_with("replay")
-    }
-
-    /// With what it says of sampling in `first`, and where that is silent as it is.
-    #[must_use]
-    pub fn sampling_first(self, first: SamplingSettings) -> ResolvedModel {
-        ResolvedModel { sampling: first.or(self.sampling), ..self }
-    }
-
-    pub fn named(&self) -> NamedModel {
-        let context_window = self.window.tokens;
-        NamedModel { name: self.name.clone(), context_window, sampling: self.sampling }
-    }
-}
-
 impl ModelRegistry {
-    /// Models that may be asked for.
-    const WAYS: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
-         entry of `providers` in the settings for a server of your own, `--model offline` (rules, \
-         no key needed) or `--model replay:FILE` (a recording)";
-
     /// What to do when no model is configured.
     pub fn no_model_hint() -> String {
-        format!("{}, or set `models.default` in the settings to one of these", ModelRegistry::WAYS)
+        format!("{}, or set `models.default` in the settings to one of these", ResolveError::WAYS)
     }
 
     /// Without settings and without an environment: for tests, which add what they need.

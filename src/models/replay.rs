@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::{
     LanguageModel, MediaSupport, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
-    RequestPurpose, exchange::ReplyAssembler as _, gemini, gemini_reply::GeminiReply,
+    RequestPurpose, exchange::ReplyAssembler as _, gemini, gemini::GeminiReply,
 };
 use config::read_bounded;
 use protocol::RunErrorCode;

@@ -1,6 +1,6 @@
 //! How many tokens does a model take in? (spec 04, "Context window")
 
-use super::pattern::matches;
+use super::{dictated::DICTATED, offline::OFFLINE, pattern::matches};
 use protocol::WindowSource;
 
 /// A model's context window.
@@ -32,8 +32,8 @@ const TABLE: &[(&str, u64)] = &[
     ("o4*", 200_000),
     ("claude-*", 200_000),
     // Rules, no language models: what they take in is bounded by memory alone.
-    (super::OFFLINE, 1_048_576),
-    (super::DICTATED, 1_048_576),
+    (OFFLINE, 1_048_576),
+    (DICTATED, 1_048_576),
     // A recording that does not say what its model took in answers whatever it is asked with.
     ("replay:*", 1 << 30),
     ("replay+strict:*", 1 << 30),

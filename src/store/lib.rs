@@ -19,6 +19,7 @@ use sys::{
     tasks::TaskGroup,
 };
 
+mod consumer_rows;
 mod consumers;
 mod context;
 mod event;
@@ -39,7 +40,7 @@ mod tail;
 mod wire_errors;
 mod writer;
 
-pub use consumers::EventConsumer;
+pub use consumer_rows::EventConsumer;
 pub use context::ContextFold;
 pub use event::{CommittedEvent, NewEvent, StoredEvent};
 pub use filter::LogFilter;

@@ -8,7 +8,7 @@ use std::sync::{
 use super::{
     ClientToolRegistry, Tool, discovered, lent,
     mcp::{self, McpHub, RunServers},
-    registry::entry_means_server,
+    spellings::entry_means_server,
 };
 use protocol::{DiscoveryCommands, ForeignTools, McpServerTools, ToolName};
 use redact::Redactor;

@@ -43,6 +43,7 @@ mod reads;
 mod registry;
 mod repositories;
 mod skills;
+mod spellings;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -73,9 +74,8 @@ pub use people::{
 };
 pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
-pub use registry::{
-    RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall, entry_allows, entry_matches,
-};
+pub use registry::{RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall};
+pub use spellings::{entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
 pub use walk::outline;

@@ -29,11 +29,9 @@ pub use auth::{LoginEnd, LoginRequest, OAuthSessions};
 pub use call::tools;
 pub use connection::{McpListKind, McpRequestError, RequestBounds};
 pub use content::{named, parts, result};
-pub use origin::ExtensionServerOrigin;
+pub use origin::{ExtensionServerOrigin, ServerOrigin};
 pub use rules::ServerRules;
-pub use server::{
-    McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState, ToolCallTally,
-};
+pub use server::{McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState, ToolCallTally};
 pub use servers::{
     ExtensionCheck, ExtensionServer, McpHub, RunServers, ServerChange, ServerLookup, ServerSnapshot,
 };

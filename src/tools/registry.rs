@@ -6,17 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use super::{ForeignToolset, Tool, builtin};
+use super::{ForeignToolset, Tool, builtin, spellings};
 use protocol::{
     COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool, default_tools,
 };
 
-mod names;
 #[cfg(test)]
 mod tests;
 mod toolset;
 
-pub use names::{entry_allows, entry_matches, entry_means_server};
 pub use toolset::{RunToolset, ToolLookup, ToolsetCall};
 
 /// An entry of a list of tools that are not to be had, and where it stands.
@@ -107,7 +105,7 @@ impl ToolRegistry {
 
     /// Whether a tool here goes by this name, or would if it were here: every alias belongs to a tool of ours.
     pub fn is_taken(&self, name: &ToolName) -> bool {
-        self.get(name).is_some() || names::is_ours(name.as_str())
+        self.get(name).is_some() || spellings::is_ours(name.as_str())
     }
 
     /// What was odd about the tools given.
@@ -121,7 +119,7 @@ impl ToolRegistry {
         if self.find(text).is_some() || text == COMPLETE_TASK {
             return name.clone();
         }
-        if let Some(tool) = self.tools.iter().find(|tool| names::is_spelling(text, own_name(tool))) {
+        if let Some(tool) = self.tools.iter().find(|tool| spellings::is_spelling(text, own_name(tool))) {
             return tool.declaration().name.clone();
         }
         // A tool that is not here, by an alias: the error then has its proper name.
@@ -145,7 +143,7 @@ impl ToolRegistry {
 
     /// The first of these that keeps a tool from every run, in the words of its rule.
     pub fn excluded_by(name: &ToolName, exclusions: &[ToolExclusion]) -> Option<String> {
-        let is_meant = |it: &&ToolExclusion| names::entry_matches(it.entry.as_str(), name.as_str());
+        let is_meant = |it: &&ToolExclusion| spellings::entry_matches(it.entry.as_str(), name.as_str());
         exclusions.iter().find(is_meant).map(|it| format!("`{}` in {}", it.entry, it.place))
     }
 
@@ -153,8 +151,8 @@ impl ToolRegistry {
     /// other sources come and go, so nothing is said of an entry for one of them.
     pub fn explain_idle(&self, entry: &ToolName) -> Option<String> {
         let entry = entry.as_str();
-        let is_idle = !names::is_of_elsewhere(entry) && !names::entry_matches(entry, COMPLETE_TASK);
-        let matches = |tool| names::entry_matches(entry, own_name(tool));
+        let is_idle = !spellings::is_of_elsewhere(entry) && !spellings::entry_matches(entry, COMPLETE_TASK);
+        let matches = |tool| spellings::entry_matches(entry, own_name(tool));
         (is_idle && !self.tools.iter().any(matches)).then(|| self.explain_unmatched(entry))
     }
 
@@ -164,7 +162,7 @@ impl ToolRegistry {
         let mut allowed: HashSet<&str> = match &selection.allow {
             None if selection.inherits => HashSet::new(),
             None => default_tools(selection.is_called).collect(),
-            Some(entries) => self.matching(entries, names::entry_allows, &mut unmatched),
+            Some(entries) => self.matching(entries, spellings::entry_allows, &mut unmatched),
         };
         let of_listed = |name: &str| {
             let of =
@@ -177,10 +175,10 @@ impl ToolRegistry {
             ToolSource::Builtin | ToolSource::Discovered | ToolSource::Client => selection.inherits,
         };
         let coming_along = self.tools.iter().filter(comes_along).map(own_name);
-        allowed.extend(coming_along.filter(|name| !names::is_only_by_name(name)));
+        allowed.extend(coming_along.filter(|name| !spellings::is_only_by_name(name)));
         let mut idle = BTreeSet::new();
-        let denied = self.matching(&selection.deny, names::entry_matches, &mut idle);
-        unmatched.extend(idle.into_iter().filter(|entry| !names::is_of_elsewhere(entry)));
+        let denied = self.matching(&selection.deny, spellings::entry_matches, &mut idle);
+        unmatched.extend(idle.into_iter().filter(|entry| !spellings::is_of_elsewhere(entry)));
         let is_selected = |tool: &&Arc<dyn Tool>| {
             let name = own_name(tool);
             allowed.contains(name) && !denied.contains(name)
@@ -214,14 +212,15 @@ impl ToolRegistry {
         if let Some(listed) = aliased_tool(entry).filter(|listed| *listed != entry) {
             return format!("`{entry}` means `{listed}`, which is not among the tools here");
         }
-        let is_withheld = |name: &&str| names::entry_matches(entry, name) && names::is_only_by_name(name);
+        let is_withheld =
+            |name: &&str| spellings::entry_matches(entry, name) && spellings::is_only_by_name(name);
         if let Some(name) = self.tools.iter().map(own_name).find(is_withheld) {
             return format!(
                 "`{entry}` matches no tool but `{name}`, which only those get who name it in full"
             );
         }
         let is_discovered = |tool: &Arc<dyn Tool>| tool.source() == ToolSource::Discovered;
-        if entry.starts_with(names::DISCOVERED) && !self.tools.iter().any(is_discovered) {
+        if entry.starts_with(spellings::DISCOVERED) && !self.tools.iter().any(is_discovered) {
             return format!(
                 "`{entry}` matches no tool: no command told of any here (see tools.discoveryCommand, and `subagent tools`)"
             );

@@ -9,7 +9,7 @@ use std::{
 use super::{AgentCatalog, CatalogEntry, NotReady, WorkspaceOwnFile, WorkspaceRoot};
 use crate::{
     file::AgentFile,
-    library::{CachedAgentFile, FolderContents},
+    folder_contents::{CachedAgentFile, FolderContents},
 };
 use config::problem;
 use protocol::{AgentName, FileProblem, FileProblemCode::DuplicateName, ProblemSeverity};

@@ -2,14 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{
-    export::{minutes, verdict},
-    names::title_case,
-};
+use super::super::names::title_case;
 use config::server_fields;
 use protocol::{
     AgentDefinition, AgentLimits, AgentMcp, AgentToolRule, AgentTracing, CompletionMode, InputSpec,
-    ModelChoice, OnBudget, OutputSpec, SandboxProfile, ToolSelection,
+    ModelChoice, OnBudget, OutputSpec, SandboxProfile, ToolSelection, Verdict,
 };
 
 /// The fields that say what the definition says, in the order in which people write them. Defaults are left out.
@@ -118,7 +115,7 @@ fn model(model: &ModelChoice) -> Option<Value> {
 fn limits(limits: &AgentLimits) -> Option<Value> {
     let mut fields = OwnFieldMap(Map::new());
     fields.maybe("maxTurns", limits.max_turns);
-    fields.maybe("maxTimeMinutes", limits.max_time_ms.map(minutes));
+    fields.maybe("maxTimeMinutes", limits.max_time_ms.map(in_minutes));
     fields.maybe("maxTokens", limits.max_tokens);
     // A number of dollars; what is written is read to the same amount.
     let dollars = limits.max_cost.and_then(|cost| cost.to_string().parse::<f64>().ok());
@@ -217,4 +214,22 @@ fn trigger(trigger: &protocol::RoutingTrigger) -> Value {
         fields.put("priority", trigger.priority);
     }
     fields.0.into()
+}
+
+/// As it is written in a file.
+pub(in super::super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny => "deny",
+    }
+}
+
+/// As a number that has no fraction where none is needed.
+#[allow(clippy::cast_precision_loss, reason = "a year in milliseconds is exact")]
+pub(in super::super) fn in_minutes(milliseconds: u64) -> Value {
+    match milliseconds % 60_000 {
+        0 => (milliseconds / 60_000).into(),
+        _ => (milliseconds as f64 / 60_000.0).into(),
+    }
 }

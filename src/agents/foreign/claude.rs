@@ -4,7 +4,7 @@ use super::{
     CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, deny, listed_tools,
     max_turns, model, put_in, tell_without_effect, tools::entries,
 };
-use crate::{definition::skill_names, file::PromptBody, findings::FileFindings, yaml::YamlNode};
+use crate::{definition::skill_names, file_sections::PromptBody, findings::FileFindings, yaml::YamlNode};
 use protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
 
 const FIELDS: &[&str] = &[

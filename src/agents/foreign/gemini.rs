@@ -7,7 +7,7 @@ use super::{
     max_turns, model, prompt, put_in, tell_without_effect,
 };
 use crate::{
-    file::PromptBody,
+    file_sections::PromptBody,
     findings::FileFindings,
     template::{DAEMON_VALUES, placeholders},
     yaml::{YamlContent, YamlNode},

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     definition::approval::verdict,
-    file::PromptBody,
+    file_sections::PromptBody,
     findings::FileFindings,
     narrow,
     yaml::{YamlContent, YamlNode},

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use super::stamp::AgentFileStamp;
+use crate::file_stamp::AgentFileStamp;
 
 /// Times that a file is read which changes meanwhile. Whoever writes longer is not done.
 const ATTEMPTS: usize = 3;

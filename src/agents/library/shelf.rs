@@ -12,12 +12,13 @@ use std::{
 use super::{
     lock,
     reading::{in_one_state, on_threads},
-    stamp::{AgentFileStamp, UnwatchedPath},
     watching::{AgentFolderWatch, DirtyPaths, StaleEntries, WalkedFolders},
 };
 use crate::{
     discovery::{FoundAgentFiles, FoundFile, agent_files},
     file::{AgentFile, LARGEST_FILE},
+    file_stamp::{AgentFileStamp, UnwatchedPath},
+    folder_contents::{CachedAgentFile, FolderContents},
     places::{AgentFolder, AgentPlace},
 };
 use config::{problem, read_bounded};
@@ -31,21 +32,6 @@ use trust::digest;
 /// What all agent files below one folder may hold together. A collection of thousands is a few MiB; a folder that somebody
 /// filled to harm the reader is left where this ends.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
-
-/// What was read in one folder. As long as nothing changes it is the same one.
-pub struct FolderContents {
-    pub place: AgentPlace,
-    /// By path.
-    pub files: Vec<CachedAgentFile>,
-    pub problems: Vec<FileProblem>,
-}
-
-/// A file as it was read.
-#[derive(Clone)]
-pub struct CachedAgentFile {
-    pub path: PathBuf,
-    pub file: Arc<AgentFile>,
-}
 
 /// One folder that is kept.
 pub struct FolderCache {

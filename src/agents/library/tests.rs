@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use crate::{AgentLookup, library::reading::in_one_state};
+use crate::{AgentFileStamp, AgentLookup, library::reading::in_one_state};
 use protocol::{AgentName, AgentStatus};
 
 mod following;

@@ -11,7 +11,7 @@ use super::{
     super::{
         definition::FIELDS,
         fields::camel_case,
-        file::{PromptBody, split},
+        file_sections::{PromptBody, split},
         yaml::{self, YamlContent},
     },
     field,

@@ -10,8 +10,9 @@ use crate::{
     link::DaemonCallError,
     question::{ConfirmationView, ResolutionView, answers, questions_of},
     safe_text,
-    screen::{ProgressScreen, TextColor},
+    screen::ProgressScreen,
     table,
+    text_color::TextColor,
 };
 use protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer};
 

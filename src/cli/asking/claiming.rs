@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{InlineConfirmations, QuestionContext};
-use crate::{question::ConfirmationClaimView, safe_text, screen::TextColor, table};
+use crate::{question::ConfirmationClaimView, safe_text, table, text_color::TextColor};
 use client::MonotonicStopwatch;
 use protocol::{
     ConfirmationClaim, ConfirmationClaimParams, ConfirmationId, ConfirmationRelease,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{InlineConfirmations, QuestionContext, TypeaheadTarget};
-use crate::screen::TextColor;
+use crate::text_color::TextColor;
 
 impl InlineConfirmations<'_> {
     /// Draws the question as something that is looked at for the first time: keys are for it from a while later on.

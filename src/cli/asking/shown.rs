@@ -14,7 +14,8 @@ use crate::{
         panel::{self, ConfirmationPanel, PanelPage, PanelRows},
     },
     safe_text,
-    screen::{ProgressScreen, TextColor},
+    screen::ProgressScreen,
+    text_color::TextColor,
     width,
 };
 use client::MonotonicStopwatch;

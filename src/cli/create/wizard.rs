@@ -5,11 +5,12 @@ mod offers;
 use super::{AgentDraft, check_name};
 use crate::{
     ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     link::DaemonLink,
+    message::show_message,
     prompter::{ChoiceItem, ChoiceList, FormPrompter},
     safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::{AgentScope, RoutingTrigger, TraceContent, default_tools, listed_tool};
 

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::{safe_text, screen::TextColor, width};
+use crate::{safe_text, text_color::TextColor, width};
 
 /// Rows shown at most: a long text must not push itself off the screen, from where it could not be erased.
 const ROWS_MAX: usize = 10;

@@ -7,10 +7,11 @@ use serde::Deserialize;
 use super::ServerArguments;
 use crate::{
     ProcessIo, ReportFormat,
-    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
+    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED},
     link::DaemonLink,
+    message::show_message,
     paging, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::{McpLogin, McpLoginParams, McpLogout, McpServerParams};
 

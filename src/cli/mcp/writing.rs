@@ -7,12 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ProcessIo, ReportFormat,
-    failure::{CommandFailure, show_message},
-    key::new_key,
-    link::DaemonLink,
-    paging, safe_text,
-    screen::TextColor,
+    ProcessIo, ReportFormat, failure::CommandFailure, key::new_key, link::DaemonLink, message::show_message,
+    paging, safe_text, text_color::TextColor,
 };
 use protocol::{McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope, McpTemplate, McpTemplateParams};
 

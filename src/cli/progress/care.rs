@@ -3,10 +3,7 @@
 use serde::Deserialize;
 
 use super::{ProgressState, with};
-use crate::{
-    human,
-    screen::{ProgressScreen, TextColor},
-};
+use crate::{human, screen::ProgressScreen, text_color::TextColor};
 use protocol::{BudgetLimits, Envelope, UsdAmount};
 
 impl ProgressState {

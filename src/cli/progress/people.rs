@@ -8,7 +8,8 @@ use crate::{
     question::{ConfirmationView, ResolutionView},
     relative::relative,
     rule::RuleView,
-    screen::{ProgressScreen, TextColor},
+    screen::ProgressScreen,
+    text_color::TextColor,
 };
 use protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason};
 

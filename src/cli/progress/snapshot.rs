@@ -9,10 +9,7 @@ use super::{
     views::{CallDetailsView, OpenTextView},
 };
 use crate::{
-    ending::RunOutcome,
-    question::ConfirmationView,
-    safe_text,
-    screen::{ProgressScreen, TextColor},
+    ending::RunOutcome, question::ConfirmationView, safe_text, screen::ProgressScreen, text_color::TextColor,
 };
 use protocol::{ApprovalMode, CallId, Envelope, OpenEnum, RunId, ToolName};
 

@@ -4,10 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ProgressState, views::RunResumedView, with};
-use crate::{
-    mode,
-    screen::{ProgressScreen, TextColor},
-};
+use crate::{mode, screen::ProgressScreen, text_color::TextColor};
 use protocol::{ApprovalMode, Envelope, OpenEnum};
 
 impl ProgressState {

@@ -1,61 +1,21 @@
-//! When does a key agree, or choose a letter? Only when it was pressed for what stands there: see [`AnswerGuard`]. Pure.
+//! When does a key agree, or choose a letter? Only when it was pressed for what stands there: see [`KeyTiming`]. Pure.
 
 use std::time::Duration;
 
-use super::forms::{FormAction, InputForm};
+use super::{
+    forms::{FormAction, InputForm},
+    key_timing::{KeyTiming, NOT_YET, row},
+};
 use crate::{
-    answer_guard::{APART, AnswerGuard},
+    answer_guard::APART,
     line_editor::{drawing::LineLayout, strokes::KeyStroke},
-    width,
 };
 
 /// The word that agrees; its first letter does as well.
 pub(super) const YES: &str = "yes";
 
-/// What the line ends with while no key counts.
-pub(super) const NOT_YET: &str = "… one moment";
-
 /// What the line says when keys count.
 const HOW: &str = "y and then Enter agree · n declines › ";
-
-/// Columns of the narrowest terminal that is drawn for.
-const COLUMNS_MIN: usize = 8;
-
-/// When keys came, and whether they count.
-#[derive(Default)]
-pub(super) struct KeyTiming {
-    guard: Option<AnswerGuard>,
-    now: Duration,
-    /// Whether what this look brought can be meant: it came alone, and late enough.
-    counts: bool,
-}
-
-impl KeyTiming {
-    /// It is drawn where it was not before.
-    pub(super) fn shown(&mut self, now: Duration) {
-        (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
-    }
-
-    /// A look at the keyboard brought so many bytes, which are so many strokes. True after a time without a look: then what
-    /// was typed before is out of date.
-    pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) -> bool {
-        self.now = now;
-        let begins_anew = self.guard.as_mut().is_some_and(|guard| guard.looks(now));
-        self.counts = self.takes_keys() && strokes <= 1;
-        if let Some(guard) = self.guard.as_mut().filter(|_| 0 < bytes) {
-            guard.typed(now);
-        }
-        begins_anew
-    }
-
-    pub(super) fn counts(&self) -> bool {
-        self.counts
-    }
-
-    pub(super) fn takes_keys(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.takes_keys(self.now))
-    }
-}
 
 /// Agrees by `y` or `yes`, and then Enter; everything else does not.
 #[derive(Default)]
@@ -71,7 +31,7 @@ pub(super) struct ConfirmForm {
 impl ConfirmForm {
     fn enter(&mut self) -> FormAction {
         let is_whole = self.typed == YES || self.typed == YES[..1];
-        let is_apart = APART <= self.timing.now.saturating_sub(self.typed_at);
+        let is_apart = APART <= self.timing.now().saturating_sub(self.typed_at);
         match (is_whole && is_apart && !self.is_burst, self.typed.is_empty()) {
             (true, _) => return FormAction::Entered,
             (false, true) if self.timing.counts() => return FormAction::Leaves,
@@ -113,7 +73,7 @@ impl InputForm for ConfirmForm {
                 let typed = format!("{}{}", self.typed, character.to_ascii_lowercase());
                 let is_meant = !self.is_burst && YES.starts_with(&typed) && (!begins || self.timing.counts());
                 self.typed = if is_meant { typed } else { String::new() };
-                self.typed_at = self.timing.now;
+                self.typed_at = self.timing.now();
             }
             _ => self.typed.clear(),
         }
@@ -136,13 +96,6 @@ impl InputForm for ConfirmForm {
     fn answered(&self, columns: usize) -> LineLayout {
         row(YES, columns)
     }
-}
-
-/// One row, and the cursor behind it.
-pub(super) fn row(text: &str, columns: usize) -> LineLayout {
-    let row = width::cut(text, columns.max(COLUMNS_MIN) - 1);
-    let column = width::of(&row);
-    LineLayout::of_rows(vec![row], column)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::confirming::{KeyTiming, NOT_YET, row};
+use super::key_timing::{KeyTiming, NOT_YET, row};
 use crate::{
     line_editor::{
         drawing::LineLayout,

@@ -4,7 +4,7 @@
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
 use super::{ConfirmationView, Details, OutcomeChoice, answers, choice};
-use crate::{human, palette, rule, safe_text, screen::TextColor, width};
+use crate::{human, palette, rule, safe_text, text_color::TextColor, width};
 use protocol::{OnDeadline, UserQuestion};
 
 /// What stands before the words of others.

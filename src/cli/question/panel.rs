@@ -6,7 +6,7 @@ use super::{
     ConfirmationView, Details,
     card::{self, BAR, CardLayout, ConfirmationCard, LEAST_COLUMNS, NO_DIFF, diff_ink, is_file_name},
 };
-use crate::{human, safe_text, screen::TextColor, width};
+use crate::{human, safe_text, text_color::TextColor, width};
 
 /// Rows of the terminal that are not the panel's: the line in which one answers, and one that stays free above it all.
 const ROWS_AROUND: usize = 2;

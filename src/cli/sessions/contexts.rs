@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::SessionSelector;
 use crate::{
     ProcessIo, ReportFormat,
-    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
+    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED},
     human,
     link::{DaemonCallError, DaemonLink},
+    message::show_message,
     paging, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use client::CallError;
 use protocol::{RpcMethod, SessionClear, SessionCompact, SessionContextParams};

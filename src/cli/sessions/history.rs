@@ -12,7 +12,7 @@ use crate::{
     human, ids,
     link::DaemonLink,
     paging, safe_text,
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams};
 

@@ -4,18 +4,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    ListingFormat, OutputWriter, ProcessIo,
-    ending::RunOutcome,
-    failure::{CommandFailure, show_message},
-    human, ids,
-    link::DaemonLink,
-    paging, palette,
-    progress::people::FileChangedView,
-    question::ConfirmationView,
-    run::unreadable,
-    safe_text,
-    screen::TextColor,
-    sessions::history::ContextChangeView,
+    ListingFormat, OutputWriter, ProcessIo, ending::RunOutcome, failure::CommandFailure, human, ids,
+    link::DaemonLink, message::show_message, paging, palette, progress::people::FileChangedView,
+    question::ConfirmationView, run::unreadable, safe_text, sessions::history::ContextChangeView,
+    text_color::TextColor,
 };
 use protocol::{
     ConfirmationList, ConfirmationListParams, EventFilter, EventSeq, EventsList, EventsListParams, RunGet,

@@ -4,12 +4,8 @@
 
 use super::ChatState;
 use crate::{
-    ProcessIo,
-    failure::{CommandFailure, show_message},
-    link::DaemonLink,
-    safe_text,
-    screen::TextColor,
-    skills, table,
+    ProcessIo, failure::CommandFailure, link::DaemonLink, message::show_message, safe_text, skills, table,
+    text_color::TextColor,
 };
 
 impl ChatState {

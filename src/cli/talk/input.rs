@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::words::TabCompletion;
 use crate::{
     InputStream, KeyWaitResult, KeyboardInput, OutputWriter,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human,
     line_editor::{
         self,
@@ -13,8 +13,9 @@ use crate::{
         line::{INPUT_MAX, LineAction, LineBuffer},
         strokes::{KeyStroke, KeyStrokeDecoder},
     },
+    message::show_message,
     safe_text,
-    screen::TextColor,
+    text_color::TextColor,
     width,
 };
 

@@ -5,10 +5,11 @@ use clap::ValueEnum as _;
 use super::ChatState;
 use crate::{
     ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     link::DaemonLink,
+    message::show_message,
     mode::{self, ModeWord},
-    screen::TextColor,
+    text_color::TextColor,
 };
 use protocol::ApprovalMode;
 

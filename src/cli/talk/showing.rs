@@ -9,13 +9,14 @@ use super::{
 };
 use crate::{
     ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     human,
     link::DaemonLink,
     list::{self, ListedAgent},
-    memory_listing, paging, safe_text,
-    screen::TextColor,
-    skills,
+    memory_listing,
+    message::show_message,
+    paging, safe_text, skills,
+    text_color::TextColor,
     tools::listing,
     usage, width,
 };

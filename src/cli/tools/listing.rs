@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use crate::{
     ListingFormat, OutputWriter, ProcessIo,
-    failure::{CommandFailure, show_message},
+    failure::CommandFailure,
     ids,
     link::DaemonLink,
+    message::show_message,
     paging, paths,
-    screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
+    text_color::TextColor,
 };
 use protocol::{ToolsList, ToolsListParams};
 

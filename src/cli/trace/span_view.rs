@@ -7,9 +7,9 @@ use serde::Deserialize;
 use super::{money, tokens};
 use crate::{
     human, person as client,
-    screen::TextColor,
     span_blocks::{lets_run, person},
     table::{TableCell, cell},
+    text_color::TextColor,
 };
 use protocol::{CallDecision, SpanError, SpanFileChange, Timestamp, Usage, UsdAmount};
 

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     super::{
         LayeredSetting,
-        entries::{EntryLocation, EntryShape, MapOf, SettingMistake},
+        entries::{EntryLocation, EntryShape, MapOf},
+        mistake::SettingMistake,
         shapes::{
             BoolShape, IntegerShape, ListOf, NumberShape, OneOf, OrNull, SettingShape, ShapeError, TextShape,
             plain,

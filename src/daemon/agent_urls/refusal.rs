@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{git::GitError, source_url::RemoteRepository};
-use crate::handlers::internal;
+use crate::wire_errors::internal;
 use protocol::{ErrorKind, RpcError};
 use web::WebError;
 

@@ -17,7 +17,7 @@ use super::{
     refusal::{of_git, refused, too_large},
     source_url::RemoteRepository,
 };
-use crate::{handlers::internal, state::DaemonContext};
+use crate::{state::DaemonContext, wire_errors::internal};
 use protocol::RpcError;
 
 /// The filter by which what is too large for an extension stays with its server.

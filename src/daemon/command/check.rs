@@ -8,7 +8,7 @@ use std::{
 use super::{
     super::{
         dead_names::dead_names,
-        reload::{redactor, without_secrets},
+        redaction::{redactor, without_secrets},
     },
     DaemonError, count,
 };

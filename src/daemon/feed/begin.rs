@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     super::{
         clients::AttachScope,
-        handlers::{no_session, violation},
+        wire_errors::{no_session, violation},
     },
     DaemonContext, EventPump, RpcCaller,
     questions::ConfirmationFeed,
@@ -268,7 +268,7 @@ async fn homes(
         if state.store.session(session).await?.is_some() {
             continue;
         }
-        let missing = no_session(state, session).await;
+        let missing = no_session(&state.store, session).await;
         // What is left of a deleted one is in the log.
         if missing.data.kind != ErrorKind::Gone {
             return Err(missing);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::handlers::no_session, DaemonContext, texts::SnapshotText};
+use super::{super::wire_errors::no_session, DaemonContext, texts::SnapshotText};
 use protocol::{Confirmation, EventSeq, OpenStreamText, RpcError, RunId, SessionId, Snapshot};
 use store::{LiveTexts, LiveView, OpenStream, SessionView};
 
@@ -30,7 +30,7 @@ impl LogSnapshot {
     /// One session: what lives in it, and what it did lately.
     pub async fn of_session(state: &DaemonContext, session: &SessionId) -> Result<LogSnapshot, RpcError> {
         let Some(view) = state.store.session_view(session, ENDED_RUNS).await? else {
-            return Err(no_session(state, session).await);
+            return Err(no_session(&state.store, session).await);
         };
         let SessionView { seq, session, runs, open, calls, queue, confirmations } = view;
         let snapshot = Snapshot {

@@ -14,8 +14,9 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    internal, roots,
-    runs::definition,
+    blocking, internal,
+    lookup::definition,
+    roots,
 };
 use agents::{self, AgentCatalog};
 use config::read_bounded;
@@ -38,8 +39,6 @@ mod reload;
 pub(super) mod route;
 mod update;
 mod writing;
-
-pub(super) use writing::blocking;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<AgentsList, _, _>(list);
@@ -176,7 +175,7 @@ impl AgentFileOnDisk {
             return Ok(AgentFileOnDisk { text, ..AgentFileOnDisk::default() });
         };
         let digest = agent.digest.clone();
-        writing::blocking(move || {
+        blocking(move || {
             let bytes = read_bounded(&path, agents::LARGEST_FILE).ok().flatten();
             let bytes = bytes.filter(|bytes| trust::digest(bytes) == digest);
             let facts = std::fs::metadata(&path).ok();

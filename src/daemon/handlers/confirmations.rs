@@ -11,9 +11,8 @@ use super::{
         state::DaemonContext,
     },
     internal,
+    lookup::{record as run_record, session},
     observers::may_change,
-    runs::record as run_record,
-    sessions::session,
 };
 use protocol::{
     Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams, ConfirmationClaimResult,

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use super::{
     super::{
         doctor, otlp,
-        reload::{self, without_secrets},
+        redaction::without_secrets,
+        reload,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },

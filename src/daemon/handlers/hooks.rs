@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         hook_places,
-        reload::without_secrets,
+        redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },

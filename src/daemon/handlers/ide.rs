@@ -10,8 +10,8 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
+    lookup::open_session,
     observers::may_change,
-    sessions::open_session,
 };
 use protocol::{
     ConnectionTransport, ErrorKind, IdeContext, IdeContextUpdate, IdeContextUpdateParams,

@@ -11,8 +11,8 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
+    lookup::open_session,
     observers::{may_change, may_change_all},
-    sessions::open_session,
     violation,
 };
 use protocol::{

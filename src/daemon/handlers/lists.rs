@@ -7,8 +7,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    runs::record,
-    sessions::session,
+    lookup::{record, session},
 };
 use protocol::{
     QueueList, QueueListParams, QueueListResult, RpcError, RunId, RunList, RunListParams, RunListResult,

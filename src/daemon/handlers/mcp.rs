@@ -263,7 +263,7 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
     let (mut agent, mut extension) = (None, None);
     let (now, reason, origin, transport) = match &seen.meaning {
         ServerLookup::Server(server) => {
-            let (now, error) = mcp::standing_told(&seen.standing);
+            let (now, error) = crate::published_mcp_states::standing_told(&seen.standing);
             let origin = match server.origin {
                 ServerOrigin::User => McpOrigin::User,
                 ServerOrigin::Project => McpOrigin::Project,

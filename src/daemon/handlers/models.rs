@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     super::{
-        reload::ActiveSettings,
+        active_settings::ActiveSettings,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },

@@ -7,14 +7,13 @@ use serde_json::json;
 use super::{
     super::{
         discovery::foreign,
-        reload::without_secrets,
+        redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    by, internal, roots,
-    runs::{definition, usual_agent},
-    sessions::{session, usual_mode},
-    violation,
+    by, internal,
+    lookup::{definition, session, usual_agent},
+    roots, usual_mode, violation,
 };
 use protocol::{
     ErrorKind, EventHead, EventSeq, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams,

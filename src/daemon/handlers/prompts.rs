@@ -8,9 +8,10 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    known_roots, roots,
-    runs::{definition, start_refused},
-    sessions::session,
+    known_roots,
+    lookup::{definition, session},
+    roots,
+    runs::start_refused,
     violation,
 };
 use protocol::{PromptRender, PromptRenderParams, PromptRenderResult, RenderedPart, RpcError};

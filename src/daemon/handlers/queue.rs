@@ -10,8 +10,8 @@ use super::{
         state::DaemonContext,
     },
     by,
+    lookup::record,
     observers::may_change,
-    runs::record,
 };
 use protocol::{ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId};
 use run::PromoteOutcome;

@@ -18,12 +18,11 @@ use super::{
     agents::route,
     approval::approval,
     attachments, by, internal, known_roots,
+    lookup::{definition, not_held_to, open_session, record, usual_agent},
     observers::may_change,
-    roots,
-    sessions::open_session,
-    violation,
+    roots, violation,
 };
-use agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady};
+use agents::{self, AgentFile};
 use project::Project;
 use protocol::{
     AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, IfBusy,
@@ -39,7 +38,6 @@ use run::{
 };
 use skills::{Skill, SkillState};
 use store::{LogFilter, RunFilter};
-use trust::AcknowledgementState;
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
 const QUESTIONS_SHOWN: u32 = 32;
@@ -234,25 +232,6 @@ fn inline_definition(fields: &Map<String, Value>) -> Result<(Arc<AgentDefinition
     }
 }
 
-/// An agent whose file asks for what would not be done: started, it would be freer than it says, or forget.
-fn not_held_to(agent: &AgentName, fields: &[impl AsRef<str>]) -> RpcError {
-    let fields: Vec<&str> = fields.iter().map(AsRef::as_ref).collect();
-    let named: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
-    let message = format!(
-        "{agent} asks for {}, which this version cannot carry out, so it is not started",
-        named.join(" and ")
-    );
-    RpcError::new(ErrorKind::AgentNotReady, message)
-        .with_details(json!({ "fields": fields }))
-        .with_hint("take what is named out of its definition if it is meant to run without that")
-}
-
-/// The agent of runs that name none, where their session has none either.
-pub(super) fn usual_agent(state: &DaemonContext, project: &Project) -> AgentName {
-    let of_project = project.settings.default_agent.clone();
-    of_project.unwrap_or_else(|| state.settings.get().config.agents.default.value.clone())
-}
-
 fn answer(started: &StartOutcome) -> RunStartResult {
     RunStartResult {
         disposition: started.disposition,
@@ -345,72 +324,8 @@ pub(super) fn start_refused(state: &DaemonContext, error: PlanError) -> RpcError
     error
 }
 
-/// The definition under a name and its digest, or why it cannot be used.
-pub fn definition(
-    catalog: &AgentCatalog,
-    agent: &AgentName,
-) -> Result<(Arc<AgentDefinition>, String), RpcError> {
-    match catalog.find(agent) {
-        AgentLookup::Ready { definition, digest, .. } => Ok((definition, digest)),
-        AgentLookup::Untrusted { digest, path, consent } => {
-            let why = match consent {
-                AcknowledgementState::Before => "it has changed since it was acknowledged",
-                AcknowledgementState::Never | AcknowledgementState::Now => "nobody has acknowledged it yet",
-            };
-            let message = format!("{agent} comes from {}, a file of the workspace: {why}", path.display());
-            Err(RpcError::new(ErrorKind::WorkspaceNotTrusted, message)
-                .with_details(json!({ "digest": digest, "path": path }))
-                .with_hint(format!(
-                    "read the file, then acknowledge it as it is: `subagent trust {agent}` (`agents/acknowledge`)"
-                )))
-        }
-        AgentLookup::Invalid(problems) => {
-            let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            let message = format!("{agent} cannot be used: {}", list.join("; "));
-            Err(RpcError::new(ErrorKind::InvalidDefinition, message)
-                .with_details(json!({ "problems": problems }))
-                .with_hint("fix the file; `subagent list --all` shows every problem"))
-        }
-        AgentLookup::NotReady(why) => {
-            let (message, hint) = match why {
-                NotReady::Disabled => (
-                    format!("{agent} is switched off by the settings"),
-                    format!("the setting `agents.overrides.{agent}.enabled` switches it on"),
-                ),
-                NotReady::SwitchedOff => (
-                    format!("{agent} is switched off by its own file (`disable: true`)"),
-                    "take the line out of its file".to_owned(),
-                ),
-                NotReady::Remote => (
-                    format!("{agent} is a remote agent; those cannot be started yet"),
-                    "choose another agent; `subagent list` shows the agents there are".to_owned(),
-                ),
-                NotReady::Unsupported(fields) => return Err(not_held_to(agent, &fields)),
-            };
-            Err(RpcError::new(ErrorKind::AgentNotReady, message).with_hint(hint))
-        }
-        AgentLookup::Unknown { nearest } => {
-            let error = RpcError::new(ErrorKind::NotFound, format!("there is no agent {agent}"));
-            Err(match nearest {
-                Some(nearest) => error
-                    .with_details(json!({ "didYouMean": nearest }))
-                    .with_hint(format!("did you mean {nearest}? `subagent list` shows all")),
-                None => error.with_hint("`subagent list` shows the agents there are"),
-            })
-        }
-    }
-}
-
 async fn get(state: Arc<DaemonContext>, _: RpcCaller, params: RunIdParams) -> Result<RunRecord, RpcError> {
     record(&state, &params.run_id).await
-}
-
-pub(super) async fn record(state: &DaemonContext, run: &RunId) -> Result<RunRecord, RpcError> {
-    let missing = || {
-        RpcError::new(ErrorKind::NotFound, format!("there is no run {run}"))
-            .with_hint("`subagent runs` shows the runs there are")
-    };
-    state.store.run(run).await?.ok_or_else(missing)
 }
 
 async fn wait(

@@ -12,20 +12,19 @@ use super::{
         state::DaemonContext,
     },
     by, internal, known_roots,
+    lookup::{definition, record, session},
+    no_session,
     observers::may_change,
     policy::forget_session,
-    roots,
-    runs::{definition, record},
-    violation,
+    roots, usual_mode, violation,
 };
-use config::DaemonConfig;
 use protocol::{
     AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
     PruningReason, RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose,
     SessionClosed, SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
     SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
     SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
-    SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
+    SessionState, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
 };
 use run::PlanError;
 use store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError};
@@ -51,52 +50,6 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<SessionUpdate, _, _>(update);
     api.method::<SessionClose, _, _>(close);
     api.method::<SessionDelete, _, _>(delete);
-}
-
-/// The session of this id, or why there is none.
-pub async fn session(state: &DaemonContext, session: &SessionId) -> Result<SessionSummary, RpcError> {
-    match state.store.session(session).await? {
-        Some(summary) => Ok(summary),
-        None => Err(no_session(state, session).await),
-    }
-}
-
-/// Why there is no such session.
-pub async fn no_session(state: &DaemonContext, session: &SessionId) -> RpcError {
-    match state.store.was_deleted(session).await {
-        Ok(true) => RpcError::new(ErrorKind::Gone, format!("session {session} was deleted"))
-            .with_hint("start without a session (`subagent run --new`): that opens a new one"),
-        Ok(false) => RpcError::new(ErrorKind::NotFound, format!("there is no session {session}"))
-            .with_hint("`subagent sessions` shows those there are"),
-        Err(error) => error.into(),
-    }
-}
-
-/// The session of this id, if it takes work.
-pub async fn open_session(state: &DaemonContext, id: &SessionId) -> Result<SessionSummary, RpcError> {
-    let summary = session(state, id).await?;
-    match summary.state {
-        SessionState::Open => {
-            are_as_they_were(&summary).await?;
-            Ok(summary)
-        }
-        SessionState::Closed => {
-            Err(RpcError::new(ErrorKind::SessionClosed, format!("session {id} is closed"))
-                .with_hint("start without a session (`subagent run --new`): that opens a new one"))
-        }
-    }
-}
-
-/// Refuses a session whose folders are not what they were. Where a link came into the place of one, nothing is looked up or started by it: what
-/// that leads to nobody opened, nor trusted.
-async fn are_as_they_were(summary: &SessionSummary) -> Result<(), RpcError> {
-    let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
-    if roots.is_empty() {
-        return Ok(());
-    }
-    let opened = tokio::task::spawn_blocking(move || Workspace::open_known(&roots).map(drop)).await;
-    let opened = opened.map_err(|error| internal("the workspace could not be looked at", &error))?;
-    opened.map_err(|error| PlanError::Workspace(error).into())
 }
 
 async fn create(
@@ -140,14 +93,6 @@ async fn create_once(
     let keyed = token.map(|token| token.keyed(&result, None));
     let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
     Ok(SessionCreateResult { seq, ..result })
-}
-
-/// The mode of sessions for which nobody says one. `yolo` counts only where it is allowed.
-pub(in super::super) fn usual_mode(config: &DaemonConfig) -> ApprovalMode {
-    match config.approval.mode.value {
-        ApprovalMode::Yolo if !config.approval.allow_yolo.value => ApprovalMode::default(),
-        mode => mode,
-    }
 }
 
 /// Only who runs the daemon may say that everything but critical calls runs without asking.
@@ -466,7 +411,7 @@ pub(super) async fn remove(
             Err(RpcError::new(ErrorKind::Busy, message)
                 .with_hint("close it first (`subagent sessions close ID`), which ends its runs"))
         }
-        SessionDeletionOutcome::Missing => Err(no_session(state, session).await),
+        SessionDeletionOutcome::Missing => Err(no_session(&state.store, session).await),
     }
 }
 

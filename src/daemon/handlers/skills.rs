@@ -8,7 +8,8 @@ use std::{
 use super::{
     super::{
         agent_files::{LocatedFile, TrashFolder},
-        reload::{reload_whole, without_secrets},
+        redaction::without_secrets,
+        reload::reload_whole,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },

@@ -13,8 +13,8 @@ use super::{
     },
     approval::approval,
     by, internal,
+    lookup::open_session,
     observers::may_change,
-    sessions::open_session,
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{

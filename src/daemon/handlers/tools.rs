@@ -8,10 +8,8 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    roots,
-    runs::definition,
-    sessions::session,
-    violation,
+    lookup::{definition, session},
+    roots, violation,
 };
 use protocol::{
     AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,

@@ -10,8 +10,7 @@ use super::{
         state::DaemonContext,
         trace_reader::{PageRoom, TracePage, TraceSubject},
     },
-    runs::record,
-    sessions::session,
+    lookup::{record, session},
 };
 use protocol::{
     ErrorKind, RpcError, RunId, RunRecord, SpanText, TraceExport, TraceExportParams, TraceExportResult,

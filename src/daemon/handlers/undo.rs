@@ -13,8 +13,9 @@ use super::{
         state::DaemonContext,
     },
     by, internal,
+    lookup::session,
     observers::may_change,
-    sessions::{event, session, turn},
+    sessions::{event, turn},
 };
 use protocol::{
     CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, EventSeq, FileChanged,

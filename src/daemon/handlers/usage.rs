@@ -9,8 +9,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    runs::record,
-    sessions::session,
+    lookup::{record, session},
 };
 use protocol::{
     AgentName, ErrorKind, RpcError, Timestamp, UsageGet, UsageGetParams, UsageGetResult, UsedAmount,

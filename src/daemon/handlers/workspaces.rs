@@ -300,7 +300,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
         roots: survey.roots.clone(),
         trusted: survey.roots.iter().all(|root| trust.is_trusted(root)),
         files: survey.files.iter().map(file).collect(),
-        problems: super::super::reload::without_secrets(survey.problems.clone(), &redactor),
+        problems: super::super::redaction::without_secrets(survey.problems.clone(), &redactor),
         discovery: None,
         memory_files: Vec::new(),
     }

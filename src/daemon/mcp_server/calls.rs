@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     McpServerContext,
     arguments::{self, McpToolArguments},
-    session::{OpenMcpSession, protocol_error},
+    open_session::{OpenMcpSession, protocol_error},
     telling::{self, PromisedResult},
     tools::{RunControlTool, WorkspaceAgentTools},
     watch::{RunActivity, WatchHandle},

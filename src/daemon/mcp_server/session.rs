@@ -3,18 +3,16 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, VecDeque},
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Duration,
 };
 
 use hyper::http::request::Parts;
 use rmcp::{
     Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorCode, ErrorData,
-        Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, RequestId, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorData, Implementation,
+        InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        RequestId, ServerCapabilities, ServerConfig,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -27,6 +25,7 @@ use super::{
     bounded::OngoingRequests,
     calls::McpServerCall,
     link::{InProcessClient, SubscriptionEvents},
+    open_session::{OpenMcpSession, protocol_error},
     origin::McpSessionOrigin,
     presence::{AWAY_AFTER, HttpPresence},
     tools::WorkspaceAgentTools,
@@ -44,8 +43,6 @@ use sys::clock::Clock;
 const MOST_CALLS: usize = 32;
 /// Requests that are remembered as cancelled before they were heard of.
 const MOST_EARLY: usize = 64;
-/// How long a client may take to name its roots.
-const ROOTS_TIME: Duration = Duration::from_secs(10);
 /// What a client's name and version are cut to, as `initialize` takes them.
 const NAME_CHARS: usize = 200;
 const VERSION_CHARS: usize = 100;
@@ -75,15 +72,6 @@ pub(super) struct McpSession {
     cancels: McpCancellations,
     gone: CancellationToken,
     _end: DropGuard,
-}
-
-/// What a session is once its client has said who it is.
-pub(super) struct OpenMcpSession {
-    pub link: InProcessClient,
-    pub origin: McpSessionOrigin,
-    pub watches: RunWatches,
-    /// The client can be asked which folders it works in.
-    has_roots: bool,
 }
 
 impl McpSession {
@@ -190,43 +178,8 @@ impl McpSession {
     }
 }
 
-impl OpenMcpSession {
-    /// The folders that agents work in: those of the URL, else the client's own.
-    pub async fn roots(&self, context: &RequestContext<RoleServer>) -> Result<Vec<String>, RpcError> {
-        if !self.origin.roots.is_empty() {
-            return Ok(self.origin.roots.clone());
-        }
-        let roots = match self.has_roots {
-            true => roots_of(&context.peer).await,
-            false => Vec::new(),
-        };
-        match roots.is_empty() {
-            false => Ok(roots),
-            true => {
-                Err(RpcError::new(ErrorKind::InvalidParams, "it is not said in which folder agents work")
-                    .with_hint("end the URL with ?workspace=/absolute/path, or name roots"))
-            }
-        }
-    }
-}
-
 fn has_roots(request: &InitializeRequestParams) -> bool {
     request.capabilities.roots.is_some()
-}
-
-/// The client's folders on this machine.
-#[expect(deprecated, reason = "what replaces roots is of versions without sessions")]
-async fn roots_of(client: &Peer<RoleServer>) -> Vec<String> {
-    let named = match tokio::time::timeout(ROOTS_TIME, client.list_roots()).await {
-        Ok(Ok(named)) => named.roots,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a client of MCP did not name its roots");
-            return Vec::new();
-        }
-        Err(_) => return Vec::new(),
-    };
-    let path = |uri: &str| -> Option<PathBuf> { url::Url::parse(uri).ok()?.to_file_path().ok() };
-    named.iter().filter_map(|root| path(&root.uri)?.into_os_string().into_string().ok()).collect()
 }
 
 /// What the request that begins a session says of it.
@@ -269,15 +222,6 @@ async fn tell_changes(mut changes: SubscriptionEvents, client: Peer<RoleServer>)
             return;
         }
     }
-}
-
-/// An error of ours as one of the protocol.
-pub(super) fn protocol_error(error: RpcError) -> ErrorData {
-    let message = match &error.data.hint {
-        Some(hint) => format!("{}; {hint}", error.message),
-        None => error.message.clone(),
-    };
-    ErrorData::new(ErrorCode(error.code), message, Some(json!(error.data)))
 }
 
 impl ServerHandler for McpSession {

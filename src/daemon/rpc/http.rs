@@ -22,10 +22,12 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     caller::RpcCaller,
-    connection::{DRAIN, READ_DRAIN, RpcPeer, ServerContext},
+    context::{RpcPeer, ServerContext},
+    conversation::{DRAIN, READ_DRAIN},
     errors::error_response,
     exchange::{MessageExchange, too_long},
     flight::ConnectionRequests,
+    mcp_acceptor::HttpReply,
     message::{self, WireId},
     outgoing::{self, WRITE_STALL},
     wire::{RewoundStream, RpcStream},
@@ -36,9 +38,6 @@ mod confirm;
 mod gate;
 mod mcp;
 mod websocket;
-
-pub use gate::TcpGate;
-pub use mcp::{ByteStream, HttpReply, McpAcceptor};
 
 /// How long the head of a request may take to arrive, and how long a kept-alive connection may be silent.
 const HEAD_TIME: Duration = Duration::from_secs(30);

@@ -25,11 +25,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::PeerCredentials,
-    connection::{OriginCheck, PeerOrigin, RpcPeer, ServerContext, serve_guest},
+    connection::serve_guest,
+    context::{OriginCheck, PeerOrigin, RpcPeer, ServerContext},
     errors::error_response,
     flight::ConnectionAdmission,
-    http::TcpGate,
     message::WireId,
+    tcp_gate::TcpGate,
     wire::RpcStream,
 };
 use protocol::{ErrorKind, RpcError};

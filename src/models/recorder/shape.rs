@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use crate::{ModelReply, ReplyGrounding, ReplyPart, RequestPurpose, gemini_reply::grounding};
+use crate::{ModelReply, ReplyGrounding, ReplyPart, RequestPurpose, gemini::reply::grounding};
 use protocol::{FinishReason, Usage};
 use redact::Redactor;
 

@@ -9,6 +9,7 @@ use super::{
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     identity::logged,
+    intake::AnsweredCall,
 };
 use crate::machine::EventDraft;
 use protocol::{
@@ -20,13 +21,6 @@ use store::NewEvent;
 /// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
 /// of a script.
 const MOST_WAITING: usize = 64;
-
-/// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
-/// the answer when another one was first.
-pub(super) struct AnsweredCall {
-    call: CallId,
-    work: Option<PreparedWork>,
-}
 
 /// An answer that was checked.
 pub(super) struct CheckedAnswer {

@@ -10,13 +10,12 @@ use tokio::{
 
 use super::{
     super::{
-        gate::AnswerRefusal,
+        gate::{AnswerRefusal, PreparedWork},
         machine::{HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
-    answers::AnsweredCall,
 };
-use protocol::{EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult};
+use protocol::{CallId, EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult};
 use store::{KeyedAnswer, StoreError};
 
 /// What a request to a living run came to.
@@ -42,6 +41,13 @@ pub(in super::super) struct RunMessage {
     pub keyed: Option<KeyedAnswer>,
     /// Of an answer to a question that was checked: the call that it is about.
     pub(super) answers: Option<AnsweredCall>,
+}
+
+/// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
+/// the answer when another one was first.
+pub(super) struct AnsweredCall {
+    pub(super) call: CallId,
+    pub(super) work: Option<PreparedWork>,
 }
 
 impl RunMessage {

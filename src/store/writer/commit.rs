@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _};
 
 use super::{AppendRequest, StoreWriter};
 use crate::{
-    StoreError, StoredEvent, consumers, keys,
+    StoreError, StoredEvent, consumer_rows, keys,
     project::{ProjectionBatch, SqlStatement},
     read,
 };
@@ -69,7 +69,7 @@ impl StoreWriter {
             statements.push((keys::INSERT_KEYS, serde_json::Value::from(kept).to_string()));
         }
         if !acknowledged.is_empty() {
-            statements.push((consumers::UPSERT, serde_json::Value::from(acknowledged).to_string()));
+            statements.push((consumer_rows::UPSERT, serde_json::Value::from(acknowledged).to_string()));
         }
         statements.extend(projections.statements());
         (WriteBatch { statements, stored, forgets: None, leaves: None }, seqs)
@@ -151,7 +151,7 @@ impl StoreWriter {
             rows.push(its_rows);
         }
         text.push_str("commit");
-        // The parts are constants of this module, of `consumers`, `delete`, `keys` and `project`.
+        // The parts are constants of this module, of `consumer_rows`, `delete`, `keys` and `project`.
         let query = sqlx::query(AssertSqlSafe(text).into_sql_str());
         let query = rows.into_iter().fold(query, |query, rows| query.bind(rows));
         match query.execute(&mut self.connection).await {

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::{StoreWriter, commit::WriteBatch};
 use crate::{
     EventConsumer, StoreError,
-    consumers::{FORGOTTEN_AFTER_US, MAX_CONSUMERS, TOUCH_PAUSE_US, UPSERT},
+    consumer_rows::{FORGOTTEN_AFTER_US, MAX_CONSUMERS, TOUCH_PAUSE_US, UPSERT},
 };
 use protocol::EventSeq;
 

@@ -206,7 +206,10 @@ impl McpToolInvocation {
             session: cx.session.clone(),
             server: of.server.clone(),
             tool: name,
-            words: TextSanitizer::of(&of.servers),
+            words: TextSanitizer::new({
+                let servers = of.servers.clone();
+                move |text| servers.redacted(text)
+            }),
             people: cx.people.clone(),
             consultant: cx.consultant.clone(),
             output: cx.output.clone(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{auth::OAuthSessions, listing::matches, server::ServerOrigin};
+use super::{auth::OAuthSessions, listing::matches, origin::ServerOrigin};
 use crate::{CommandRules, digest};
 use protocol::McpServerConfig;
 use redact::Redactor;

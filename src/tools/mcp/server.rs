@@ -12,12 +12,10 @@ use std::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    connecting::StderrCapture, connection::McpConnection, origin::ExtensionServerOrigin, rules::ServerRules,
-};
+use super::{connecting::StderrCapture, connection::McpConnection, origin::ServerOrigin, rules::ServerRules};
 use crate::{CommandRuntime, ProgramLog};
 use project::ProjectReader;
-use protocol::{AgentName, ExtensionRef, McpServerConfig, McpTool, SandboxProfile};
+use protocol::{ExtensionRef, McpServerConfig, McpTool};
 use sys::{clock::Clock, tasks::TaskGroup};
 
 mod noted;
@@ -84,48 +82,6 @@ struct ServerLeases {
     last: Duration,
     /// Ends the task that keeps it; `None` = there is none.
     keeper: Option<CancellationToken>,
-}
-
-/// Who names a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerOrigin {
-    /// Whoever runs the daemon.
-    User,
-    /// A workspace's own settings.
-    Project,
-    /// An agent, of which one run has it for itself.
-    Agent {
-        agent: AgentName,
-        /// The workspace brings such an agent along: whoever trusts the workspace no more does not trust it either.
-        of_project: bool,
-        /// How closely its commands are confined.
-        sandbox: Option<SandboxProfile>,
-    },
-    /// An extension that a person installed.
-    Extension(ExtensionServerOrigin),
-}
-
-impl ServerOrigin {
-    pub fn agent(&self) -> Option<&AgentName> {
-        match self {
-            ServerOrigin::Agent { agent, .. } => Some(agent),
-            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Extension(_) => None,
-        }
-    }
-
-    pub fn extension(&self) -> Option<&ExtensionRef> {
-        match self {
-            ServerOrigin::Extension(origin) => Some(&origin.extension),
-            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Agent { .. } => None,
-        }
-    }
-
-    pub fn sandbox(&self) -> Option<SandboxProfile> {
-        match self {
-            ServerOrigin::Agent { sandbox, .. } => *sandbox,
-            ServerOrigin::User | ServerOrigin::Project | ServerOrigin::Extension(_) => None,
-        }
-    }
 }
 
 pub struct McpServerInstance {

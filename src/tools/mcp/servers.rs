@@ -12,12 +12,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    origin::ExtensionServerOrigin,
+    origin::{ExtensionServerOrigin, ServerOrigin},
     rules::{ServerRules, digest_of},
-    server::{
-        McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState,
-        comparisons,
-    },
+    server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState, comparisons},
 };
 use crate::{CommandRuntime, ProgramLog};
 use config::server_sound;

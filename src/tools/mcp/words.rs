@@ -3,17 +3,14 @@
 
 use std::sync::Arc;
 
-use super::servers::McpHub;
-
 /// Makes a server's words fit to be shown. A cheap handle.
 #[derive(Clone)]
 pub struct TextSanitizer(Arc<dyn Fn(String) -> String + Send + Sync>);
 
 impl TextSanitizer {
-    /// Secrets are hidden before anything is cut: a part of one is not found any more.
-    pub fn of(servers: &McpHub) -> TextSanitizer {
-        let servers = servers.clone();
-        TextSanitizer(Arc::new(move |text| servers.redacted(text)))
+    /// `redact` hides secrets, which is done before anything is cut: a part of one is not found any more.
+    pub fn new(redact: impl Fn(String) -> String + Send + Sync + 'static) -> TextSanitizer {
+        TextSanitizer(Arc::new(redact))
     }
 
     #[cfg(test)]

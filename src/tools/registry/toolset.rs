@@ -5,8 +5,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 
-use super::{ToolRegistry, names, own_name};
-use crate::{Invocation, PrepareContext, Tool, nearest, panicked, parameters};
+use super::{ToolRegistry, own_name};
+use crate::{Invocation, PrepareContext, Tool, nearest, panicked, parameters, spellings};
 use protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection};
 
 /// The tools of one run. What is not in it does not exist for that run.
@@ -121,7 +121,7 @@ impl RunToolset {
 
     /// Other names of a tool, by which rules may mean it.
     pub fn aliases(&self, canonical: &ToolName) -> Vec<&'static str> {
-        names::aliases_of(canonical.as_str())
+        spellings::aliases_of(canonical.as_str())
     }
 
     /// The tool of this name or alias, if this run has it.
@@ -147,7 +147,7 @@ impl RunToolset {
     }
 
     fn not_allowed(&self, name: &ToolName) -> ToolError {
-        let is_meant = |entry: &&ToolName| names::entry_matches(entry.as_str(), name.as_str());
+        let is_meant = |entry: &&ToolName| spellings::entry_matches(entry.as_str(), name.as_str());
         let message = match self.denied.iter().find(is_meant) {
             Some(entry) => format!(
                 "`{name}` is excluded by `{entry}`, in the settings or in its agent's tools.deny (`subagent tools` says which); {}",

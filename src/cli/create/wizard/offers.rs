@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::{
     ProcessIo,
-    failure::show_message,
     link::DaemonLink,
+    message::show_message,
     paging,
     prompter::ChoiceItem,
     safe_text,
-    screen::TextColor,
+    text_color::TextColor,
     validate::{AgentCheckView, AgentsValidateReply},
 };
 use protocol::{

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     export::templates_of,
-    writing::{AgentFileWrites, WriteDestination, acknowledging, blocking, refuse_errors, warnings},
+    writing::{AgentFileWrites, WriteDestination, acknowledging, refuse_errors, warnings},
 };
 use crate::{
     agent_files::{ReversibleChange, TrashFolder},
-    handlers::{by, internal, violations, workspaces},
+    handlers::{blocking, by, internal, violations, workspaces},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,

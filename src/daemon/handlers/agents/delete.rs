@@ -5,11 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use super::{
     named,
     update::comes_with_the_daemon,
-    writing::{AgentFileWrites, blocking, root_of},
+    writing::{AgentFileWrites, root_of},
 };
 use crate::{
     agent_files::{LocatedFile, TrashFolder},
-    handlers::{by, contexts, internal, roots, workspaces},
+    handlers::{blocking, by, contexts, internal, roots, workspaces},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,

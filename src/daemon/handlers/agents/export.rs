@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use serde_json::json;
 
-use super::{named, project, writing::blocking};
+use super::{super::blocking, named, project};
 use crate::{rpc::RpcCaller, state::DaemonContext};
 use agents::{self, PlaceSwitches};
 use config::{problem, read_bounded};

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     create::cannot_edit,
-    writing::{AgentFileWrites, WriteDestination, blocking},
+    writing::{AgentFileWrites, WriteDestination},
 };
 use crate::{
     agent_changes::ImportProvenance,
     agent_files::{ReversibleChange, TrashFolder},
     agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
-    handlers::{by, internal, violation, violations, workspaces},
+    handlers::{blocking, by, internal, violation, violations, workspaces},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,

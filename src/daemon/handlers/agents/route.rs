@@ -6,8 +6,7 @@ use super::project;
 use crate::{
     handlers::{
         internal,
-        runs::{definition, usual_agent},
-        sessions::open_session,
+        lookup::{definition, open_session, usual_agent},
         violation,
     },
     rpc::RpcCaller,

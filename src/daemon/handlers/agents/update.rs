@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::{
     create::cannot_edit,
     named,
-    writing::{AgentFileWrites, acknowledging, blocking, is_acknowledged, refuse_errors, root_of, warnings},
+    writing::{AgentFileWrites, acknowledging, is_acknowledged, refuse_errors, root_of, warnings},
 };
 use crate::{
     agent_files::{LocatedFile, ReversibleChange, TrashFolder},
-    handlers::{by, internal, roots, violation, violations, workspaces},
+    handlers::{blocking, by, internal, roots, violation, violations, workspaces},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,

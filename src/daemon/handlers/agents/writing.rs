@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     agent_changes::{self, ImportProvenance},
     agent_files::{AgentFileFolder, ReversibleChange},
-    handlers::{internal, roots, workspaces},
+    handlers::{blocking, roots, workspaces},
     once::KeyToken,
     state::DaemonContext,
 };
@@ -77,14 +77,6 @@ impl WriteDestination {
             },
         }
     }
-}
-
-/// Runs what blocks on a thread that may.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
-) -> Result<T, RpcError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| internal("the agents' files could not be worked on", &error))?
 }
 
 /// A file with errors is not written.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     agent_files::{LocatedFile, TrashFolder},
-    handlers::{agents::blocking, violation},
+    handlers::{blocking, violation},
     rpc::RpcCaller,
     state::DaemonContext,
 };

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use crate::{
     agent_files::{LocatedFile, ReversibleChange, TrashFolder},
     discovery,
-    handlers::{agents::blocking, by, internal, roots, violations, workspaces},
+    handlers::{blocking, by, internal, roots, violations, workspaces},
     mcp,
     once::KeyToken,
-    reload::{reload_whole, without_secrets},
+    redaction::without_secrets,
+    reload::reload_whole,
     rpc::RpcCaller,
     state::DaemonContext,
 };

@@ -1,36 +1,15 @@
 //! Who may ask over TCP? Whoever shows the daemon's token, and no web page in the user's browser (spec 11, "Who may
 //! talk to it").
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    path::Path,
-};
+use std::net::IpAddr;
 
 use hyper::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use super::{HttpAnswer, confirm, refusal};
+use super::{super::tcp_gate::TcpGate, HttpAnswer, confirm, refusal};
 use protocol::{ErrorKind, RpcError};
-use sys::key_file::{self, KeyFileError};
-
-/// What a request over TCP must show.
-pub struct TcpGate {
-    token: String,
-    /// Where the daemon listens.
-    address: SocketAddr,
-}
 
 impl TcpGate {
-    /// Reads the token, or makes one when there is none: a file of this user with mode 0600.
-    pub fn open(token_file: &Path, address: SocketAddr) -> Result<TcpGate, KeyFileError> {
-        Ok(TcpGate { token: key_file::read_or_make(token_file)?, address })
-    }
-
-    /// Where the daemon listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Lets a request pass, or answers what it lacks. Supervisors need no token to see whether the daemon lives.
     pub(super) fn admit(&self, headers: &HeaderMap, path: &str) -> Result<(), Box<HttpAnswer>> {
         let forbidden = |message: String, hint: &str| {

@@ -4,10 +4,7 @@
 //! connection, one JSON value each, which is how `subagent mcp` carries another program's standard input and output here. What is
 //! said is for others: this only lets in.
 
-use std::convert::Infallible;
-
-use futures_util::future::BoxFuture;
-use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use http_body_util::{BodyExt as _, Full};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
@@ -15,12 +12,10 @@ use hyper::{
     upgrade::OnUpgrade,
 };
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
     super::{
-        caller::PeerCredentials,
-        connection::{RpcPeer, ServerContext},
+        context::{RpcPeer, ServerContext},
         flight::ConnectionAdmission,
         outgoing::WRITE_STALL,
         wire::{RewoundStream, RpcStream},
@@ -33,31 +28,6 @@ use protocol::{ErrorKind, RpcError};
 pub(super) const PATH: &str = "/mcp";
 /// What a connection becomes that is lines.
 const LINES: HeaderValue = HeaderValue::from_static("mcp");
-
-/// An answer over HTTP that may come piece by piece.
-pub type HttpReply = Response<BoxBody<Bytes, Infallible>>;
-
-/// Bytes in both directions, whatever carries them.
-pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<P: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for P {}
-
-/// Who speaks the protocol.
-pub trait McpAcceptor: Send + Sync {
-    /// Whether a session may begin with this query in its URL.
-    fn admits(&self, query: &str) -> Result<(), RpcError>;
-
-    /// Answers one request.
-    fn answer(&self, request: Request<Full<Bytes>>, peer: PeerCredentials) -> BoxFuture<'static, HttpReply>;
-
-    /// Speaks by lines until either side ends.
-    fn converse(
-        &self,
-        wire: Box<dyn ByteStream>,
-        query: String,
-        peer: PeerCredentials,
-    ) -> BoxFuture<'static, ()>;
-}
 
 impl HttpRequestHandler {
     pub(super) async fn mcp(&self, request: Request<Incoming>) -> HttpAnswer {

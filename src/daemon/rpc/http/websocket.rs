@@ -32,7 +32,8 @@ use tokio_tungstenite::{
 use super::{
     super::{
         caller::RpcCaller,
-        connection::{RpcConnection, RpcPeer, ServerContext, converse},
+        context::{RpcPeer, ServerContext},
+        conversation::{RpcConnection, converse},
         exchange::MessageExchange,
         framing::{FramedRead, InboundMessages},
         outgoing::{self, OutgoingReceiver, WRITE_STALL},

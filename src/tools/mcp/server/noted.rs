@@ -5,7 +5,8 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::{McpHost, McpServerInstance, ServerOrigin};
+use super::{McpHost, McpServerInstance};
+use crate::mcp::origin::ServerOrigin;
 use crate::{digest, work};
 use project::ProjectReader;
 use protocol::{

@@ -13,7 +13,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{McpHost, McpServerInstance, ServerOrigin};
+use super::{McpHost, McpServerInstance};
+use crate::mcp::origin::ServerOrigin;
 use crate::{digest, work};
 use config::expand;
 use project::ProjectReader;

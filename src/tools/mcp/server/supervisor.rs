@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{McpHost, McpServerInstance, ReadyServer, ServerOrigin, ServerState, lock};
+use super::{McpHost, McpServerInstance, ReadyServer, ServerState, lock};
+use crate::mcp::origin::ServerOrigin;
 use crate::mcp::{
     connecting::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
     launch::LaunchContext,

@@ -9,8 +9,8 @@ use futures_util::future::{join, join_all};
 
 use super::{McpHub, McpServerInstance, RunServers, ServerLookup, ServerState};
 use crate::{
-    mcp::{rules::digest_of, server::ServerOrigin},
-    registry::entry_means_server,
+    mcp::{origin::ServerOrigin, rules::digest_of},
+    spellings::entry_means_server,
 };
 use config::server_sound;
 use project::Project;

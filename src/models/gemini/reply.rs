@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{
+use super::{PROVIDER, complaint::GoogleError};
+use crate::{
     ModelError, ModelEvent, ModelReply, ReplyPart,
     exchange::{ProviderError, ReplyAssembler},
-    gemini::{PROVIDER, complaint::GoogleError},
 };
 use protocol::{FinishReason, ProviderMessage, Usage};
 
-pub(super) mod grounding;
+pub(crate) mod grounding;
 
 /// Fields of a part that only say something about its data.
 const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
@@ -23,7 +23,7 @@ const OUT_OF_ROOM: &str = "MAX_TOKENS";
 
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
-pub(super) struct GeminiReply {
+pub(crate) struct GeminiReply {
     parts: Vec<ReplyPart>,
     /// The same parts as they came, for sending back.
     raw_parts: Vec<Box<RawValue>>,

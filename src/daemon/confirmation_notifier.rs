@@ -7,8 +7,11 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{ATTENDED, RouterPorts};
-use crate::{named::learn_own, state::DaemonContext};
+use super::{
+    confirmation_router::{ATTENDED, RouterPorts},
+    named::learn_own,
+    state::DaemonContext,
+};
 use config::ApprovalSettings;
 use notify::{self, NotifyError, WebhookTarget};
 use protocol::{ConfirmationId, ConfirmationRecord};
@@ -30,7 +33,7 @@ struct ConfirmationNotice<'a> {
 }
 
 /// Tells people elsewhere.
-pub(crate) struct ConfirmationNotifier(Arc<DaemonContext>);
+pub(super) struct ConfirmationNotifier(Arc<DaemonContext>);
 
 impl ConfirmationNotifier {
     pub fn new(state: &Arc<DaemonContext>) -> ConfirmationNotifier {

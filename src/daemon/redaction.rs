@@ -1,0 +1,30 @@
+//! What must not be shown, as the environment and the settings say?
+
+use std::ffi::OsString;
+
+use config::DaemonConfig;
+use protocol::FileProblem;
+use redact::{PatternError, RedactionPattern, Redactor, RedactorParts};
+
+/// What the environment and the settings say must not be shown.
+pub(super) fn redactor(
+    environment: &[(OsString, OsString)],
+    config: &DaemonConfig,
+) -> Result<Redactor, PatternError> {
+    // A name or a value that is not UTF-8 cannot stand in a text either.
+    let environment = environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    let patterns = config.redaction.patterns.value.iter().map(|pattern| RedactionPattern::new(pattern));
+    Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
+}
+
+/// What a mistake in a file says may hold what must not be shown.
+pub(super) fn without_secrets(problems: Vec<FileProblem>, redactor: &Redactor) -> Vec<FileProblem> {
+    let hide = |problem: FileProblem| FileProblem {
+        message: redactor.owned(problem.message),
+        fix: problem.fix.map(|fix| redactor.owned(fix)),
+        ..problem
+    };
+    problems.into_iter().map(hide).collect()
+}

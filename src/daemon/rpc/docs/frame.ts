@@ -38,7 +38,7 @@ export type EventEnvelope<T extends keyof Events = keyof Events> = {
   [K in T]: Omit<Envelope, "type" | "data" | "seq" | "at"> & {
     type: K;
     data: Events[K];
-    seq: Seq;
+    seq: EventSeq;
     at: Timestamp;
   };
 }[T];

@@ -1,5 +1,7 @@
 //! The documents are whole: nothing is named twice, every reference leads somewhere.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::*;
 
 #[test]
@@ -137,8 +139,42 @@ fn no_type_is_declared_twice() {
         let rest = line.strip_prefix("export type ").or_else(|| line.strip_prefix("export interface "))?;
         rest.split([' ', '<', '=']).next()
     });
-    let mut names = std::collections::HashSet::new();
+    let mut names = HashSet::new();
     let twice: Vec<_> = declared.filter(|name| !names.insert(*name)).collect();
     assert_eq!(twice, [] as [&str; 0]);
     assert!(names.contains("Methods") && names.contains("EventEnvelope") && names.contains("RunRecord"));
+}
+
+/// TypeScript's own.
+const OF_TYPESCRIPT: [&str; 2] = ["Record", "Omit"];
+
+#[test]
+fn every_type_that_is_named_is_declared() {
+    let page = typescript::page();
+    let declared: HashSet<&str> = page
+        .lines()
+        .filter_map(|line| {
+            let kinds = ["export type ", "export interface ", "export const "];
+            let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+            rest.split([' ', '<', '=', ':']).next()
+        })
+        .collect();
+    let mut undeclared = BTreeSet::new();
+    let mut is_comment = false;
+    for line in page.lines() {
+        is_comment |= line.trim_start().starts_with("/*");
+        if !is_comment && !line.starts_with("//") {
+            // Texts are no types, nor are the codes of errors and the parameters of generic types.
+            let code = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+            let words = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let types = words.filter(|word| {
+                word.starts_with(|first: char| first.is_ascii_uppercase())
+                    && word.contains(|letter: char| letter.is_ascii_lowercase())
+            });
+            let strangers = types.filter(|word| !declared.contains(word) && !OF_TYPESCRIPT.contains(word));
+            undeclared.extend(strangers.map(str::to_owned));
+        }
+        is_comment &= !line.contains("*/");
+    }
+    assert_eq!(undeclared.into_iter().collect::<Vec<_>>(), [] as [String; 0]);
 }

@@ -3,13 +3,13 @@
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
-use subagentd::models::ModelRequest;
+use subagentd::{models::ModelRequest, sandbox::SandboxMechanism};
 use tokio::sync::Semaphore;
 
 use crate::{
     process::{Home, output},
     recording::Recording,
-    support::{Client, House, Reply, Running, Script},
+    support::{Client, House, MECHANISM, Reply, Running, Script},
     terminal::Terminal,
 };
 
@@ -266,7 +266,12 @@ async fn a_workspaces_skill_counts_as_it_was_acknowledged() {
     for name in ["write_file", "delete_file"] {
         assert!(of_name(name).starts_with("PERMISSION_DENIED"), "{told:?}");
     }
-    assert_eq!(fs::read_to_string(work.join(".claude/skills/pdf/run.sh")).unwrap(), "echo 2");
+    let script = fs::read_to_string(work.join(".claude/skills/pdf/run.sh")).unwrap();
+    match &*MECHANISM {
+        SandboxMechanism::Bubblewrap { .. } => assert_eq!(script, "echo 2"),
+        // It takes nothing back of a root that it allows, and the command was approved; the documents say so.
+        SandboxMechanism::Landlock { .. } | SandboxMechanism::Nothing(_) => assert_eq!(script, "3\n"),
+    }
     running.stop().await;
 }
 

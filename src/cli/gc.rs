@@ -1,5 +1,7 @@
 //! `subagent gc`: says which sessions the settings `retention` do not keep, and removes them.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde::Deserialize;
 
@@ -33,6 +35,7 @@ struct GcReply {
     sessions: Vec<PrunedSessionView>,
     more: u64,
     attached: u64,
+    clock_ahead_ms: u64,
     used_bytes: u64,
     file_bytes: u64,
     given_back_bytes: u64,
@@ -157,6 +160,12 @@ fn told(reply: &GcReply, dry_run: bool) -> String {
     if reply.attached != 0 {
         let kept = human::count(reply.attached, "session");
         lines.push(format!("kept beyond the limits, since somebody is attached: {kept}"));
+    }
+    if reply.clock_ahead_ms != 0 {
+        let ahead = human::duration(Duration::from_millis(reply.clock_ahead_ms));
+        lines.push(format!(
+            "the clock of this machine went ahead by {ahead}: sessions grow older by that once it has been so for a day"
+        ));
     }
     let (used, file) = (human::bytes(reply.used_bytes), human::bytes(reply.file_bytes));
     let given = match reply.given_back_bytes {

@@ -1,7 +1,12 @@
 //! How long are sessions kept? (spec 10, "Retention")
 
+mod age_clock;
+
+use std::sync::{Mutex, PoisonError};
+
 use tokio::sync::{Notify, Semaphore};
 
+pub(super) use self::age_clock::AgeClock;
 use config::RetentionSettings;
 use protocol::{PruningReason, RetentionLimits, Timestamp};
 use store::PruningCandidate;
@@ -13,11 +18,13 @@ pub(super) struct SessionPruning {
     /// One permit.
     pub turn: Semaphore,
     limits: Notify,
+    /// `None` until somebody looks.
+    clock: Mutex<Option<AgeClock>>,
 }
 
 impl Default for SessionPruning {
     fn default() -> SessionPruning {
-        SessionPruning { turn: Semaphore::new(1), limits: Notify::new() }
+        SessionPruning { turn: Semaphore::new(1), limits: Notify::new(), clock: Mutex::new(None) }
     }
 }
 
@@ -25,6 +32,17 @@ impl SessionPruning {
     /// The settings were read anew.
     pub fn limits_changed(&self) {
         self.limits.notify_one();
+    }
+
+    /// The clock by which sessions grow old, once somebody has looked.
+    pub fn age_clock(&self) -> Option<AgeClock> {
+        // Poisoned or not: it is replaced whole.
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on from this look the next time.
+    pub fn keep_age_clock(&self, clock: AgeClock) {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
     }
 
     /// Waits until they were. Cancel safe.

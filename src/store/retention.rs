@@ -79,6 +79,16 @@ impl EventStore {
         Ok(rows.iter().map(candidate).collect())
     }
 
+    /// The time at which something happened last in any session, before this one; `None` = nothing did.
+    pub async fn last_active_before(&self, before: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let newest: Option<i64> =
+            sqlx::query_scalar("select max(last_active_us) from sessions where last_active_us < ?1")
+                .bind(before.0)
+                .fetch_one(&self.shared.readers)
+                .await?;
+        Ok(newest.map(Timestamp))
+    }
+
     /// Events of a session, and the bytes of them and of what is kept of its tools' outputs.
     pub async fn session_weight(&self, session: &SessionId) -> Result<(u64, u64), StoreError> {
         let (events, bytes): (i64, i64) =

@@ -1,7 +1,10 @@
 //! Time as a dependency, so that no test waits and no golden file changes daily.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -61,11 +64,23 @@ impl Clock for SystemClock {
 pub struct ManualClock {
     epoch: Timestamp,
     elapsed: watch::Sender<Duration>,
+    /// The time by which it was set ahead.
+    jumped_us: AtomicU64,
 }
 
 impl ManualClock {
     pub fn starting_at(epoch: Timestamp) -> Arc<ManualClock> {
-        Arc::new(ManualClock { epoch, elapsed: watch::Sender::new(Duration::ZERO) })
+        Arc::new(ManualClock {
+            epoch,
+            elapsed: watch::Sender::new(Duration::ZERO),
+            jumped_us: AtomicU64::new(0),
+        })
+    }
+
+    /// Sets the clock ahead without time passing, as whoever keeps a machine's time wrongly does.
+    pub fn jump(&self, by: Duration) {
+        let by = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        self.jumped_us.fetch_add(by, Ordering::Relaxed);
     }
 
     /// Moves both clocks and wakes whoever slept until then.
@@ -76,7 +91,8 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.epoch.plus(*self.elapsed.borrow())
+        let jumped = Duration::from_micros(self.jumped_us.load(Ordering::Relaxed));
+        self.epoch.plus(*self.elapsed.borrow()).plus(jumped)
     }
 
     fn monotonic(&self) -> Duration {

@@ -97,6 +97,39 @@ async fn what_is_too_old_goes_by_itself_but_nothing_that_somebody_has_open() {
     running.stop().await;
 }
 
+/// A clock that is wrong costs nobody their history, and one that stays so is believed.
+#[tokio::test]
+async fn a_clock_that_jumped_makes_nothing_old_before_it_has_stayed_so() {
+    let script = Script::new([Reply::done("ok")]);
+    let (house, clock) =
+        house(&script).settings(&json!({ "retention": { "maxAgeDays": 30 } })).manual_clock();
+    let running = house.boot().await;
+    let [_old] = ended(&running).await;
+    let mut client = running.client();
+    // In which nothing is written by the wrong clock.
+    let planned = client.call("daemon/gc", json!({ "dryRun": true })).await;
+    assert!(planned.get("clockAheadMs").is_none(), "{planned}");
+    clock.jump(100 * DAY);
+    let hour = Duration::from_secs(60 * 60);
+    for _ in 0..23 {
+        clock.advance(hour);
+        let planned = client.call("daemon/gc", json!({})).await;
+        assert_eq!(planned["sessions"], json!([]), "{planned}");
+        let ahead = Duration::from_millis(planned["clockAheadMs"].as_u64().unwrap());
+        assert_eq!(ahead, 100 * DAY);
+    }
+    assert_eq!(sessions(&mut client).await.len(), 1);
+    // By whoever looks first: each hour somebody does.
+    clock.advance(hour);
+    let done = client.call("daemon/gc", json!({})).await;
+    assert!(done.get("clockAheadMs").is_none(), "{done}");
+    client.until("session/list", json!({}), |list| list["sessions"] == json!([])).await;
+    let log = running.log().await;
+    assert_eq!(log.iter().find(|it| it["type"] == "session.deleted").unwrap()["data"]["pruned"], "age");
+    drop(client);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn what_would_go_is_said_first_the_oldest_goes_first_and_nothing_that_lives() {
     let script = Script::new([Reply::done("ok")]);

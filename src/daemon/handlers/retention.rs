@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        retention::{KeptSessions, limits},
+        retention::{AgeClock, KeptSessions, limits},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -16,13 +16,16 @@ use super::{
 };
 use protocol::{
     DaemonGc, ErrorKind, EventSeq, GcParams, GcResult, PrunedSession, PruningReason, RetentionLimits,
-    RpcError, SessionId,
+    RpcError, SessionId, Timestamp,
 };
 use store::{PruningCandidate, StoreError};
 use sys::tasks::TaskGroup;
 
 /// Time between two looks whether something has become too old, or too much.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// The name of the note that has the clock by which sessions grow old.
+const AGE_CLOCK: &str = "retention.clock";
 
 /// Sessions that one answer lists.
 const MOST_LISTED: usize = 1_000;
@@ -112,6 +115,7 @@ async fn collect(state: Arc<DaemonContext>, dry_run: bool, by: Option<String>) -
         sessions: pruned.sessions,
         more: pruned.more,
         attached: pruned.attached,
+        clock_ahead_ms: pruned.clock_ahead_ms,
         used_bytes: room.used(),
         file_bytes: room.file,
         given_back_bytes: before.file.saturating_sub(room.file),
@@ -125,7 +129,37 @@ struct PrunedSessions {
     sessions: Vec<PrunedSession>,
     more: u64,
     attached: u64,
+    clock_ahead_ms: u64,
     seq: Option<EventSeq>,
+}
+
+/// The time by which age counts: that of the machine, unless its clock went ahead just now. Only for whoever has the turn.
+async fn time_of_age(state: &DaemonContext) -> Result<Timestamp, StoreError> {
+    let mut clock = match state.pruning.age_clock() {
+        Some(clock) => clock,
+        None => {
+            let note = state.store.note(AGE_CLOCK).await?;
+            // What this daemon has written was told by the clock in question.
+            let newest = state.store.last_active_before(state.started_at).await?;
+            AgeClock::from_note(note.as_deref(), newest.unwrap_or(state.started_at))
+                .starting_at(state.started)
+        }
+    };
+    let now = state.clock.now();
+    let time = clock.look(now, state.clock.monotonic());
+    state.pruning.keep_age_clock(clock);
+    if time < now {
+        let ahead = now.since(time).as_secs();
+        tracing::warn!(
+            ahead_seconds = ahead,
+            "the clock went ahead: sessions do not grow older by that until it has been so for a day"
+        );
+    }
+    // Without it the next daemon waits longer; that must not keep this one from making room.
+    if let Err(error) = state.store.leave_note(AGE_CLOCK, clock.note()).await {
+        tracing::warn!(%error, "the time by which sessions grow old was not noted");
+    }
+    Ok(time)
 }
 
 /// Removes what the limits do not keep, or only lists it.
@@ -135,9 +169,14 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
     if limits == RetentionLimits::default() {
         return Ok(pruned);
     }
+    let now = time_of_age(state).await?;
+    // Only age is a matter of the clock.
+    pruned.clock_ahead_ms = limits
+        .max_age_days
+        .map_or(0, |_| u64::try_from(state.clock.now().since(now).as_millis()).unwrap_or(u64::MAX));
     let mut kept = KeptSessions {
         limits,
-        now: state.clock.now(),
+        now,
         count: state.store.session_count().await?,
         bytes: state.store.room().await?.used(),
     };

@@ -66,6 +66,10 @@ pub struct GcResult {
     /// The number of sessions that the limits would remove, but for somebody who is attached to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub attached: u64,
+    /// The time by which the machine's clock went ahead of the time that is believed, where sessions go by age: they do not grow older
+    /// by it until the clock has stayed so for a day in which the daemon was at work.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub clock_ahead_ms: u64,
     /// Bytes that the database and the outputs of tools take; of a dry run, what they take now.
     pub used_bytes: u64,
     /// Bytes of the database's file.

@@ -309,7 +309,8 @@ async fn close(
 /// Removes the ephemeral sessions that were closed by a daemon which did not live to remove them.
 pub async fn remove_closed(store: &EventStore, clock: &dyn Clock) -> Result<(), StoreError> {
     for session in store.closed_ephemeral_sessions().await? {
-        let tombstone = event(clock.now(), &session, None, SessionDeleted { events: 0, pruned: None });
+        let tombstone =
+            event(clock.now(), &session, None, SessionDeleted { events: 0, last_seq: None, pruned: None });
         match store.delete_session(&session, tombstone).await {
             Ok(SessionDeletionOutcome::Gone { events, .. }) => {
                 tracing::info!(%session, events, "an ephemeral session was closed but not removed; now it is");
@@ -385,7 +386,8 @@ pub(super) async fn remove(
     by: Option<String>,
     pruned: Option<PruningReason>,
 ) -> Result<SessionDeleteResult, RpcError> {
-    let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0, pruned });
+    let tombstone =
+        event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0, last_seq: None, pruned });
     match state.store.delete_session(session, tombstone).await? {
         SessionDeletionOutcome::Gone { seq, events } => {
             state.commands.background.forget_session(session);

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::is_default;
 use crate::{
-    AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, PruningReason,
-    RunApproval, RunEndReason, RunError, RunId, RunTracing, SamplingSettings, TraceContext, Usage, UsdAmount,
+    AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, EventSeq, OnBudget,
+    PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTracing, SamplingSettings, TraceContext,
+    Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,10 @@ pub struct SessionClosed {}
 pub struct SessionDeleted {
     /// Events that were removed with it.
     pub events: u64,
+    /// The newest of them: who had read up to there has missed nothing. Missing when there were none, and on what older versions
+    /// wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seq: Option<EventSeq>,
     /// The limit of the settings `retention` that it was removed for; missing when somebody removed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<PruningReason>,

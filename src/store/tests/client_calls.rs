@@ -59,8 +59,11 @@ async fn calls_of_clients_are_known_as_open_until_they_end_however_often_they_ar
     store.append(vec![ended("k1", CallState::Success), ended("k3", CallState::Success)]).await.unwrap();
     assert_eq!(open("a").await, [""; 0]);
     store.append(vec![event("r", completed())]).await.unwrap();
-    let tombstone =
-        NewEvent { run: None, context: None, ..event("r", SessionDeleted { events: 0, pruned: None }) };
+    let tombstone = NewEvent {
+        run: None,
+        context: None,
+        ..event("r", SessionDeleted { events: 0, last_seq: None, pruned: None })
+    };
     assert!(matches!(
         store.delete_session(&"s".into(), tombstone).await.unwrap(),
         SessionDeletionOutcome::Gone { .. }

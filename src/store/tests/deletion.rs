@@ -9,7 +9,7 @@ fn tombstone(session: &str) -> NewEvent {
         session: Some(SessionId::from(session)),
         run: None,
         context: None,
-        ..event("r", SessionDeleted { events: 0, pruned: None })
+        ..event("r", SessionDeleted { events: 0, last_seq: None, pruned: None })
     }
 }
 
@@ -42,7 +42,7 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
         for left in [ringed, read] {
             let kinds: Vec<&str> = left.iter().map(|event| &*event.kind).collect();
             assert_eq!(kinds, ["session.deleted"], "after {after}");
-            assert_eq!(&*left[0].body, r#"{"events":6}"#);
+            assert_eq!(&*left[0].body, r#"{"events":6,"lastSeq":6}"#);
         }
     }
     let everything = store.follow(LogFilter::default(), EventSeq(0)).poll().await.unwrap();

@@ -31,8 +31,11 @@ async fn kept_outputs_are_known_by_their_calls_until_their_session_goes() {
     assert_eq!(projections::everything(&store).await, live);
     assert_eq!(of("k1").await, Some(kept));
 
-    let tombstone =
-        NewEvent { run: None, context: None, ..event("r", SessionDeleted { events: 0, pruned: None }) };
+    let tombstone = NewEvent {
+        run: None,
+        context: None,
+        ..event("r", SessionDeleted { events: 0, last_seq: None, pruned: None })
+    };
     assert!(matches!(
         store.delete_session(&"s".into(), tombstone).await.unwrap(),
         SessionDeletionOutcome::Gone { .. }

@@ -120,7 +120,7 @@ async fn usage_is_told_of_a_tree_of_a_session_and_since_a_minute() {
     let tombstone = NewEvent {
         run: None,
         context: None,
-        ..in_other_session(event("r", SessionDeleted { events: 0, pruned: None }))
+        ..in_other_session(event("r", SessionDeleted { events: 0, last_seq: None, pruned: None }))
     };
     store.delete_session(&"t".into(), tombstone).await.unwrap();
     let left = "a m 2/0 70+7 Some(16) 0\na n 2/1 110+11 Some(0) 55";

@@ -18,6 +18,7 @@ use protocol::{EventBody, EventSeq, SessionDeleted, SessionId};
 const LOOK: &str = "
 select
     (select count(*) from events where session_id = ?1) as events,
+    (select max(seq) from events where session_id = ?1) as last_seq,
     (select count(*) from runs where session_id = ?1 and state <> 'ended') as live
 from sessions where session_id = ?1";
 
@@ -53,12 +54,13 @@ impl StoreWriter {
                 return Ok(SessionDeletionOutcome::Busy { live_runs: count("live") });
             }
             let events = count("events");
+            let last_seq = row.get::<Option<i64>, _>("last_seq").map(EventSeq);
             let mut tombstone = *tombstone;
             let pruned = match &tombstone.body {
                 EventBody::SessionDeleted(data) => data.pruned,
                 _ => None,
             };
-            tombstone.body = SessionDeleted { events, pruned }.into();
+            tombstone.body = SessionDeleted { events, last_seq, pruned }.into();
             let seq = self.remove(&session, events, tombstone).await?;
             Ok(SessionDeletionOutcome::Gone { seq, events })
         };

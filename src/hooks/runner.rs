@@ -36,6 +36,10 @@ const AT_ONCE: usize = 16;
 /// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
 const MOST_CHANGES: usize = 2;
 
+/// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
+/// over by then, and cost nothing.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
+
 /// Asynchronous hooks of this daemon that run at once: one that is started at each call must not pile up.
 const MOST_ASYNC: usize = 64;
 
@@ -280,6 +284,37 @@ impl HookRunner {
         workspace: &HookWorkspace,
         services: &Arc<dyn HookServices>,
     ) -> AskedHook {
+        let asking = self.ask_in_time(at, Arc::clone(&hook), firing, workspace, services);
+        self.told_of(asking, (&*hook, firing), services).await
+    }
+
+    /// Waits for what a hook comes to; those who look on hear of it when that takes long.
+    async fn told_of<T>(
+        &self,
+        work: impl Future<Output = T>,
+        (hook, firing): (&Hook, &HookFiring),
+        services: &Arc<dyn HookServices>,
+    ) -> T {
+        let clock = &self.shared.parts.clock;
+        let begun = clock.monotonic();
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            end = &mut work => return end,
+            () = clock.sleep(TOLD_AFTER) => (),
+        }
+        services.goes_on(hook, firing, clock.monotonic().saturating_sub(begun));
+        work.await
+    }
+
+    async fn ask_in_time(
+        &self,
+        at: usize,
+        hook: Arc<Hook>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> AskedHook {
         let clock = &self.shared.parts.clock;
         let begun = clock.monotonic();
         let input = stdin::written(&hook, firing, workspace, clock.now());
@@ -325,15 +360,18 @@ impl HookRunner {
             let parts = &runner.shared.parts;
             let begun = parts.clock.monotonic();
             let input = stdin::written(&hook, &firing, &workspace, parts.clock.now());
-            let end = match parts.begin(&hook, &input, &workspace, services.as_ref()).await {
-                HandlerProgress::Ended(end) => end,
-                HandlerProgress::Running(mut running, programs) => {
-                    match running.wait(hook.timeout, false).await {
-                        CommandWait::Ended(end) => programs.end(end).await,
-                        CommandWait::WentAsync(_) => HandlerEnd::default(),
+            let working = async {
+                match parts.begin(&hook, &input, &workspace, services.as_ref()).await {
+                    HandlerProgress::Ended(end) => end,
+                    HandlerProgress::Running(mut running, programs) => {
+                        match running.wait(hook.timeout, false).await {
+                            CommandWait::Ended(end) => programs.end(end).await,
+                            CommandWait::WentAsync(_) => HandlerEnd::default(),
+                        }
                     }
                 }
             };
+            let end = runner.told_of(working, (&*hook, &firing), &services).await;
             let took = parts.clock.monotonic().saturating_sub(begun);
             runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
             drop(place);

@@ -1,10 +1,11 @@
 //! What does whoever fires hooks bring along? Where they run, by which settings, and what they cannot do without a run.
 
-use std::{any::Any, fmt, path::PathBuf};
+use std::{any::Any, fmt, path::PathBuf, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::{Hook, HookFiring};
 use redact::Redactor;
 use sandbox::SandboxRules;
 
@@ -57,6 +58,9 @@ pub trait HookServices: Send + Sync {
         prompt: String,
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Hears of a hook that has been at work for a while and goes on. Only for those who look on.
+    fn goes_on(&self, _hook: &Hook, _firing: &HookFiring, _elapsed: Duration) {}
 
     /// True if these arguments, in our words, are valid for the tool of the call; why not.
     fn check_arguments(&self, arguments: &Value) -> Result<(), String>;

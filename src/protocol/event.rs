@@ -162,6 +162,8 @@ events! {
     /// Every open call of the run waits for a person, directly or through a run it called; or not any more. Meanwhile its
     /// clock stands still.
     "run.waiting" => RunWaiting;
+    /// A hook has been at work for a second and goes on; of one that answers sooner only `hook.fired` tells.
+    "hook.started" => HookStarted;
     /// A hook was asked or told at a point of the run. What came of it stands in the same transaction.
     "hook.fired" => HookFired;
     /// A call changed a file. Stands right before the call's end.

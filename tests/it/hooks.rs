@@ -165,4 +165,5 @@ mod calls;
 mod faults;
 mod points;
 mod promises;
+mod slow;
 mod table;

@@ -43,6 +43,13 @@ impl ProgressState {
                     &format!("other tools from now on: {shown}{more}"),
                 );
             }),
+            "hook.started" => with(envelope, |data: HookStartedView| {
+                // Nobody waits for one that goes on beside the run.
+                if !data.is_async {
+                    let text = format!("waits for the hook {}", data.hook_id);
+                    self.line(envelope, screen, TextColor::Dim, "·", &text);
+                }
+            }),
             "context.cleared" => self.line(envelope, screen, TextColor::Dim, "·", "the context begins anew"),
             "loop.detected" => with(envelope, |data: LoopDetectedView| {
                 // Where it stops the run, that is told next.
@@ -128,6 +135,14 @@ impl ContextCompressedView {
             }
         }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HookStartedView {
+    hook_id: String,
+    #[serde(rename = "async")]
+    is_async: bool,
 }
 
 #[derive(Default, Deserialize)]

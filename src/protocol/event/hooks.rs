@@ -125,6 +125,30 @@ pub enum HookOutcome {
     Interrupted,
 }
 
+/// Data of `hook.started`: a hook has been at work for a second, so that followers see what the run waits for. Nothing is decided by
+/// it. Its `hook.fired` follows under the same firing and hook, unless the daemon dies, or what it is about is over, before it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookStarted {
+    /// Names the firing, as in `hook.fired`.
+    pub firing_id: String,
+    /// The id in `hooks/list`.
+    pub hook_id: String,
+    pub event: HookEventName,
+    pub source: HookSource,
+    /// The call that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// More than 1 when the daemon died before the verdict was written down, and the firing was begun anew.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub attempt: u32,
+    /// It goes on beside the run, which does not wait for it.
+    #[serde(default, rename = "async", skip_serializing_if = "std::ops::Not::not")]
+    pub is_async: bool,
+    /// The time that it has been at work by now.
+    pub elapsed_ms: u64,
+}
+
 /// Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the same transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -187,6 +187,7 @@ impl RunDriver {
             expansions: self.seed.expansions.as_slice().into(),
             messages: self.transcript.messages().into(),
             models: Some(Arc::new(self.tool_asking())),
+            news: Some(self.news.0.clone()),
             tools: Some(Arc::new(HookToolCaller {
                 gate: Arc::clone(&self.gate),
                 standing: self.standing(machine),

@@ -107,6 +107,7 @@ impl RunIdentity {
             expansions: expansions.into(),
             messages: Arc::new([]),
             models: None,
+            news: None,
             tools: None,
         }
     }

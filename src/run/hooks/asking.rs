@@ -152,6 +152,8 @@ impl RunHooks {
             commands: Arc::clone(&self.commands),
             tool,
             models: models.clone(),
+            call: name.call.clone(),
+            news: scene.news.clone(),
             tools: scene.tools.clone(),
         });
         let workspace = HookWorkspace {

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use hooks::{HookFacts, HookFiring};
 
-use super::services::{HookModels, HookTools};
+use tokio::sync::mpsc::Sender;
+
+use super::{
+    super::machine::MachineInput,
+    services::{HookModels, HookTools},
+};
 use protocol::{AgentName, ApprovalMode, ContextMessage, PromptExpansion, RunId, SessionId};
 
 /// The place where a run stands when its hooks are asked.
@@ -30,6 +35,8 @@ pub struct HookScene {
     pub messages: Arc<[Arc<ContextMessage>]>,
     /// Whom hooks may ask that are questions; missing before the run has begun.
     pub models: Option<Arc<dyn HookModels>>,
+    /// The way in which the run hears of hooks that are at work for long; missing where it has none, or does not wait for them.
+    pub news: Option<Sender<MachineInput>>,
     /// The tools that hooks may be; missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
 }
@@ -52,6 +59,7 @@ impl HookScene {
             expansions: Arc::new([]),
             messages: Arc::new([]),
             models: None,
+            news: None,
             tools: None,
         }
     }

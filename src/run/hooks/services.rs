@@ -1,13 +1,15 @@
 //! What can a run do for its hooks? It compares arguments with a tool's parameters, says what confined hooks may not write, and asks
 //! models from the run's own budget.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, ready};
-use hooks::{HookServices, KeptFromHook};
+use hooks::{Hook, HookFiring, HookServices, KeptFromHook};
 use serde_json::Value;
+use tokio::sync::mpsc::Sender;
 
-use super::super::machine::ToolSideCall;
+use super::super::machine::{MachineInput, ToolSideCall};
+use protocol::{CallId, HookStarted};
 use tools::{CommandRuntime, Tool};
 
 /// Models that answer hooks, at the cost of a run.
@@ -44,6 +46,10 @@ pub(super) struct RunHookServices {
     pub tool: Option<Arc<dyn Tool>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
+    /// The call that the firing is about.
+    pub call: Option<CallId>,
+    /// The way in which the run hears of what takes long.
+    pub news: Option<Sender<MachineInput>>,
     /// Missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
 }
@@ -76,6 +82,22 @@ impl HookServices for RunHookServices {
 
     fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(ready(Err("no agent can be asked by hooks in this version".to_owned())))
+    }
+
+    fn goes_on(&self, hook: &Hook, firing: &HookFiring, elapsed: Duration) {
+        let Some(news) = &self.news else { return };
+        let started = HookStarted {
+            firing_id: firing.firing_id.clone(),
+            hook_id: hook.id.to_string(),
+            event: firing.facts.event(),
+            source: hook.origin.source(),
+            call_id: self.call.clone(),
+            attempt: firing.attempt,
+            is_async: hook.is_async,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        };
+        // Only for those who look on: a run that has more to hear than it can keep goes without.
+        let _full_or_over = news.try_send(MachineInput::HookAtWork(started));
     }
 
     fn check_arguments(&self, arguments: &Value) -> Result<(), String> {

@@ -59,7 +59,9 @@ impl HookWatchers {
         if matching.is_empty() {
             return;
         }
-        let (watchers, hooks, scene) = (self.clone(), hooks.clone(), scene.clone());
+        // What they say is of the session, since the run may be over.
+        let (watchers, hooks, scene) =
+            (self.clone(), hooks.clone(), HookScene { news: None, ..scene.clone() });
         let redactor = redactor.clone();
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let message = format!("hooks were not told: {MOST_TELLINGS} tellings of others go on already");

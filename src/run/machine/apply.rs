@@ -98,6 +98,7 @@ impl RunMachine {
             | EventBody::ProgramNoted(_)
             | EventBody::ExtensionChanged(_)
             | EventBody::ContextCleared(_)
+            | EventBody::HookStarted(_)
             | EventBody::RunToolsChanged(_)
             | EventBody::IdeContextTold(_)
             | EventBody::DaemonWarning(_) => (),

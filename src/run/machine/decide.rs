@@ -103,6 +103,11 @@ impl MachineStep<'_> {
             MachineInput::Hooked { point, hooks } => self.hooked(&point, *hooks),
             MachineInput::ModelHooked { hooks, then } => self.model_hooked(*hooks, *then),
             MachineInput::HooksAsked { hooks, .. } => self.hooks_asked(*hooks),
+            MachineInput::HookAtWork(started) => {
+                if self.machine.phase != RunPhase::Finished {
+                    self.emit(started);
+                }
+            }
             MachineInput::HooksEnded { late } => self.hooks_ended(late, has_room),
             MachineInput::ToolFinished { call, result, asked, near } => {
                 if self.state(&call) == Some(CallState::Executing) {

@@ -6,9 +6,9 @@ use super::{HookEffects, LateHook, ModelAsk, SideCall, SideCallReply, ToolSideCa
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, HookPoint, IdeContext, JudgedCall, McpServerTools, NamedModel,
-    ParkReason, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
-    UsdAmount,
+    FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext, JudgedCall, McpServerTools,
+    NamedModel, ParkReason, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult, Usage,
+    UsageTotal, UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -48,6 +48,8 @@ pub enum MachineInput {
         calls: Vec<SideCallReply>,
         advice: Box<SideCallResult>,
     },
+    /// A hook of the run has been at work for a while. Decides nothing.
+    HookAtWork(HookStarted),
     /// Asynchronous hooks of the run have ended.
     HooksEnded {
         late: Vec<LateHook>,

@@ -26,7 +26,8 @@ pub enum SpanKind {
     Confirmation,
     /// A history that was replaced by a summary.
     Compression,
-    /// A hook that was asked or told something. Told when it ended: several lie beside each other, and beside what they are about.
+    /// A hook that was asked or told something: several lie beside each other. One that is at work for less than a second is told
+    /// when it has ended.
     Hook,
     /// A request to an MCP server, within the call that it is for.
     Mcp,
@@ -310,6 +311,9 @@ pub struct ToolSpan {
     /// Time until it ran; missing when it never did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// The most of its time in which there may have been no daemon, as in the run's `downMs`: it was not at work then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub down_ms: u64,
     /// The run that answered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_run_id: Option<RunId>,
@@ -398,7 +402,14 @@ pub struct HookSpan {
     /// The call that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// `answered`, or the way in which it failed.
+    /// The tool of that call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+    /// A description of that call for people, as the call has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `answered`, or the way in which it failed; missing while it is at work, and when it was cut off.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
     /// `allow`, `ask`, `deny`; missing when it said nothing about it.
     #[serde(skip_serializing_if = "Option::is_none")]

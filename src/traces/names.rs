@@ -21,14 +21,18 @@ pub enum AttributeValue {
 type Getter = fn(&TraceSpan) -> Option<AttributeValue>;
 
 /// Each attribute, and what it says of a span; nothing where it does not apply.
-pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
+pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("gen_ai.operation.name", |span| operation(span.kind).map(text)),
     ("gen_ai.provider.name", |span| model(span).map(provider).map(text)),
     ("gen_ai.conversation.id", |span| span.session_id.as_ref().map(text)),
     ("gen_ai.agent.id", |span| span.run.as_ref().map(|_| text(&span.run_id))),
     ("gen_ai.agent.name", |span| span.agent.as_ref().map(text)),
     ("gen_ai.request.model", |span| model(span).map(text)),
-    ("gen_ai.response.model", |span| model(span).filter(|_| span.kind == SpanKind::Llm).map(text)),
+    ("gen_ai.response.model", |span| {
+        // Nobody answered a request that failed.
+        let is_answered = span.kind == SpanKind::Llm && span.status == SpanStatus::Ok;
+        model(span).filter(|_| is_answered).map(text)
+    }),
     ("gen_ai.response.finish_reasons", |span| {
         Some(AttributeValue::Texts(vec![span.llm.as_ref()?.finish_reason.clone()?]))
     }),
@@ -73,7 +77,8 @@ pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
     }),
     ("gen_ai.tool.call.id", |span| match (&span.tool, &span.mcp) {
         (Some(tool), _) => Some(text(&tool.call_id)),
-        (None, request) => request.as_ref().map(|request| text(&request.call_id)),
+        (None, Some(request)) => Some(text(&request.call_id)),
+        (None, None) => span.hook.as_ref()?.call_id.as_ref().map(text),
     }),
     ("gen_ai.tool.type", |span| {
         span.tool.as_ref().map(|tool| text(if tool.server.is_some() { "extension" } else { "function" }))
@@ -99,12 +104,15 @@ pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
     }),
     ("subagentd.hook.id", |span| span.hook.as_ref().map(|hook| text(&hook.hook_id))),
     ("subagentd.hook.source", |span| span.hook.as_ref().map(|hook| text(&hook.source))),
-    ("subagentd.hook.outcome", |span| span.hook.as_ref().map(|hook| text(&hook.outcome))),
+    ("subagentd.hook.outcome", |span| {
+        span.hook.as_ref().map(|hook| &hook.outcome).filter(|outcome| !outcome.is_empty()).map(text)
+    }),
     ("subagentd.hook.decision", |span| span.hook.as_ref()?.decision.as_ref().map(text)),
     ("subagentd.hook.reason", |span| span.hook.as_ref()?.reason.as_ref().map(text)),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
+    ("subagentd.tool.down_ms", |span| positive(span.tool.as_ref()?.down_ms)),
     ("subagentd.tool.files_changed", |span| {
         let files = &span.tool.as_ref()?.files_changed;
         (!files.is_empty())

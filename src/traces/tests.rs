@@ -6,6 +6,7 @@
 mod documents;
 mod kinds;
 mod logs;
+mod secrets;
 
 use expect_test::{Expect, expect};
 use protocol::{Envelope, EventHead, EventSeq, SpanStatus, Timestamp, TraceSpan};

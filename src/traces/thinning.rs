@@ -56,7 +56,10 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
         }
         None => (None, None),
     };
-    let hook = span.hook.as_mut().and_then(|hook| hook.reason.as_mut());
-    let alone = [error, run, description, said, reason, answered, hook];
+    let (hook, hooked) = span
+        .hook
+        .as_deref_mut()
+        .map_or((None, None), |hook| (hook.reason.as_mut(), hook.description.as_mut()));
+    let alone = [error, run, description, said, reason, answered, hook, hooked];
     alone.into_iter().flatten().chain(events)
 }

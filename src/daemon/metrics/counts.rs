@@ -270,7 +270,9 @@ impl SeriesCounts {
                 self.calls.add(span.status);
                 // One that never ran took no time.
                 if let (Some(whole), Some(waited)) = (took(span), tool.waited_ms) {
-                    let ran = whole.saturating_sub(Duration::from_millis(waited));
+                    // Nor does one run while there is no daemon.
+                    let stood_still = Duration::from_millis(waited.saturating_add(tool.down_ms));
+                    let ran = whole.saturating_sub(stood_still);
                     series_by(&mut self.tools, name, OTHERS.to_owned(), || DurationHistogram::new(BOUNDS_US))
                         .count(ran);
                     self.calls.duration.count(ran);
@@ -332,6 +334,7 @@ mod tests {
             risk: None,
             decision: None,
             waited_ms: None,
+            down_ms: 0,
             child_run_id: None,
             files_changed: Vec::new(),
         };

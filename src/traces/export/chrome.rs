@@ -57,9 +57,7 @@ fn began(span: &TraceSpan) -> Vec<Value> {
             named("process_name", format!("{} {}", span.name, span.trace_id));
         }
         named("thread_name", format!("{} {run}", span.name));
-        // In the order in which they began: callers above those they call.
-        let place = i64::from_str_radix(span.span_id.as_str(), 16).unwrap_or_default() % MOST_NUMBER;
-        told("thread_sort_index", json!({ "sort_index": place }));
+        told("thread_sort_index", json!({ "sort_index": place(span) }));
     } else if matches!(span.kind, SpanKind::Tool | SpanKind::Hook) && span.lane != 0 {
         let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
         let what = match span.kind {
@@ -67,6 +65,7 @@ fn began(span: &TraceSpan) -> Vec<Value> {
             _ => format!("calls {}", span.lane.saturating_add(1)),
         };
         named("thread_name", format!("{agent} {run} · {what}"));
+        told("thread_sort_index", json!({ "sort_index": place(span) }));
     }
     events.push(json!({
         "ph": "B", "name": name(span), "cat": span.kind.as_str(), "ts": span.start_us, "pid": process, "tid": track,
@@ -124,6 +123,7 @@ fn arguments(span: &TraceSpan) -> Value {
     if let Some(tool) = &span.tool {
         tell("about", tool.description.as_ref().map(|it| json!(it)));
         tell("waitedMs", count(tool.waited_ms));
+        tell("downMs", count(Some(tool.down_ms)));
         let files: Vec<String> =
             tool.files_changed.iter().map(|file| format!("{} {}", file.path, file.change)).collect();
         tell("filesChanged", (!files.is_empty()).then(|| json!(files)));
@@ -147,6 +147,11 @@ fn count(count: Option<u64>) -> Option<Value> {
 
 fn process(span: &TraceSpan) -> i64 {
     hash(span.trace_id.as_str())
+}
+
+/// The place of a track: in the order in which they began, callers above those they call.
+fn place(span: &TraceSpan) -> i64 {
+    i64::from_str_radix(span.span_id.as_str(), 16).unwrap_or_default() % MOST_NUMBER
 }
 
 /// The track of the run; calls that run at the same time have one of their own each.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use protocol::{
-    COMPLETE_TASK, CallDecision, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan, Usage,
-    UsdAmount,
+    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
+    Usage, UsdAmount,
 };
 
 use crate::{
@@ -37,8 +37,43 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
         SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
             paragraph(out, &format!("**{}** waits for an answer: {}", agent(span), plain(&span.name)));
         }
-        SpanEdge::Open(_) => {}
+        SpanEdge::Open(span) => open(span, out),
     }
+}
+
+/// Whatever a run does at the end of what was read.
+fn open(span: &TraceSpan, out: &mut String) {
+    let (who, since) = (agent(span), moment(span.started_at));
+    match span.kind {
+        SpanKind::Llm => {
+            let told = format!("**{who}** waits for {} since {since}.", code(&span.name));
+            paragraph(out, &told);
+        }
+        SpanKind::Tool => {
+            let waits = match span.tool.as_ref().map(|tool| tool.waited_ms.is_some()) {
+                Some(true) => "at work",
+                _ => "not allowed to run yet",
+            };
+            let told = format!("**{who}** calls {}: {waits}, since {since}.", code(&span.name));
+            paragraph(out, &told);
+            block("json", span.input.as_ref(), out);
+        }
+        SpanKind::Hook => {
+            let hook = span.hook.as_deref().cloned().unwrap_or_default();
+            let (id, name, about) = (code(&hook.hook_id), code(&span.name), of_call(&hook));
+            paragraph(out, &format!("Hook {id} of {name}{about} is at work since {since}."));
+        }
+        SpanKind::Compression => paragraph(out, &format!("The history is being compressed since {since}.")),
+        // What is in it says it.
+        SpanKind::Run | SpanKind::Turn | SpanKind::Confirmation | SpanKind::Mcp => {}
+    }
+}
+
+/// The call that a hook was about.
+fn of_call(hook: &HookSpan) -> String {
+    let Some(tool) = &hook.tool else { return String::new() };
+    let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
+    format!(", for {}{}", code(tool.as_str()), description.unwrap_or_default())
 }
 
 fn run_began(span: &TraceSpan, out: &mut String) {
@@ -145,8 +180,12 @@ fn call(span: &TraceSpan, out: &mut String) {
         SpanStatus::Open => "open",
     };
     let name = code(tool.tool.as_str());
-    let told =
-        format!("**{}** calls {name}{risk}{decision}: {outcome} after {}.", agent(span), duration(span));
+    let down = match tool.down_ms {
+        0 => String::new(),
+        down => format!(" (of it at most {} without a daemon)", time(down.saturating_mul(1_000))),
+    };
+    let (who, took) = (agent(span), duration(span));
+    let told = format!("**{who}** calls {name}{risk}{decision}: {outcome} after {took}{down}.");
     paragraph(out, &told);
     block("json", span.input.as_ref(), out);
     for file in &tool.files_changed {
@@ -177,15 +216,17 @@ fn compression(span: &TraceSpan, out: &mut String) {
 fn hook(span: &TraceSpan, out: &mut String) {
     let told = span.hook.as_deref().cloned().unwrap_or_default();
     let said = match (&told.decision, &span.error) {
+        _ if span.status == SpanStatus::Cancelled => "was cut off".to_owned(),
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}", code(decision)),
         (None, None) => "decided nothing".to_owned(),
     };
     let changed = if told.changed { ", and changed what it was shown" } else { "" };
+    let about = of_call(&told);
     let reason = told.reason.filter(|_| span.error.is_none());
     let reason = reason.map(|reason| format!(": {}", plain(&reason))).unwrap_or_default();
     let (name, id) = (code(&span.name), code(&told.hook_id));
-    paragraph(out, &format!("Hook {id} of {name} {said}{changed}, after {}{reason}", duration(span)));
+    paragraph(out, &format!("Hook {id} of {name}{about} {said}{changed}, after {}{reason}", duration(span)));
     if let Some(error) = &span.error {
         failed(error, out);
     }

@@ -98,7 +98,7 @@ impl OtlpSpan {
         [&mut self.name].into_iter().chain(self.status_message.as_mut()).chain(values)
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let events: Vec<Value> = self
             .events
             .iter()

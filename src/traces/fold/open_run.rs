@@ -14,7 +14,7 @@ use protocol::{
 
 use self::{
     calls::{CallLanes, OpenToolSpan},
-    hooks::HookLanes,
+    hooks::HookSpans,
     models::UntoldReply,
     people::OpenQuestion,
 };
@@ -47,7 +47,7 @@ pub(super) struct OpenRun {
     consulted_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
     lanes: CallLanes,
-    hook_lanes: HookLanes,
+    hooks: HookSpans,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
@@ -110,7 +110,7 @@ impl OpenRun {
             consulted_at: None,
             calls: BTreeMap::new(),
             lanes: CallLanes::default(),
-            hook_lanes: HookLanes::default(),
+            hooks: HookSpans::default(),
             is_aborted: false,
             questions: BTreeMap::new(),
             told_at: moment.at,
@@ -142,7 +142,7 @@ impl OpenRun {
         let alone = [Some(&self.span), self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
-        let all = alone.into_iter().flatten().chain(calls).chain(questions);
+        let all = alone.into_iter().flatten().chain(calls).chain(questions).chain(self.hooks.open());
         all.filter(move |span| !untold(span)).cloned()
     }
 
@@ -167,7 +167,9 @@ impl OpenRun {
 
     fn apply_fact(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
-        if self.cut_at.is_some() && !matches!(moment.event.kind.as_str(), "run.stopping" | "hook.fired") {
+        if self.cut_at.is_some()
+            && !matches!(moment.event.kind.as_str(), "run.stopping" | "hook.started" | "hook.fired")
+        {
             self.end_model(at, SpanStatus::Cancelled, None, edges);
         }
         match moment.event.kind.as_str() {
@@ -191,6 +193,10 @@ impl OpenRun {
                 self.facts().parked_ms += parked;
                 let down = if was_parked { 0 } else { millis(self.told_at, at) };
                 self.facts().down_ms += down;
+                self.calls_were_down(down);
+                if !was_parked || facts.has("unclean") {
+                    self.end_hooks(at, |_| true, edges);
+                }
                 // Of one that was parked the daemon may have been the same.
                 if facts.has("unclean") {
                     self.facts().restarts += 1;
@@ -216,6 +222,7 @@ impl OpenRun {
             "confirmation.requested" | "confirmation.revised" | "confirmation.resolved" => {
                 self.apply_question(moment, edges);
             }
+            "hook.started" => self.hook_started(moment, edges),
             "hook.fired" => self.hook_fired(moment, edges),
             "run.toolsChanged" | "context.cleared" => self.note(moment, ""),
             "context.nudged" | "loop.detected" => {
@@ -234,6 +241,7 @@ impl OpenRun {
     fn turn_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         self.end_consulting(moment.at, SpanStatus::Ok, edges);
         self.end_turn(moment.at, SpanStatus::Cancelled, edges);
+        self.hooks.forget_calls();
         let number = moment.facts.count("turn").and_then(|turn| u32::try_from(turn).ok()).unwrap_or_default();
         let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
         span.turn = Some(number);
@@ -259,6 +267,8 @@ impl OpenRun {
         self.end_model(at, SpanStatus::Cancelled, None, edges);
         self.end_consulting(at, status, edges);
         self.end_questions(at, edges);
+        let of_run = self.span.span_id.clone();
+        self.end_hooks(at, |hook| hook.parent_span_id.as_ref() != Some(&of_run), edges);
         self.end_calls(at, edges);
         let Some(mut turn) = self.turn.take() else { return };
         end(&mut turn, at, status);
@@ -294,6 +304,7 @@ impl OpenRun {
             _ => SpanStatus::Error,
         };
         self.end_turn(at, if status == SpanStatus::Ok { status } else { SpanStatus::Cancelled }, edges);
+        self.end_hooks(at, |_| true, edges);
         let since_then = [&mut self.queued_since, &mut self.waiting_since, &mut self.parked_since]
             .map(|from| since(from, at));
         let [queued, waiting, parked] = since_then;

@@ -145,7 +145,6 @@ fn opentelemetry_gets_its_own_names() {
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
           gen_ai.request.model = "gemini/flash"
-          gen_ai.response.model = "gemini/flash"
           gen_ai.usage.input_tokens = "3"
           gen_ai.usage.output_tokens = "0"
           gen_ai.input.messages = "[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"Mend the docs\"}]}]"

@@ -133,3 +133,88 @@ fn a_call_that_a_hook_refused_says_so_in_every_form() {
     let story = told(TraceFormat::Markdown);
     assert!(story.contains("`deny` by a hook"), "{story}");
 }
+
+/// A guard that thinks for six seconds beside one that has answered, and one beside the run; the daemon is killed, and asks again.
+const SLOW_HOOKS: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    0 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "make"}}
+    1100 hook.started {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+    1100 hook.started {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "async": true, "elapsedMs": 1000}
+    9000 run.resumed {"unclean": true}
+    10100 hook.started {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "attempt": 2, "elapsedMs": 1000}
+    10100 hook.started {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "async": true, "attempt": 2, "elapsedMs": 1000}
+    15500 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/0", "event": "PreToolUse", "source": "user", "callId": "c1", "attempt": 2, "outcome": "answered", "durationMs": 10}
+    15500 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "attempt": 2, "decision": "allow", "outcome": "answered", "durationMs": 6000}
+    15500 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "run_shell_command", "details": {"description": "make", "kind": "execute", "risk": "high"}}
+    16000 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "run_shell_command", "result": {"llmContent": []}}
+    17500 hook.started {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+    18000 hook.fired {"firingId": "r1:PreToolUse:c1:user/PreToolUse/2", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "async": true, "attempt": 2, "outcome": "failed", "durationMs": 8900, "reason": "exit code 1"}
+"#;
+
+#[test]
+fn a_hook_at_work_is_seen_and_what_became_of_it() {
+    check(
+        SLOW_HOOKS,
+        expect![[r#"
+        4 in 3: hook PreToolUse 100..9000 cancelled lane=65536
+        5 in 1: hook PreToolUse 100..9000 cancelled lane=65537
+        9 in 3: hook PreToolUse 15490..15500 ok lane=65538
+        7 in 3: hook PreToolUse 9100..15100 ok lane=65536
+        3 in 2: tool run_shell_command 0..16000 ok in="{\"command\":\"make\"}"
+        8 in 1: hook PreToolUse 9100..18000 error lane=65537 HOOK_FAILED: exit code 1
+        1 in -: run lead 0..… open in="q"
+        2 in 1: turn turn 1 0..… open (run.resumed the daemon was away for at most 7900 ms, and had not stopped by itself)
+        d in 2: hook PostToolUse 16500..… open lane=65536
+    "#]],
+    );
+    let spans = spans(SLOW_HOOKS);
+    let told: Vec<Option<&str>> = spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::Hook)
+        .map(|span| span.hook.as_ref().unwrap().tool.as_ref().map(|tool| tool.as_str()))
+        .collect();
+    assert!(told.iter().all(|tool| *tool == Some("run_shell_command")), "{told:?}");
+    let mut story = String::new();
+    let writer = TraceWriter::new(TraceFormat::Markdown, "1");
+    edges(SLOW_HOOKS).iter().for_each(|edge| writer.write(edge, false, &mut story));
+    for words in [
+        "`run_shell_command`, risk high: done after 16.0 s (of it at most 7.9 s without a daemon).",
+        "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was cut off, after 8.9 s",
+        "Hook `user/PostToolUse/1` of `PostToolUse`, for `run_shell_command` make is at work since",
+    ] {
+        assert!(story.contains(words), "{words}:\n{story}");
+    }
+}
+
+/// The end of a run that is still at work says what it does.
+#[test]
+fn a_story_of_a_run_at_work_says_what_it_waits_for() {
+    let story = |log: &str| {
+        let mut story = String::new();
+        let writer = TraceWriter::new(TraceFormat::Markdown, "1");
+        edges(log).iter().for_each(|edge| writer.write(edge, false, &mut story));
+        story
+    };
+    let thinking = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+    "#;
+    assert!(
+        story(thinking).ends_with("**lead** waits for `m` since 2025-11-24 16:00:00Z.\n\n"),
+        "{}",
+        story(thinking)
+    );
+    let working = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "sleep 4"}}
+        10 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "run_shell_command"}
+        10 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {"path": "a"}}
+    "#;
+    for words in
+        ["calls `run_shell_command`: at work, since", "sleep 4", "`read_file`: not allowed to run yet, since"]
+    {
+        assert!(story(working).contains(words), "{words}:\n{}", story(working));
+    }
+}

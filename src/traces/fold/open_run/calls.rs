@@ -84,6 +84,9 @@ impl OpenRun {
         match call.apply(moment) {
             Some(status) => {
                 self.end_questions_of(&call_id, moment.at, edges);
+                let of_call = call.span.span_id.clone();
+                self.end_hooks(moment.at, |hook| hook.parent_span_id.as_ref() == Some(&of_call), edges);
+                self.hooks.remember_call(&call.span);
                 call.end_request(moment.at, status, edges);
                 self.lanes.give_back(call.span.lane);
                 end(&mut call.span, moment.at, status);
@@ -116,6 +119,7 @@ impl OpenRun {
             risk: None,
             decision: None,
             waited_ms: None,
+            down_ms: 0,
             child_run_id: None,
             files_changed: Vec::new(),
         }));
@@ -153,6 +157,13 @@ impl OpenRun {
     pub(super) fn decided(&mut self, call_id: &CallId, decision: CallDecision) {
         if let Some(tool) = self.calls.get_mut(call_id).and_then(|call| call.span.tool.as_mut()) {
             tool.decision = Some(decision);
+        }
+    }
+
+    /// The daemon was away for so long: what was open was not at work meanwhile.
+    pub(super) fn calls_were_down(&mut self, down_ms: u64) {
+        for tool in self.calls.values_mut().filter_map(|call| call.span.tool.as_mut()) {
+            tool.down_ms = tool.down_ms.saturating_add(down_ms);
         }
     }
 

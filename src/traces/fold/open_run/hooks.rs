@@ -1,19 +1,32 @@
-//! Hooks: told when they have answered, so a span of one is there as a whole at once.
+//! Hooks: most are told when they have answered, so that their span is there as a whole at once; one that takes long is told when it
+//! has been at work for a while, too.
 
-use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp};
+use std::collections::BTreeMap;
+
+use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, ToolName, TraceSpan};
 
 use super::{
     super::{EventMoment, SpanEdge, end},
     OpenRun,
 };
-use crate::text;
+use crate::{facts::EventFacts, text};
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
 
-/// The time at which the last hook of each lane ended.
+/// Hooks of a run: those at work, and what has to be known of others.
 #[derive(Debug, Default)]
-pub(super) struct HookLanes(Vec<Timestamp>);
+pub(super) struct HookSpans {
+    /// Hooks at work, by firing and hook.
+    open: BTreeMap<(String, String), TraceSpan>,
+    lanes: HookLanes,
+    /// Calls of the turn that have ended, which hooks are told of after that.
+    ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
+}
+
+/// The time at which the last hook of each lane ended, or will have.
+#[derive(Debug, Default)]
+struct HookLanes(Vec<Timestamp>);
 
 impl HookLanes {
     /// The lowest lane that was free at that time, taken until then.
@@ -26,44 +39,147 @@ impl HookLanes {
         }
         FIRST_LANE.saturating_add(u32::try_from(lane).unwrap_or(u32::MAX))
     }
+
+    /// One that was taken without an end is free from then on.
+    fn give_back(&mut self, lane: u32, at: Timestamp) {
+        let lane = usize::try_from(lane.saturating_sub(FIRST_LANE)).unwrap_or(usize::MAX);
+        if let Some(ended) = self.0.get_mut(lane) {
+            *ended = at;
+        }
+    }
+}
+
+impl HookSpans {
+    pub(super) fn open(&self) -> impl Iterator<Item = &TraceSpan> {
+        self.open.values()
+    }
+
+    /// A call has ended.
+    pub(super) fn remember_call(&mut self, span: &TraceSpan) {
+        if let Some(tool) = &span.tool {
+            self.ended_calls.insert(tool.call_id.clone(), (tool.tool.clone(), tool.description.clone()));
+        }
+    }
+
+    /// A turn begins: nobody is told of the calls of the one before.
+    pub(super) fn forget_calls(&mut self) {
+        self.ended_calls.clear();
+    }
 }
 
 impl OpenRun {
+    /// A hook has been at work for a while.
+    pub(super) fn hook_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let key = key(moment.facts);
+        // Asked anew after a restart.
+        if let Some(earlier) = self.hooks.open.remove(&key) {
+            self.cut_off(earlier, moment.at, edges);
+        }
+        let elapsed = moment.facts.count("elapsedMs");
+        let span = self.hook_begun(moment, elapsed, Timestamp(i64::MAX));
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        self.hooks.open.insert(key, span);
+    }
+
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let took = facts.count("durationMs");
+        let mut span = match self.hooks.open.remove(&key(facts)) {
+            Some(mut span) => {
+                // Answers are told together, when the last one is there.
+                let ended = Timestamp(span.start_us.saturating_add(micros(took))).min(at);
+                self.hooks.lanes.give_back(span.lane, ended);
+                self.tell_about(&mut span, facts);
+                end(&mut span, ended, SpanStatus::Ok);
+                span
+            }
+            None => {
+                let mut span = self.hook_begun(moment, took, at);
+                edges.push(SpanEdge::Began(Box::new(span.clone())));
+                end(&mut span, at, SpanStatus::Ok);
+                span
+            }
+        };
+        span.output = facts.text("stderr").and_then(text::said);
+        if let Some(hook) = &span.hook
+            && hook.outcome != "answered"
+        {
+            let message = hook.reason.clone().unwrap_or_default();
+            span.error = Some(SpanError { kind: format!("HOOK_{}", upper(&hook.outcome)), message });
+            span.status = SpanStatus::Error;
+        }
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    /// The span of a hook that has been at work for so many milliseconds, on a lane that it has until then.
+    fn hook_begun(&mut self, moment: EventMoment<'_>, took: Option<u64>, until: Timestamp) -> TraceSpan {
         let EventMoment { at, facts, .. } = moment;
         let call_id = facts.text("callId").map(CallId::from);
         let call = call_id.as_ref().and_then(|call| self.calls.get(call)).map(|call| &call.span);
-        let around = call.or(self.turn.as_ref()).unwrap_or(&self.span);
-        let took = facts.count("durationMs").and_then(|ms| i64::try_from(ms).ok()).unwrap_or_default();
+        // One beside the run may outlive what it was told of.
+        let is_beside = facts.flag("async") && until.0 == i64::MAX;
+        let within = call.or(self.turn.as_ref()).filter(|_| !is_beside);
+        let around = within.unwrap_or(&self.span);
         // A span lies within its parent, whatever a hook had to do with what was before.
-        let from = at.0.saturating_sub(took.saturating_mul(1_000)).max(around.start_us);
+        let from = at.0.saturating_sub(micros(took)).max(around.start_us);
         let mut span = self.span_below(&around.span_id, 0, moment, SpanKind::Hook, facts.word("event"));
         (span.started_at, span.start_us) = (Timestamp(from), from);
-        span.lane = self.hook_lanes.take(Timestamp(from), at);
-        span.output = facts.text("stderr").and_then(text::said);
-        let outcome = facts.word("outcome");
-        let is_well = outcome == "answered";
-        let reason = facts.text("reason").map(text::line);
-        if !is_well {
-            let message = reason.clone().unwrap_or_default();
-            span.error = Some(SpanError { kind: format!("HOOK_{}", upper(&outcome)), message });
-        }
+        span.lane = self.hooks.lanes.take(Timestamp(from), until);
+        self.tell_about(&mut span, facts);
+        span
+    }
+
+    /// Fills in what an event says of a hook.
+    fn tell_about(&self, span: &mut TraceSpan, facts: EventFacts<'_>) {
+        let call_id = facts.text("callId").map(CallId::from);
+        let open = call_id.as_ref().and_then(|call| self.calls.get(call)?.span.tool.as_ref());
+        let open = open.map(|tool| (tool.tool.clone(), tool.description.clone()));
+        let ended = || call_id.as_ref().and_then(|call| self.hooks.ended_calls.get(call)).cloned();
+        let (tool, description) = open.or_else(ended).unzip();
         span.hook = Some(Box::new(HookSpan {
             hook_id: facts.word("hookId"),
             source: facts.word("source"),
             call_id,
-            outcome,
+            tool,
+            description: description.flatten(),
+            outcome: facts.word("outcome"),
             decision: facts.owned("decision"),
-            reason,
+            reason: facts.text("reason").map(text::line),
             exit_code: facts.value("exitCode").as_i64(),
             is_async: facts.flag("async"),
             changed: facts.flag("changed"),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
-        edges.push(SpanEdge::Began(Box::new(span.clone())));
-        end(&mut span, at, if is_well { SpanStatus::Ok } else { SpanStatus::Error });
+    }
+
+    /// Ends hooks that are at work, since what they are about is over.
+    pub(super) fn end_hooks(
+        &mut self,
+        at: Timestamp,
+        is_over: impl Fn(&TraceSpan) -> bool,
+        edges: &mut Vec<SpanEdge>,
+    ) {
+        for (_, span) in self.hooks.open.extract_if(.., |_, span| is_over(span)).collect::<Vec<_>>() {
+            self.cut_off(span, at, edges);
+        }
+    }
+
+    fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        self.hooks.lanes.give_back(span.lane, at);
+        end(&mut span, at, SpanStatus::Cancelled);
         edges.push(SpanEdge::Ended(Box::new(span)));
     }
+}
+
+/// Names a hook at a firing. Whatever goes on beside the run ends as a firing of its own, which has the hook's name behind it.
+fn key(facts: EventFacts<'_>) -> (String, String) {
+    let (firing, hook) = (facts.text("firingId").unwrap_or_default(), facts.word("hookId"));
+    let own = firing.strip_suffix(hook.as_str()).and_then(|firing| firing.strip_suffix(':'));
+    (own.unwrap_or(firing).to_owned(), hook)
+}
+
+fn micros(ms: Option<u64>) -> i64 {
+    ms.and_then(|ms| i64::try_from(ms).ok()).unwrap_or_default().saturating_mul(1_000)
 }
 
 /// `timedOut` as `TIMED_OUT`.

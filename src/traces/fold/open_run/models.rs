@@ -37,7 +37,7 @@ impl UntoldReply {
     pub(super) fn is_about(&self, moment: EventMoment<'_>) -> bool {
         match moment.event.kind.as_str() {
             "tool.state" => moment.facts.text("callId").is_some_and(|call| self.asked.contains(&call.into())),
-            "thought" | "hook.fired" => true,
+            "thought" | "hook.started" | "hook.fired" => true,
             _ => false,
         }
     }

@@ -1,0 +1,58 @@
+//! Is every text that leaves in an attribute within reach of whoever hides secrets in it?
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{OtlpSpan, names::ATTRIBUTES};
+
+/// Stands for a secret, in every text that an event can have.
+const SECRET: &str = "PLANTED";
+
+/// All kinds of spans, with something for each attribute.
+const EVERYTHING: &str = r#"
+    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}}
+    0 turn.started {"turn": 1, "grace": "PLANTED"}
+    0 model.consulting {"purpose": "compression", "model": "m"}
+    1 context.compressed {"status": "COMPRESSION_FAILED_PLANTED", "message": "PLANTED", "tokensBefore": 10, "tokensAfter": 5}
+    1 model.consulting {"purpose": "PLANTED", "model": "m/PLANTED"}
+    1 model.consulted {"purpose": "PLANTED", "model": "m/PLANTED", "text": "PLANTED", "error": "PLANTED"}
+    1 model.started {"model": "m/PLANTED", "stream": "s1", "attempt": 1}
+    2 model.retrying {"stream": "s1", "attempt": 2, "message": "503 PLANTED"}
+    3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
+    4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
+    5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
+    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED"}
+    6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
+    6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
+    6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
+    7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED"}
+    7 tool.state {"callId": "c-PLANTED", "from": "scheduled", "to": "executing", "name": "mcp.PLANTED.all"}
+    8 run.resumed {"unclean": true}
+    9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
+    9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
+    9 warning {"message": "PLANTED"}
+    9 turn.completed {"turn": 1}
+    9 run.stopping {"reason": "ERROR", "message": "PLANTED", "error": {"code": "PLANTED"}, "^": {"by": "PLANTED"}}
+    9 run.completed {"reason": "PLANTED", "message": "PLANTED", "error": {"code": "PLANTED", "message": "PLANTED"}, "partialResult": "PLANTED", "filesChanged": ["PLANTED"], "usage": {"promptTokens": 9}}
+"#;
+
+#[test]
+fn a_secret_in_every_attribute_is_hidden_in_every_attribute() {
+    let mut told: BTreeSet<String> = BTreeSet::new();
+    let mut planted = 0;
+    for span in spans(EVERYTHING) {
+        let mut sent = OtlpSpan::of(&span);
+        told.extend(sent.attributes.iter().map(|(name, _)| name.clone()));
+        planted += format!("{sent:?}").matches(SECRET).count();
+        for text in sent.texts_mut() {
+            *text = text.replace(SECRET, "[redacted]");
+        }
+        let left = sent.to_json().to_string();
+        assert!(!left.contains(SECRET), "{left}");
+        assert!(!format!("{sent:?}").contains(SECRET), "{sent:?}");
+    }
+    let missing: Vec<&str> =
+        ATTRIBUTES.iter().map(|(name, _)| *name).filter(|name| !told.contains(*name)).collect();
+    assert!(missing.is_empty(), "nothing was planted in {missing:?}");
+    assert!(60 < planted, "{planted}");
+}

@@ -45,6 +45,10 @@ const MAY_DISCOVER: [&str; 6] = [
 /// Pause between two attempts to ask again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// Times that whoever introduces themselves tries again when the daemon ends just then: the kernel takes connections for one that was
+/// killed until all of it is gone.
+const INTRODUCTION_RETRIES: u32 = 5;
+
 /// Whoever keeps the daemon running gets this long to start it again before we do.
 const START_GRACE: Duration = Duration::from_secs(1);
 
@@ -183,8 +187,19 @@ impl DaemonLink {
         introduction: &InitializeParams,
         stderr: &mut OutputWriter,
     ) -> Result<(), CommandFailure> {
-        let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
-        let hello: InitializeReply = client.call_as::<Initialize, _>(introduction)?;
+        let mut tries = 0;
+        let (client, hello) = loop {
+            let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
+            match client.call_as::<Initialize, InitializeReply>(introduction) {
+                Ok(hello) => break (client, hello),
+                // A daemon that was just killed still took the connection; who introduces themselves may do so again.
+                Err(CallError::Closed) if tries < INTRODUCTION_RETRIES => {
+                    tries += 1;
+                    thread::sleep(RETRY_PAUSE);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
         note_version(&hello.daemon.version, stderr);
         self.known_as = hello.client_id;
         self.control = Some(client);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
-use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan};
+use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{SpanEdge, SpanFold, person as whom, told_by_error};
 
 /// Columns of what a line says it is, with what sets it off.
@@ -91,6 +91,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 facts.push(("model", run.model));
             }
             facts.extend(tokens(span));
+            facts.extend(with_below(span, run.child_usage, run.child_cost));
             facts.extend(run.started_by.map(|by| ("by", whom(&by))));
             let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
             facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}"))));
@@ -114,6 +115,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         }
         SpanKind::Tool => {
             facts.push(("tool", span.name.clone()));
+            let down = span.tool.as_ref().map(|tool| tool.down_ms).filter(|down| *down != 0);
+            let down = down.map(|down| human::duration(Duration::from_millis(down)));
+            facts.extend(down.map(|down| ("away", format!("the daemon, for at most {down} of this time"))));
             let decision = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
             facts.extend(decision.map(|decision| ("decision", who(decision))));
             facts.extend(text("input", span.input.as_ref()));
@@ -139,7 +143,10 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         SpanKind::Hook => {
             let hook = span.hook.as_deref().cloned().unwrap_or_default();
             let beside = if hook.is_async { " · beside the run" } else { "" };
-            facts.push(("hook", format!("{} · {}{beside}", span.name, hook.hook_id)));
+            let attempt = hook.attempt.map(|attempt| format!(" · attempt {attempt}")).unwrap_or_default();
+            facts.push(("hook", format!("{} · {}{attempt}{beside}", span.name, hook.hook_id)));
+            let description = hook.description.map(|it| format!(" {it}")).unwrap_or_default();
+            facts.extend(hook.tool.map(|tool| ("call", format!("{tool}{description}"))));
             let changed = if hook.changed { "changed what it was shown" } else { "" };
             let said = [hook.decision.as_deref().unwrap_or_default(), changed];
             let said: Vec<&str> = said.into_iter().filter(|it| !it.is_empty()).collect();
@@ -165,6 +172,21 @@ fn tokens(span: &TraceSpan) -> Option<(&'static str, String)> {
     let cost = span.cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
     let out = usage.output_tokens.saturating_add(usage.thought_tokens);
     Some(("tokens", format!("{} → {out}{cost}", usage.prompt_tokens)))
+}
+
+/// The same with what the runs below it used, where there are some.
+fn with_below(
+    span: &TraceSpan,
+    below: Option<Usage>,
+    cost_below: Option<UsdAmount>,
+) -> Option<(&'static str, String)> {
+    let below = below.filter(|below| below.total() != 0)?;
+    let mut all = span.usage.unwrap_or_default();
+    all += below;
+    let cost = [span.cost, cost_below].into_iter().flatten().reduce(|one, more| one + more);
+    let cost = cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
+    let out = all.output_tokens.saturating_add(all.thought_tokens);
+    Some(("", format!("{} → {out}{cost} with the runs below", all.prompt_tokens)))
 }
 
 fn text(label: &'static str, text: Option<&SpanText>) -> Option<(&'static str, String)> {

@@ -1,11 +1,13 @@
 //! `subagent trace`: what did runs do, how long did it take, what did it cost, and who allowed it?
 
 mod export;
+mod loading;
 mod show;
 mod span_view;
 mod summary;
 mod tail;
 mod viewer;
+mod waterfall;
 
 use std::time::Duration;
 

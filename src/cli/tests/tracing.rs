@@ -114,6 +114,12 @@ fn two_pages(brief: bool) -> DaemonScript {
             peer.answer("trace/get", json!({"traceId": RUN, "spans": first, "nextCursor": "9.4"})),
             params
         );
+        if brief {
+            peer.answer(
+                "run/get",
+                json!({"prompt": "Mend src/a.rs\nand \u{1b}[2Jall of it", "result": "It is mended."}),
+            );
+        }
         params["cursor"] = json!("9.4");
         assert_eq!(peer.answer("trace/get", json!({"traceId": RUN, "spans": second})), params);
         peer.wait_for_hangup();
@@ -130,6 +136,7 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
             exit 0
             --- stdout
             lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+            asked: Mend src/a.rs …
 
             SPAN                             WHEN        TIME    COST     ALLOWED, ENDED
             lead                             ██████████  12.3 s  $0.02    GOAL
@@ -141,6 +148,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
                 run_shell_command make^[[2J   █          0 ms             no: user:shop.toml:3
               turn 2                             ░░░░░░  …                open
                 gemini/flash · attempt 2         ░░░░░░  …                open
+
+            result: It is mended.
 
             1624000 → 58 tokens, $0.0192
 
@@ -156,6 +165,7 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
             exit 0
             --- stdout
             lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+            asked: Mend src/a.rs …
 
             SPAN                        WHEN      TIME    COST     ALLOWED, ENDED
             lead                        ████████  12.3 s  $0.02    GOAL
@@ -167,6 +177,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
                 run_shell_command mak…   █        0 ms             no: user:shop.toml:3
               turn 2                       ░░░░░  …                open
                 gemini/flash · attemp…     ░░░░░  …                open
+
+            result: It is mended.
 
             1624000 → 58 tokens, $0.0192
 
@@ -182,6 +194,7 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
             exit 0
             --- stdout
             lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+            asked: Mend src/a.rs …
 
             SPAN                             WHEN                      TIME    TOKENS         COST     ALLOWED, ENDED
             lead                             ████████████████████████  12.3 s  1625.0k → 116  $0.02    GOAL
@@ -194,6 +207,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
               turn 2                                  ░░░░░░░░░░░░░░░  …                               open
                 gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
 
+            result: It is mended.
+
             1624000 → 58 tokens, $0.0192
 
             ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
@@ -203,10 +218,10 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
     for columns in [40, 60, 80, 200] {
         let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
         let ran = command.against(vec![two_pages(true)]);
-        // A line that says which run it is, the waterfall, what was used, and the error whole.
+        // Which run it is and what it was asked, the waterfall, its result, what was used, and the error whole.
         let lines: Vec<&str> = ran.stdout.lines().collect();
-        assert_eq!(lines.len(), 2 + spans().len() + 1 + 4);
-        let most = lines[2..lines.len() - 1].iter().copied().map(super::super::width::of).max().unwrap();
+        assert_eq!(lines.len(), 3 + spans().len() + 1 + 6);
+        let most = lines[3..lines.len() - 1].iter().copied().map(super::super::width::of).max().unwrap();
         assert!(columns < 60 || most <= columns, "{most} of {columns}\n{}", ran.stdout);
     }
 }
@@ -219,6 +234,9 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         expect![[r#"
             exit 0
             --- stdout
+            lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+            asked: Mend src/a.rs …
+
             lead                             +0 ms   12.3 s  1625.0k → 116  $0.02    GOAL
               turn 1                         +0 ms   5.1 s
                 gemini/flash                 +0 ms   2.4 s   812 → 58       $0.0004
@@ -228,6 +246,12 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
                 run_shell_command make^[[2J  +2.4 s  0 ms                            no: user:shop.toml:3
               turn 2                         +5.1 s  …                               open
                 gemini/flash · attempt 2     +5.1 s  …                               open
+
+            result: It is mended.
+
+            1624000 → 58 tokens, $0.0192
+
+            ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
@@ -237,9 +261,18 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         expect![[r#"
             exit 0
             --- stdout
+            lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+            asked: Mend src/a.rs …
+
             lead           +0 ms   12.3 s  1625.0k → 116  $0.02  GOAL
               turn 1 (+5)  +0 ms   5.1 s
               turn 2 (+1)  +5.1 s  …                             open
+
+            result: It is mended.
+
+            1624000 → 58 tokens, $0.0192
+
+            ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
@@ -250,6 +283,15 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     let live = json!({"traceId": RUN, "now": "2025-11-20T11:04:10.000Z", "spans": [
         {"traceId": RUN, "spanId": "0000000000000001", "kind": "run", "name": "lead", "runId": RUN, "status": "open",
          "startUs": 1_763_636_640_000_000_i64, "run": {"queuedMs": 4_000, "restarts": 1}},
+        {"traceId": RUN, "spanId": "0000000000000003", "parentSpanId": "0000000000000001", "kind": "hook",
+         "name": "PreToolUse", "runId": RUN, "status": "open", "startUs": 1_763_636_648_000_000_i64,
+         "hook": {"hookId": "user/PreToolUse/1", "tool": "run_shell_command", "description": "make", "attempt": 2}},
+        {"traceId": RUN, "spanId": "0000000000000004", "parentSpanId": "0000000000000001", "kind": "llm",
+         "name": "m", "runId": RUN, "agent": "lead", "turn": 2, "status": "ok", "startUs": 1_763_636_641_000_000_i64,
+         "endUs": 1_763_636_645_000_000_i64, "llm": {"firstTokenMs": 3_000}},
+        {"traceId": RUN, "spanId": "0000000000000005", "parentSpanId": "0000000000000001", "kind": "tool",
+         "name": "run_shell_command", "runId": RUN, "agent": "lead", "status": "ok", "startUs": 1_763_636_641_000_000_i64,
+         "endUs": 1_763_636_645_000_000_i64, "tool": {"description": "sleep 3", "waitedMs": 524, "downMs": 2_000}},
         {"traceId": RUN, "spanId": "0000000000000002", "parentSpanId": "0000000000000001", "kind": "confirmation",
          "name": "Change a.rs?", "runId": RUN, "status": "open", "startUs": 1_763_636_647_000_000_i64,
          "confirmation": {"confirmationId": "q1", "callId": "c", "asks": "edit", "rule": "builtin:risk=low"}},
@@ -257,13 +299,24 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     let answering_live: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("trace/get", live);
+        peer.answer("run/get", json!({"prompt": "Mend it"}));
         peer.wait_for_hangup();
     });
-    let command = Command { is_terminal: true, columns: 140, ..Command::new(&["trace", "show", RUN]) };
+    let command = Command { is_terminal: true, columns: 220, ..Command::new(&["trace", "show", RUN]) };
     let ran = command.against(vec![answering_live]);
-    for words in
-        ["10.0 s…", "3.0 s…", "subagent approve q1", "4.0 s in a queue", "the daemon was away 1 time"]
-    {
+    for words in [
+        "10.0 s…",
+        "3.0 s…",
+        "subagent approve q1",
+        "4.0 s in a queue",
+        "the daemon was away 1 time",
+        "PreToolUse for run_shell_command make · user/PreToolUse/1 · attempt 2",
+        "at work",
+        "2.0 s…",
+        "lead, turn 2, m: nothing came for 3.0 s",
+        "lead, run_shell_command sleep 3: waited 524 ms until it ran",
+        "lead, run_shell_command sleep 3: for at most 2.0 s of its time there was no daemon",
+    ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
 }

@@ -59,6 +59,7 @@ pub(super) struct RunSpanView {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct LlmSpanView {
+    pub(super) first_token_ms: Option<u64>,
     pub(super) purpose: Option<String>,
     pub(super) attempt: Option<u64>,
     pub(super) retry_after_ms: Option<u64>,
@@ -75,6 +76,7 @@ pub(super) struct CallSpanView {
     pub(super) rule: String,
     pub(super) decision: Option<CallDecision>,
     pub(super) waited_ms: Option<u64>,
+    pub(super) down_ms: u64,
     pub(super) files_changed: Vec<SpanFileChange>,
 }
 
@@ -82,6 +84,9 @@ pub(super) struct CallSpanView {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HookSpanView {
     pub(super) hook_id: String,
+    pub(super) tool: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) attempt: Option<u64>,
     pub(super) decision: Option<String>,
     pub(super) reason: Option<String>,
 }
@@ -93,8 +98,13 @@ pub(super) struct McpSpanView {
 }
 
 impl RunSpanView {
+    /// True if there is more to say than how it ended.
+    pub(super) fn has_waited(&self) -> bool {
+        self.queued_ms != 0 || self.waiting_ms != 0 || self.parked_ms != 0 || self.restarts != 0
+    }
+
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, taken up again once`
-    fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         let waits =
             [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
         let waits = waits.iter().filter(|(ms, _)| *ms != 0);
@@ -111,7 +121,24 @@ impl RunSpanView {
     }
 }
 
+impl HookSpanView {
+    /// ` for write_file src/a.rs · user/PostToolUse/1`
+    fn label(&self) -> String {
+        let description = self.description.as_deref().filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
+        let tool = self.tool.as_deref().map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
+        let attempt = self.attempt.map(|attempt| format!(" · attempt {attempt}"));
+        format!("{} · {}{}", tool.unwrap_or_default(), self.hook_id, attempt.unwrap_or_default())
+    }
+}
+
 impl SpanView {
+    /// `lead, turn 2, read_file a.md`
+    pub(super) fn place(&self) -> String {
+        let agent = self.agent.as_deref().unwrap_or("-");
+        let turn = self.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+        format!("{agent}{turn}, {}", self.label())
+    }
+
     pub(super) fn label(&self) -> String {
         let llm = self.llm.as_ref();
         let purpose = llm.and_then(|llm| llm.purpose.as_ref()).map(|purpose| format!(" · {purpose}"));
@@ -120,7 +147,7 @@ impl SpanView {
         let description = self.tool.as_ref().and_then(|tool| tool.description.as_ref());
         let description = description.filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
         let sign = if self.kind == "confirmation" { "? " } else { "" };
-        let hook = self.hook.as_ref().map(|hook| format!(" · {}", hook.hook_id));
+        let hook = self.hook.as_ref().map(HookSpanView::label);
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)
@@ -136,7 +163,10 @@ impl SpanView {
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
             return cell(&format!("{status}asked by {}{how}", question.rule));
         }
-        if let (Some(hook), None) = (&self.hook, &self.error) {
+        if let (Some(_), None) = (&self.hook, self.end_us) {
+            return cell("at work");
+        }
+        if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
             let said = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
             return cell(&said.join(": "));
         }

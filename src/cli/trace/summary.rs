@@ -1,6 +1,11 @@
 //! What a waterfall has no room for: which run it is, and below it who changed which file, what was used, and what went wrong.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use serde::Deserialize;
 
 use super::{money, span_view::SpanView};
 use crate::{human, safe_text};
@@ -9,11 +14,26 @@ use protocol::{SpanError, Usage, UsdAmount};
 /// Lines of one kind below a waterfall; more than that nobody reads there.
 const MOST_LINES: usize = 10;
 
+/// Characters of a prompt or result.
+const MOST_CHARACTERS: usize = 300;
+
+/// Nobody asks where a time went that is shorter.
+const SHORTEST_WAIT_MS: u64 = 100;
+
 /// The tool whose changes nobody sees.
 const COMMAND: &str = "run_shell_command";
 
-/// The run at the root: what it is, when it began, and who began it.
-pub(super) fn head(spans: &[SpanView]) -> String {
+/// The question that the run at the root was asked, and the answer.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RunTexts {
+    prompt: Option<String>,
+    result: Option<String>,
+    partial_result: Option<String>,
+}
+
+/// The run at the root: what it is, when it began, who began it, and what it was asked.
+pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let Some(root) = spans.iter().filter(|span| span.kind == "run").min_by_key(|span| span.start_us) else {
         return String::new();
     };
@@ -23,7 +43,18 @@ pub(super) fn head(spans: &[SpanView]) -> String {
     let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
     let by = run.and_then(|run| run.started_by.as_deref());
     let by = by.map(|by| format!(" · by {}", traces::person(by))).unwrap_or_default();
-    safe_text::lines(&format!("{} · run {}{model}{began}{by}\n\n", root.name, root.run_id))
+    let asked = texts.prompt.as_deref().map(|prompt| format!("asked: {}\n", first_line(prompt)));
+    let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
+    safe_text::lines(&format!("{line}{}\n", asked.unwrap_or_default()))
+}
+
+/// The first line of a text that says something; a sign for more.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next().unwrap_or_default();
+    let cut: String = line.chars().take(MOST_CHARACTERS).collect();
+    let is_all = lines.next().is_none() && cut.len() == line.len();
+    if is_all { cut } else { format!("{cut} …") }
 }
 
 /// Names the answers that rules come from which people had remembered.
@@ -51,10 +82,54 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
     }
 }
 
-/// Files, tokens and cost, and errors: each a few lines.
-pub(super) fn below(spans: &[SpanView]) -> String {
-    let parts = [files(spans), used(spans), errors(spans)];
+/// The result, files, tokens and cost, waits, and errors: each a few lines.
+pub(super) fn below(spans: &[SpanView], texts: &RunTexts) -> String {
+    let parts = [result(texts), files(spans), used(spans), waits(spans), errors(spans)];
     parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
+}
+
+fn result(texts: &RunTexts) -> String {
+    let told = [("result", &texts.result), ("it had said", &texts.partial_result)];
+    let told = told.into_iter().find_map(|(what, text)| Some((what, text.as_deref()?)));
+    told.map(|(what, text)| safe_text::lines(&format!("{what}: {}\n", first_line(text)))).unwrap_or_default()
+}
+
+/// Waits that no bar tells: what runs and calls waited for, and models until they said something. The longest first.
+fn waits(spans: &[SpanView]) -> String {
+    let said = |ms: u64| human::duration(Duration::from_millis(ms));
+    let asked: HashSet<&str> = spans
+        .iter()
+        .filter(|span| span.confirmation.is_some())
+        .filter_map(|span| span.parent_span_id.as_deref())
+        .collect();
+    let mut waits: Vec<(u64, String)> = Vec::new();
+    for span in spans {
+        if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
+            let whole = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
+            waits.push((
+                whole,
+                format!("{}: {}", span.agent.as_deref().unwrap_or("-"), run.note().unwrap_or_default()),
+            ));
+        }
+        if let Some(ms) = span.llm.as_ref().and_then(|llm| llm.first_token_ms) {
+            waits.push((ms, format!("{}: nothing came for {}", span.place(), said(ms))));
+        }
+        let Some(tool) = &span.tool else { continue };
+        // How long a person took stands beside the call.
+        if let Some(ms) = tool.waited_ms.filter(|_| !asked.contains(span.span_id.as_str())) {
+            waits.push((ms, format!("{}: waited {} until it ran", span.place(), said(ms))));
+        }
+        if tool.down_ms != 0 {
+            let down = said(tool.down_ms);
+            waits.push((
+                tool.down_ms,
+                format!("{}: for at most {down} of its time there was no daemon", span.place()),
+            ));
+        }
+    }
+    waits.retain(|(ms, _)| SHORTEST_WAIT_MS <= *ms);
+    waits.sort_by_key(|(ms, _)| std::cmp::Reverse(*ms));
+    listed(&waits.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), "wait")
 }
 
 /// Changed files, each with the call that changed it.
@@ -78,48 +153,75 @@ fn files(spans: &[SpanView]) -> String {
     text
 }
 
-/// Tokens and cost in all, and by agent where there are several.
+/// Tokens and cost in all, and by agent and model where there are several.
 fn used(spans: &[SpanView]) -> String {
-    let mut all = Usage::default();
-    let mut cost: Option<UsdAmount> = None;
-    let mut is_part = false;
-    let mut agents: Vec<(&str, Option<UsdAmount>)> = Vec::new();
+    let mut all = Spent::default();
+    let mut agents: Vec<((&str, &str), Spent)> = Vec::new();
     for span in spans.iter().filter(|span| span.kind == "run") {
         let Some(usage) = span.usage else { continue };
-        all += usage;
-        cost = [cost, span.cost].into_iter().flatten().reduce(|one, more| one + more);
-        is_part |= usage.total() != 0 && span.cost.is_none();
-        let name = span.agent.as_deref().unwrap_or("-");
+        all.add(usage, span.cost);
+        let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
+        let name = (span.agent.as_deref().unwrap_or("-"), model);
         match agents.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum = [*sum, span.cost].into_iter().flatten().reduce(|one, more| one + more),
-            None => agents.push((name, span.cost)),
+            Some((_, sum)) => sum.add(usage, span.cost),
+            None => {
+                let mut sum = Spent::default();
+                sum.add(usage, span.cost);
+                agents.push((name, sum));
+            }
         }
     }
     // Of a run that is still at work its own requests say it.
-    if all.total() == 0 {
+    if all.usage.total() == 0 {
         return String::new();
     }
-    let beside = |count: u64, what: &str| match count {
-        0 => String::new(),
-        count => format!(" ({count} {what})"),
-    };
-    let out = all.output_tokens.saturating_add(all.thought_tokens);
-    let tokens = format!(
-        "{}{} → {out}{} tokens",
-        all.prompt_tokens,
-        beside(all.cached_tokens, "cached"),
-        beside(all.thought_tokens, "thought"),
-    );
-    let cost = match money(cost, is_part) {
-        Some(cost) if cost == "?" => ", cost not known".to_owned(),
-        Some(cost) => format!(", {cost}"),
-        None => String::new(),
-    };
-    let each = agents.iter().filter_map(|(name, cost)| Some(format!("{name} {}", (*cost)?)));
-    let each: Vec<String> = each.take(MOST_LINES).collect();
-    let each =
-        if 1 < agents.len() && !each.is_empty() { format!(": {}", each.join(", ")) } else { String::new() };
-    safe_text::lines(&format!("{tokens}{cost}{each}\n"))
+    let mut text = format!("{}\n", all.line());
+    if 1 < agents.len() {
+        let lines: Vec<String> = agents
+            .iter()
+            .map(|((agent, model), sum)| format!("  {agent}, {model}: {}", sum.line()))
+            .collect();
+        text.push_str(&listed(&lines, "agent"));
+    }
+    safe_text::lines(&text)
+}
+
+/// Tokens, and what they cost.
+#[derive(Default)]
+struct Spent {
+    usage: Usage,
+    cost: Option<UsdAmount>,
+    /// Some have no known price.
+    is_part: bool,
+}
+
+impl Spent {
+    fn add(&mut self, usage: Usage, cost: Option<UsdAmount>) {
+        self.usage += usage;
+        self.cost = [self.cost, cost].into_iter().flatten().reduce(|one, more| one + more);
+        self.is_part |= usage.total() != 0 && cost.is_none();
+    }
+
+    /// `12600 (500 cached) → 950 (50 thought) tokens, $0.0462`
+    fn line(&self) -> String {
+        let beside = |count: u64, what: &str| match count {
+            0 => String::new(),
+            count => format!(" ({count} {what})"),
+        };
+        let all = self.usage;
+        let out = all.output_tokens.saturating_add(all.thought_tokens);
+        let cost = match money(self.cost, self.is_part) {
+            Some(cost) if cost == "?" => ", cost not known".to_owned(),
+            Some(cost) => format!(", {cost}"),
+            None => String::new(),
+        };
+        format!(
+            "{}{} → {out}{} tokens{cost}",
+            all.prompt_tokens,
+            beside(all.cached_tokens, "cached"),
+            beside(all.thought_tokens, "thought"),
+        )
+    }
 }
 
 /// Errors whole, since a row has no room for them.

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    ProcessIo,
+    OutputWriter, ProcessIo,
     failure::CommandFailure,
     keyboard::KeyWaitResult,
     line_editor::strokes::{KeyStroke, KeyStrokeDecoder},
@@ -45,6 +45,13 @@ impl TraceViewer {
     pub fn new(lines: Vec<ViewedLine>) -> TraceViewer {
         let shown = (0..lines.len()).collect();
         TraceViewer { lines, folded: HashSet::new(), shown, cursor: 0, top: 0, rows: 1 }
+    }
+
+    /// The same document, of which more is known. All of it is unfolded, and the cursor stays where it was.
+    fn replace(&mut self, lines: Vec<ViewedLine>) {
+        let (cursor, top) = (self.cursor, self.top);
+        *self = TraceViewer { cursor, top, rows: self.rows, ..TraceViewer::new(lines) };
+        self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
     }
 
     /// Takes a stroke in; true when the person leaves.
@@ -107,8 +114,8 @@ impl TraceViewer {
         (0..line).rev().find(|at| self.level(*at).is_some_and(|level| level < own))
     }
 
-    /// The rows of a screen so high.
-    pub fn frame(&mut self, height: usize) -> Vec<String> {
+    /// The rows of a screen so high; the last one says how far the document is, if it is not whole.
+    pub fn frame(&mut self, height: usize, coming: Option<&str>) -> Vec<String> {
         self.rows = height.saturating_sub(1).max(1);
         // The cursor stays in sight.
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(self.rows), self.cursor);
@@ -116,7 +123,8 @@ impl TraceViewer {
         let mut frame: Vec<String> = rows.map(|(at, line)| self.row(at, *line)).collect();
         frame.resize(self.rows, String::new());
         let last = (self.top + self.rows).min(self.shown.len());
-        frame.push(format!("{}-{last} of {}   {KEYS}", self.top + 1, self.shown.len()));
+        let coming = coming.map(|coming| format!(" ({coming})")).unwrap_or_default();
+        frame.push(format!("{}-{last} of {}{coming}   {KEYS}", self.top + 1, self.shown.len()));
         frame
     }
 
@@ -131,26 +139,42 @@ impl TraceViewer {
     }
 }
 
+/// A document that may be shown before all of it is there.
+pub(super) trait ViewSource {
+    /// Gets some more of it; false when there is no more to come.
+    fn load(&mut self) -> Result<bool, CommandFailure>;
+    /// A word for how far it is; `None` once it is whole.
+    fn coming(&self) -> Option<String>;
+    /// The lines as far as they are known, for a screen of this width.
+    fn lines(&mut self, stdout: &mut OutputWriter) -> Vec<ViewedLine>;
+}
+
 /// Shows a document until the person leaves.
-pub(super) fn view(lines: Vec<ViewedLine>, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+pub(super) fn view(source: &mut dyn ViewSource, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
     let ProcessIo { keyboard, stdout, interrupts, .. } = surroundings;
     if !keyboard.open_for_text() {
-        let all: String = lines.iter().map(|line| format!("{}\n", line.text)).collect();
+        while source.load()? {}
+        let all: String = source.lines(stdout).iter().map(|line| format!("{}\n", line.text)).collect();
         return stdout.write(&all);
     }
-    let mut viewer = TraceViewer::new(lines);
+    let mut viewer = TraceViewer::new(source.lines(stdout));
     let mut strokes = KeyStrokeDecoder::default();
     let mut shown = Vec::new();
     let mut viewing = || -> Result<(), CommandFailure> {
         stdout.write(ENTER)?;
         loop {
-            let frame = viewer.frame(keyboard.rows().unwrap_or(24));
+            let coming = source.coming();
+            let frame = viewer.frame(keyboard.rows().unwrap_or(24), coming.as_deref());
             if frame != shown {
                 let rows: Vec<String> = frame.iter().map(|row| format!("{row}\x1b[0m\x1b[K")).collect();
                 stdout.write(&format!("\x1b[H{}\x1b[J", rows.join("\r\n")))?;
                 shown = frame;
             }
-            match keyboard.wait(LOOK) {
+            if coming.is_some() && !source.load()? {
+                viewer.replace(source.lines(stdout));
+            }
+            // The next page is looked for at once.
+            match keyboard.wait(if coming.is_some() { Duration::ZERO } else { LOOK }) {
                 KeyWaitResult::Gone => return Ok(()),
                 // The command was stopped: the screen is another's until it is drawn anew.
                 KeyWaitResult::Resumed => {
@@ -194,7 +218,11 @@ mod tests {
         for stroke in strokes {
             assert!(!viewer.press(stroke));
         }
-        viewer.frame(height).into_iter().map(|row| row.split("   ").next().unwrap().to_owned()).collect()
+        viewer
+            .frame(height, None)
+            .into_iter()
+            .map(|row| row.split("   ").next().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
@@ -214,14 +242,30 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_is_still_to_come_is_shown_and_stays_where_it_was_read() {
+        let mut it = viewer(&[0, 1, 1]);
+        assert!(
+            it.frame(9, Some("reading, 3 spans")).last().unwrap().starts_with("1-4 of 4 (reading, 3 spans) ")
+        );
+        it.press(&KeyStroke::Down);
+        it.press(&KeyStroke::Down);
+        it.replace(viewer(&[0, 1, 2, 2, 1, 0]).lines);
+        assert_eq!(pressed(&mut it, &[], 5), ["  head", " ▾0", "›▾1", "  2", "1-4 of 7"]);
+        // What is less than it was holds the cursor, too.
+        it.press(&KeyStroke::End);
+        it.replace(viewer(&[0]).lines);
+        assert_eq!(pressed(&mut it, &[], 5), ["  head", "› 0", "", "", "1-2 of 2"]);
+    }
+
+    #[test]
     fn nothing_and_a_screen_without_room_do_no_harm() {
         let mut it = TraceViewer::new(Vec::new());
         for stroke in [KeyStroke::Down, KeyStroke::Left, KeyStroke::Enter, KeyStroke::End] {
             assert!(!it.press(&stroke));
         }
-        assert_eq!(it.frame(0).len(), 2);
+        assert_eq!(it.frame(0, None).len(), 2);
         let mut it = viewer(&[0, 1]);
         it.press(&KeyStroke::End);
-        assert_eq!(it.frame(1).len(), 2);
+        assert_eq!(it.frame(1, None).len(), 2);
     }
 }

@@ -1,0 +1,180 @@
+//! A trace that is read page by page: a long one is on the screen before all of it is there.
+
+use serde::Deserialize;
+
+use super::{
+    span_view::{RunSpanView, SpanView},
+    summary::{self, RunTexts},
+    viewer::{ViewSource, ViewedLine},
+    waterfall::{SpanTree, waterfall},
+};
+use crate::{OutputWriter, failure::CommandFailure, link::DaemonLink, paging};
+use protocol::{RunGet, RunId, RunIdParams, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
+
+/// Spans a page; without texts that is far below what a page may be.
+pub(super) const PAGE: u32 = 1_000;
+
+/// Before all spans: those that the log tells of have the number of an event.
+const STAND_IN_ID: &str = "";
+
+/// A trace, as far as it was read.
+pub(super) struct LoadingTrace<'link> {
+    link: &'link mut DaemonLink,
+    params: TraceGetParams,
+    depth: usize,
+    spans: Vec<SpanView>,
+    /// Up to where spans that are open have lasted.
+    now: Option<i64>,
+    is_whole: bool,
+    record: RootRunView,
+}
+
+/// The run's own record, which is there before the last page, where the run's span stands.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RootRunView {
+    agent: String,
+    model: String,
+    reason: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    usage: Option<Usage>,
+    cost: Option<UsdAmount>,
+    #[serde(flatten)]
+    texts: RunTexts,
+}
+
+impl<'link> LoadingTrace<'link> {
+    /// Reads the first page, and what the run says of itself.
+    pub fn begin(
+        run_id: RunId,
+        depth: usize,
+        link: &'link mut DaemonLink,
+    ) -> Result<LoadingTrace<'link>, CommandFailure> {
+        let params = TraceGetParams { run_id, brief: true, cursor: None, limit: PAGE };
+        let mut trace = LoadingTrace {
+            link,
+            params,
+            depth,
+            spans: Vec::new(),
+            now: None,
+            is_whole: false,
+            record: RootRunView::default(),
+        };
+        trace.load_page()?;
+        // It stands beside the spans: what cannot be had is left out.
+        let record = trace.link.ask_value::<RunGet>(&RunIdParams { run_id: trace.params.run_id.clone() });
+        trace.record = record.ok().and_then(|record| paging::view(&record).ok()).unwrap_or_default();
+        Ok(trace)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.is_whole && self.spans.is_empty()
+    }
+
+    fn load_page(&mut self) -> Result<(), CommandFailure> {
+        let answer = self.link.ask_value::<TraceGet>(&self.params)?;
+        self.spans.extend(paging::entries::<SpanView>(&answer, "spans")?);
+        self.now = answer.get("now").and_then(|now| Timestamp::deserialize(now).ok()).map(|now| now.0);
+        self.params.cursor = answer.get("nextCursor").and_then(|cursor| cursor.as_str()).map(str::to_owned);
+        self.is_whole = self.params.cursor.is_none();
+        if self.is_whole {
+            summary::name_remembered(&mut self.spans);
+        }
+        Ok(())
+    }
+
+    /// True if all of it fits a screen so high.
+    pub fn fits(&self, height: usize) -> bool {
+        if !self.is_whole {
+            return false;
+        }
+        let rows = SpanTree::of(&self.spans, self.now, None).lines(self.depth).len();
+        let texts = [self.head(), self.below()];
+        // The table has a heading.
+        texts.iter().map(|text| text.lines().count()).sum::<usize>() + 1 + rows < height
+    }
+
+    /// All of it as one text.
+    pub fn whole(&self, stdout: &OutputWriter) -> String {
+        let tree = SpanTree::of(&self.spans, self.now, None);
+        let table = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
+        format!("{}{table}{}", self.head(), self.below())
+    }
+
+    fn head(&self) -> String {
+        summary::head(&self.spans, &self.record.texts)
+    }
+
+    fn below(&self) -> String {
+        summary::below(&self.spans, &self.record.texts)
+    }
+
+    /// The run, until its own span is there.
+    fn stand_in(&self) -> SpanView {
+        let record = &self.record;
+        let started = record.started_at.map(|at| at.0);
+        let first = || self.spans.iter().map(|span| span.start_us).min().unwrap_or_default();
+        SpanView {
+            span_id: STAND_IN_ID.to_owned(),
+            kind: "run".to_owned(),
+            name: record.agent.clone(),
+            run_id: self.params.run_id.to_string(),
+            agent: Some(record.agent.clone()),
+            started_at: record.started_at,
+            start_us: started.unwrap_or_else(first),
+            end_us: record.ended_at.map(|at| at.0),
+            usage: record.usage,
+            cost: record.cost,
+            run: Some(RunSpanView {
+                model: record.model.clone(),
+                reason: record.reason.clone(),
+                ..RunSpanView::default()
+            }),
+            ..SpanView::default()
+        }
+    }
+}
+
+impl ViewSource for LoadingTrace<'_> {
+    fn load(&mut self) -> Result<bool, CommandFailure> {
+        if !self.is_whole {
+            self.load_page()?;
+        }
+        Ok(!self.is_whole)
+    }
+
+    fn coming(&self) -> Option<String> {
+        (!self.is_whole).then(|| format!("reading, {} spans", self.spans.len()))
+    }
+
+    fn lines(&mut self, stdout: &mut OutputWriter) -> Vec<ViewedLine> {
+        let stand_in = (!self.is_whole).then(|| {
+            let root = self.stand_in();
+            self.spans.push(root);
+            self.spans.len() - 1
+        });
+        let tree = SpanTree::of(&self.spans, self.now, stand_in);
+        let levels: Vec<usize> = tree.lines(self.depth).into_iter().map(|(_, level, _)| level).collect();
+        let plain = |text: &str| -> Vec<ViewedLine> {
+            text.lines().map(|line| ViewedLine { text: line.to_owned(), level: None }).collect()
+        };
+        let head = plain(&self.head());
+        // Of a part there is nothing to sum up.
+        let below = if self.is_whole { plain(&self.below()) } else { Vec::new() };
+        // Beside the cursor and the sign of what can be folded.
+        let whole = stdout.width;
+        stdout.width = whole.map(|columns| columns.saturating_sub(2).max(1));
+        let drawn = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
+        stdout.width = whole;
+        if stand_in.is_some() {
+            self.spans.pop();
+        }
+        let level = |at: usize| at.checked_sub(1).and_then(|at| levels.get(at)).copied();
+        let rows = drawn
+            .lines()
+            .enumerate()
+            .map(|(at, line)| ViewedLine { text: line.to_owned(), level: level(at) });
+        head.into_iter().chain(rows).chain(below).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! A waterfall: spans below each other as they lie within each other, each with a bar for its time.
+
+use std::collections::HashMap;
+
+use super::{span_view::SpanView, time};
+use crate::{
+    OutputWriter, safe_text,
+    table::{self, TableCell, cell, drawn, free, whole},
+};
+
+/// Columns of the bars: a fifth of the terminal, but never less or more than this.
+const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 10..=40;
+
+/// The same on a narrow terminal: a tenth.
+const NARROW_BAR_COLUMNS: std::ops::RangeInclusive<usize> = 6..=10;
+
+/// A terminal with fewer columns is a narrow one: tokens are left out where there is a cost, so that names and who allowed
+/// what can be read.
+const WIDE: usize = 110;
+
+/// Characters of a name.
+const NAME_CHARACTERS: usize = 120;
+
+/// The spans of a trace, and which lie within which.
+pub(super) struct SpanTree {
+    /// Below each span, by its place, in the order in which they began; below none the first ones.
+    children: HashMap<Option<usize>, Vec<usize>>,
+    /// From when to when.
+    extent: (i64, i64),
+}
+
+impl SpanTree {
+    /// `now`: up to where spans that are open have lasted.
+    /// `stand_in`: the place of a root below which lies whatever is still to come.
+    pub(super) fn of(spans: &[SpanView], now: Option<i64>, stand_in: Option<usize>) -> SpanTree {
+        let places: HashMap<&str, usize> =
+            spans.iter().enumerate().map(|(at, span)| (span.span_id.as_str(), at)).collect();
+        let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+        for (at, span) in spans.iter().enumerate() {
+            let parent = span.parent_span_id.as_deref().and_then(|id| places.get(id)).copied();
+            // Parents begin first, so that nothing lies within itself.
+            let parent = parent.filter(|parent| spans[*parent].span_id < span.span_id);
+            let parent = parent.or(stand_in.filter(|root| *root != at));
+            children.entry(parent).or_default().push(at);
+        }
+        for siblings in children.values_mut() {
+            siblings.sort_by_key(|at| (spans[*at].start_us, spans[*at].span_id.as_str()));
+        }
+        let start = spans.iter().map(|span| span.start_us).min().unwrap_or_default();
+        let last = |span: &SpanView| span.end_us.or(now).unwrap_or(span.start_us).max(span.start_us);
+        let end = spans.iter().map(last).max().unwrap_or_default();
+        SpanTree { children, extent: (start, end.max(start)) }
+    }
+
+    /// Each span with its level, as they are drawn; with it how many lie below it and are not.
+    pub(super) fn lines(&self, depth: usize) -> Vec<(usize, usize, usize)> {
+        let mut lines = Vec::new();
+        // Without recursion: a tree is as deep as its log says.
+        let mut waiting: Vec<(usize, usize)> = self.below(None).iter().rev().map(|at| (*at, 0)).collect();
+        while let Some((at, level)) = waiting.pop() {
+            let is_last_level = depth <= level.saturating_add(1);
+            let folded = if is_last_level { self.count_below(at) } else { 0 };
+            lines.push((at, level, folded));
+            if !is_last_level {
+                waiting.extend(self.below(Some(at)).iter().rev().map(|child| (*child, level + 1)));
+            }
+        }
+        lines
+    }
+
+    fn below(&self, parent: Option<usize>) -> &[usize] {
+        self.children.get(&parent).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn count_below(&self, at: usize) -> usize {
+        let (mut count, mut waiting) = (0, vec![at]);
+        while let Some(at) = waiting.pop() {
+            count += self.below(Some(at)).len();
+            waiting.extend(self.below(Some(at)));
+        }
+        count
+    }
+
+    /// A bar where the span lies within the whole; one that is open goes on to the end.
+    fn bar(&self, span: &SpanView, columns: usize) -> String {
+        let (start, end) = self.extent;
+        let length = u128::from(end.abs_diff(start)).max(1);
+        let place = |us: i64| {
+            let from_start = u128::try_from(us.saturating_sub(start)).unwrap_or_default();
+            usize::try_from(from_start * columns as u128 / length).unwrap_or(columns)
+        };
+        let first = place(span.start_us).min(columns.saturating_sub(1));
+        let last = place(span.end_us.unwrap_or(end)).clamp(first + 1, columns.max(first + 1));
+        let sign = if span.end_us.is_some() { "█" } else { "░" };
+        format!("{}{}", " ".repeat(first), sign.repeat(last - first))
+    }
+}
+
+/// The spans as a table.
+pub(super) fn waterfall(
+    spans: &[SpanView],
+    tree: &SpanTree,
+    (now, depth): (Option<i64>, usize),
+    stdout: &OutputWriter,
+) -> String {
+    let narrow = stdout.width.filter(|columns| *columns < WIDE);
+    let bars = stdout.width.map(|columns| match narrow {
+        Some(_) => (columns / 10).clamp(*NARROW_BAR_COLUMNS.start(), *NARROW_BAR_COLUMNS.end()),
+        None => (columns / 5).clamp(*BAR_COLUMNS.start(), *BAR_COLUMNS.end()),
+    });
+    let rows: Vec<[TableCell; 6]> = tree
+        .lines(depth)
+        .into_iter()
+        .map(|(at, level, folded)| {
+            let span = &spans[at];
+            let more = if folded == 0 { String::new() } else { format!(" (+{folded})") };
+            let name = safe_text::line(&format!("{}{more}", span.label()), NAME_CHARACTERS);
+            let place = match bars {
+                Some(columns) => drawn(tree.bar(span, columns)).painted(span.ink()),
+                None => cell(&format!("+{}", time(span.start_us.saturating_sub(tree.extent.0)))),
+            };
+            let took = match (span.end_us, now) {
+                (Some(end), _) => time(end.saturating_sub(span.start_us)),
+                (None, Some(now)) => format!("{}…", time(now.saturating_sub(span.start_us))),
+                (None, None) => "…".to_owned(),
+            };
+            let (tokens, cost) = span.spent();
+            let name = drawn(format!("{}{name}", "  ".repeat(level)));
+            [name, place, cell(&took), cell(&tokens), cell(&cost), span.note()]
+        })
+        .collect();
+    let place = if bars.is_some() { "WHEN" } else { "START" };
+    let Some(columns) = narrow else {
+        let columns = [
+            free("SPAN"),
+            whole(place),
+            whole("TIME"),
+            whole("TOKENS"),
+            whole("COST"),
+            free("ALLOWED, ENDED"),
+        ];
+        return table::draw(columns, &rows, stdout);
+    };
+    let has_cost = rows.iter().any(|[.., cost, _]| !cost.is_empty());
+    let most = columns * 3 / 8;
+    let rows: Vec<[TableCell; 5]> = rows
+        .into_iter()
+        .map(|[name, place, took, tokens, cost, note]| {
+            [name, place, took, if has_cost { cost } else { tokens }, note.cut(most)]
+        })
+        .collect();
+    let used = if has_cost { "COST" } else { "TOKENS" };
+    let columns = [free("SPAN"), whole(place), whole("TIME"), whole(used), whole("ALLOWED, ENDED")];
+    table::draw(columns, &rows, stdout)
+}

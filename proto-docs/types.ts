@@ -1595,7 +1595,11 @@ export type ErrorKind =
   | "CONFLICT"
   /** The idempotency key was used with other parameters. */
   | "IDEMPOTENCY_CONFLICT"
-  /** The cursor lies outside of the log; `details` has `oldest`, `head` and `logId`. */
+  /**
+   * The cursor lies outside of the log, or events after it went with a deleted session of which the
+   * subscription's types do not tell; `details` has `oldest`, from where on nothing is missing, `head` and
+   * `logId`.
+   */
   | "CURSOR_GONE"
   /** A file was changed meanwhile. */
   | "FILE_CONFLICT"
@@ -1723,8 +1727,8 @@ export interface EventsSubscribeParams {
   /**
    * Types of events, and with `deltas` of deltas, e.g. `tool.state`; a `*` at the end stands for any rest,
    * e.g. `run.*`. At most 64, empty = all. Of a session that was deleted or pruned while nobody read,
-   * `session.deleted` is all that comes, and no cursor is gone for it: name that type too, to learn that
-   * something was missed.
+   * `session.deleted` is all that comes: name that type, too. Without it, a cursor before the last of that
+   * session's events is `CURSOR_GONE`, and its `oldest` is from where on nothing is missing.
    */
   types?: string[];
   /** A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged. */
@@ -2013,6 +2017,11 @@ export interface GcResult {
   more?: number;
   /** The number of sessions that the limits would remove, but for somebody who is attached to them. */
   attached?: number;
+  /**
+   * The time by which the machine's clock went ahead of the time that is believed, where sessions go by age:
+   * they do not grow older by it until the clock has stayed so for a day in which the daemon was at work.
+   */
+  clockAheadMs?: number;
   /** Bytes that the database and the outputs of tools take; of a dry run, what they take now. */
   usedBytes: number;
   /** Bytes of the database's file. */
@@ -2215,7 +2224,11 @@ export interface HookSpan {
   source?: string;
   /** The call that it is about. */
   callId?: CallId | null;
-  /** `answered`, or the way in which it failed. */
+  /** The tool of that call. */
+  tool?: ToolName | null;
+  /** A description of that call for people, as the call has it. */
+  description?: string | null;
+  /** `answered`, or the way in which it failed; missing while it is at work, and when it was cut off. */
   outcome?: string;
   /** `allow`, `ask`, `deny`; missing when it said nothing about it. */
   decision?: string | null;
@@ -2247,6 +2260,28 @@ export type HookStanding =
   /** Its event is never fired by this daemon. */
   | "neverFires"
   | (string & {});
+
+/**
+ * Data of `hook.started`: a hook has been at work for a second, so that followers see what the run waits for.
+ * Nothing is decided by it. Its `hook.fired` follows under the same firing and hook, unless the daemon dies,
+ * or what it is about is over, before it answers.
+ */
+export interface HookStarted {
+  /** Names the firing, as in `hook.fired`. */
+  firingId: string;
+  /** The id in `hooks/list`. */
+  hookId: string;
+  event: HookEventName;
+  source: HookSource;
+  /** The call that it is about. */
+  callId?: CallId | null;
+  /** More than 1 when the daemon died before the verdict was written down, and the firing was begun anew. */
+  attempt?: number;
+  /** It goes on beside the run, which does not wait for it. */
+  async?: boolean;
+  /** The time that it has been at work by now. */
+  elapsedMs: number;
+}
 
 export interface HooksListParams {
   /** Missing = without any project's. */
@@ -4572,6 +4607,11 @@ export interface SessionDeleteResult {
 export interface SessionDeleted {
   /** Events that were removed with it. */
   events: number;
+  /**
+   * The newest of them: who had read up to there has missed nothing. Missing when there were none, and on
+   * what older versions wrote.
+   */
+  lastSeq?: EventSeq | null;
   /** The limit of the settings `retention` that it was removed for; missing when somebody removed it. */
   pruned?: PruningReason | null | string;
 }
@@ -4989,8 +5029,8 @@ export type SpanKind =
   /** A history that was replaced by a summary. */
   | "compression"
   /**
-   * A hook that was asked or told something. Told when it ended: several lie beside each other, and beside
-   * what they are about.
+   * A hook that was asked or told something: several lie beside each other. One that is at work for less than
+   * a second is told when it has ended.
    */
   | "hook"
   /** A request to an MCP server, within the call that it is for. */
@@ -5181,6 +5221,11 @@ export interface ToolSpan {
   decision?: CallDecision | null;
   /** Time until it ran; missing when it never did. */
   waitedMs?: number | null;
+  /**
+   * The most of its time in which there may have been no daemon, as in the run's `downMs`: it was not at work
+   * then.
+   */
+  downMs?: number;
   /** The run that answered it. */
   childRunId?: RunId | null;
   /** Files that it changed; the first 100. */
@@ -6303,6 +6348,8 @@ export interface Events {
    * Meanwhile its clock stands still.
    */
   "run.waiting": RunWaiting;
+  /** A hook has been at work for a second and goes on; of one that answers sooner only `hook.fired` tells. */
+  "hook.started": HookStarted;
   /** A hook was asked or told at a point of the run. What came of it stands in the same transaction. */
   "hook.fired": HookFired;
   /** A call changed a file. Stands right before the call's end. */

@@ -1,7 +1,7 @@
 //! Metrics as Prometheus reads them: each is documented, and each moves when what it counts happens.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -327,6 +327,116 @@ async fn a_full_disk_is_seen() {
         }
     };
     timeout(STUCK, looking).await.expect("there never was room again");
+    running.stop().await;
+}
+
+/// Values that metrics have had.
+#[derive(Default)]
+struct MovedMetrics(BTreeMap<String, BTreeSet<String>>);
+
+impl MovedMetrics {
+    /// Looks once more; a metric is all samples of it.
+    async fn look(&mut self, socket: &Path) -> Samples {
+        let (kinds, samples) = read(&text(socket).await);
+        for (name, kind) in &kinds {
+            let of_it = |sample: &str| {
+                let sample = sample.split('{').next().unwrap();
+                sample == name || kind == "histogram" && sample.strip_suffix("_count") == Some(name)
+            };
+            let told: Vec<String> = samples
+                .iter()
+                .filter(|(sample, _)| of_it(sample))
+                .map(|(sample, value)| format!("{sample} {value}"))
+                .collect();
+            self.0.entry(name.clone()).or_default().insert(told.join("\n"));
+        }
+        samples
+    }
+
+    async fn until(&mut self, socket: &Path, what: &str, is_so: impl Fn(&Samples) -> bool) {
+        let waiting = async {
+            while !is_so(&self.look(socket).await) {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(STUCK, waiting).await.unwrap_or_else(|_| panic!("{what} never came"));
+    }
+
+    fn unmoved(&self) -> Vec<&str> {
+        self.0.iter().filter(|(_, values)| values.len() < 2).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// A walk over the table: one daemon, in which everything happens that is counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_of_the_table_moves() {
+    let receiver = Receiver::http([Answer::Status(503, ""), Answer::Reject(1)]).await;
+    let long = "x".repeat(20_000);
+    let reads: Vec<(&str, Value)> =
+        (0..60).map(|n| ("read_file", json!({ "path": format!("{n}{long}") }))).collect();
+    let gate = Arc::new(Semaphore::new(0));
+    let cast = Cast::new([
+        (
+            "lead",
+            vec![
+                Reply::calls(&[("write_file", json!({ "path": "a.md", "content": "new\n" }))]),
+                Reply::calls(&reads),
+                Reply::done("mended"),
+            ],
+        ),
+        ("slow", vec![Reply::after(&gate, Reply::done("x"))]),
+    ]);
+    let settings = json!({
+        "compression": { "enabled": false },
+        "maxConcurrentRuns": { "daemon": 1 },
+        "models": { "prices": { "script": { "inputPerMillion": 2.0, "outputPerMillion": 10.0 } } },
+        "tracing": { "otlp": { "endpoint": receiver.url(), "signals": ["traces"] } },
+    });
+    let slow = AGENT.replace("lead", "slow");
+    let running = house(&cast).agent("slow", &slow).settings(&settings).boot().await;
+    let socket = running.listen().await;
+    let mut moved = MovedMetrics::default();
+    let first = moved.look(&socket).await;
+    assert_eq!(value(&first, "subagentd_storage_full"), 0.0);
+    let introduce = |name: &str| {
+        json!({
+            "protocolVersion": "1", "client": { "name": name, "kind": "cli" }, "clientId": name,
+            "capabilities": { "confirmations": {} },
+        })
+    };
+    let mut client = running.client();
+    client.call("initialize", introduce("ada")).await;
+    let mut deaf = running.client();
+    deaf.call("initialize", introduce("deaf")).await;
+    deaf.call("session/attach", json!({ "sessionId": "*", "from": "now" })).await;
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    moved.until(&socket, "a question", |it| value(it, "subagentd_confirmations_open") == 1.0).await;
+    answer(&mut client, &run).await;
+    client.ended(&run).await;
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        runs.push(client.start(&running, "slow", json!({})).await.0);
+    }
+    moved.until(&socket, "a queue", |it| value(it, "subagentd_slot_queue_length") == 1.0).await;
+    gate.add_permits(runs.len());
+    for run in &runs {
+        client.ended(run).await;
+    }
+    let dropped = "subagentd_otlp_dropped_total{signal=\"traces\"}";
+    moved.until(&socket, "a rejection", |it| value(it, dropped) == 1.0).await;
+    running.tamper("create table used_up (n integer primary key autoincrement)").await;
+    running.tamper("insert into used_up values (9223372036854775807)").await;
+    let full =
+        "create trigger disk_full before insert on events begin insert into used_up values (null); end";
+    running.tamper(full).await;
+    client.refused("session/create", json!({ "workspace": running.work() })).await;
+    moved.until(&socket, "a full disk", |it| value(it, "subagentd_storage_full") == 1.0).await;
+    running.tamper("drop trigger disk_full").await;
+    running.tamper("drop table used_up").await;
+    moved.until(&socket, "room", |it| value(it, "subagentd_storage_full") == 0.0).await;
+    // Which daemon it is, and since when, does not move.
+    assert_eq!(moved.unmoved(), ["subagentd_info", "subagentd_start_time_seconds"]);
+    drop(deaf);
     running.stop().await;
 }
 

@@ -1,5 +1,7 @@
 //! Traces through the front door: a real daemon, its log, and what `trace/*` makes of it.
 
+mod full_disk;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};

@@ -123,9 +123,10 @@ impl RunSpanView {
 
 impl HookSpanView {
     /// ` for write_file src/a.rs · user/PostToolUse/1`
-    fn label(&self) -> String {
+    fn label(&self, names_call: bool) -> String {
         let description = self.description.as_deref().filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
-        let tool = self.tool.as_deref().map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
+        let tool = self.tool.as_deref().filter(|_| names_call);
+        let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
         let attempt = self.attempt.map(|attempt| format!(" · attempt {attempt}"));
         format!("{} · {}{}", tool.unwrap_or_default(), self.hook_id, attempt.unwrap_or_default())
     }
@@ -147,7 +148,9 @@ impl SpanView {
         let description = self.tool.as_ref().and_then(|tool| tool.description.as_ref());
         let description = description.filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
         let sign = if self.kind == "confirmation" { "? " } else { "" };
-        let hook = self.hook.as_ref().map(HookSpanView::label);
+        // One that is asked before the call lies within it.
+        let is_within = matches!(self.name.as_str(), "PreToolUse" | "PermissionRequest");
+        let hook = self.hook.as_ref().map(|hook| hook.label(!is_within));
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)

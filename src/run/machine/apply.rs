@@ -308,6 +308,7 @@ fn is_progress(body: &EventBody) -> bool {
             | EventBody::ModelStarted(_)
             | EventBody::ModelConsulting(_)
             | EventBody::TurnStarted(_)
+            | EventBody::HookStarted(_)
     )
 }
 

@@ -1,4 +1,4 @@
-//! Do skills cost anything? A turn of an agent that is told of fifty, and looking again at more than anybody has.
+//! Does what an agent is told cost anything in a turn? Prompt, memory and fifty skills; and looking again at more skills than anybody has.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -23,6 +23,9 @@ const SKILLS: usize = 50;
 const MANY: usize = counted!(1_990, 20);
 const LOOKS: usize = counted!(25, 1);
 const SKILLED: &str = "---\nkind: agent\nname: skilled\ndescription: Reads.\ntools: [read_file, activate_skill]\n---\nYou read.\n";
+const TOLD: &str = "---\nkind: agent\nname: skilled\ndescription: Reads.\ntools: [read_file, activate_skill]\nprompt: { modules: true }\n---\nYou read.\n";
+/// Lines of the memory file: a long one.
+const MEMORY_LINES: usize = 200;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     turns(table)?;
@@ -31,11 +34,17 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
 
 fn turns(table: &mut Table) -> anyhow::Result<()> {
     let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
-    let open = || {
-        let parts = HouseParts { agents: vec![("skilled", SKILLED.to_owned())], ..HouseParts::zero(&model) };
+    let open = |agent: &str| {
+        let parts = HouseParts { agents: vec![("skilled", agent.to_owned())], ..HouseParts::zero(&model) };
         House::open(parts)
     };
-    let (without, with) = (open()?, open()?);
+    let (without, with) = (open(SKILLED)?, open(TOLD)?);
+    let config = with.agents().with_file_name("config");
+    fs::create_dir_all(&config)?;
+    fs::write(
+        config.join("AGENTS.md"),
+        "Say it plainly, and test it before you say it.\n".repeat(MEMORY_LINES),
+    )?;
     let skills = with.agents().with_file_name("skills");
     write(&skills, SKILLS)?;
     let (mut ratios, mut notes) = (Vec::new(), Vec::new());
@@ -45,7 +54,7 @@ fn turns(table: &mut Table) -> anyhow::Result<()> {
         notes.push(format!("{plain:.2} then {skilled:.2} ms"));
     }
     table.row(Row {
-        name: "turn with 50 skills against one without, p50",
+        name: "turn with prompt, memory and 50 skills against one without, p50",
         figure: least(&ratios),
         bound: 1.1,
         unit: "x",

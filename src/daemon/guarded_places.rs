@@ -90,7 +90,7 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     // Neither must it change what a person installed, here or where a daemon with fewer variables has it.
     let usual_data = places.home.as_deref().map(|home| home.join(".local/share/subagentd"));
     let data = [Some(places.data_dir.clone()), usual_data];
-    let extensions = data.into_iter().flatten().map(|data| ExtensionFolders::plugins_in(&data));
+    let extensions = data.into_iter().flatten().flat_map(|data| ExtensionFolders::kept_in(&data));
     // A daemon that is started with fewer variables reads there.
     let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
     // Hooks of other products, which run for the user where the settings name them.

@@ -78,9 +78,10 @@ impl ExtensionFolders {
         ExtensionFolders { staged, data: base.join(DATA), plugins, remove_tree }
     }
 
-    /// The folder that holds extensions, below the folder of the daemon's data.
-    pub fn plugins_in(base: &Path) -> PathBuf {
-        base.join(PLUGINS)
+    /// The folders that hold extensions, and what their programs write, and may load again: no agent writes there, below the folder of the
+    /// daemon's data.
+    pub fn kept_in(base: &Path) -> [PathBuf; 2] {
+        [base.join(PLUGINS), base.join(DATA)]
     }
 
     /// The folder of an extension, which need not be there.

@@ -252,6 +252,29 @@ async fn its_server_has_its_two_folders_and_is_gone_from_the_next_turn_on() {
     running.stop().await;
 }
 
+/// What a server loads with a call may be what changed: nobody has to look before that counts.
+#[tokio::test]
+async fn a_server_of_one_that_changed_is_called_no_more() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let call = |text: &str| Reply::calls(&[("mcp.board.echo", json!({ "text": text }))]);
+    let script = Script::new([call("first"), Reply::after(&gate, call("second")), Reply::done("x")]);
+    let house = house(&script);
+    let plugin = Plugin::new(house.dir.path(), "acme").server("board").file("data.txt", "as it was");
+    let running = house.boot().await;
+    let mut client = running.client();
+    plugin.install(&mut client).await;
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    script.asked().await;
+    script.asked().await;
+    fs::write(plugin.installed(&house).join("data.txt"), "another one").unwrap();
+    gate.add_permits(1);
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    assert_eq!(ends[0], "first");
+    assert!(!ends[1].contains("second") && ends[1].contains("not what was installed"), "{ends:?}");
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn a_servers_name_that_is_in_use_is_skipped_and_one_that_is_not_allowed_is_blocked() {
     let script = Script::new([Reply::done("x")]);
@@ -371,9 +394,18 @@ async fn who_only_looks_on_and_who_runs_for_an_agent_changes_nothing() {
                         "workspace": home });
     let checked = client.call("policy/check", asked).await;
     assert_eq!(checked["risk"], "critical", "{checked}");
+    // What its programs wrote they may load again.
+    let kept = home.join("data/plugin-data/acme/state.db");
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    fs::write(&kept, "kept").unwrap();
+    let asked = json!({ "tool": "write_file", "arguments": { "path": kept, "content": "evil" }, "agent": "user",
+                        "workspace": home });
+    let checked = client.call("policy/check", asked).await;
+    assert_eq!(checked["risk"], "critical", "{checked}");
     let command = format!(
-        "echo evil > {}; mv {} {}/away; echo done",
+        "echo evil > {}; echo evil > {}; mv {} {}/away; echo done",
         skill.display(),
+        kept.display(),
         home.join("data").display(),
         home.display()
     );
@@ -383,6 +415,7 @@ async fn who_only_looks_on_and_who_runs_for_an_agent_changes_nothing() {
     let (run, _) = client.start(&running, "user", params).await;
     client.ended(&run).await;
     assert_eq!(fs::read(&skill).unwrap(), before);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
     assert_eq!(states(&mut client).await, [("acme".to_owned(), "enabled".to_owned())]);
     drop((client, observer));
     running.stop().await;

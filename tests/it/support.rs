@@ -158,7 +158,8 @@ impl House {
             own_files: OwnFiles::new(
                 &self.dir.path().join("config"),
                 &self.dir.path().join("state"),
-                ["agents", "settings.json", "data/plugins"].map(|name| self.dir.path().join(name)),
+                ["agents", "settings.json", "data/plugins", "data/plugin-data"]
+                    .map(|name| self.dir.path().join(name)),
             )
             .hiding(self.dir.path().join(TRANSCRIPTS))
             .reading(read_from(self.dir.path())),

@@ -199,6 +199,9 @@ impl McpToolInvocation {
             let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
             return failed(&of, why);
         }
+        if let Some(why) = of.servers.fault_of_extension(&server).await {
+            return failed(&of, &format!("may not run any more: its extension {why}; nothing was called"));
+        }
         let begun = cx.clock.monotonic();
         let silence = Duration::from_millis(server.entry.timeout_ms);
         let bounds = RequestBounds { silence, total: cx.deadline, cancel: &cx.cancel };

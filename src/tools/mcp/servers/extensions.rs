@@ -8,7 +8,10 @@ use std::{
 use super::{
     ExtensionServerOrigin, McpHub, McpHubInner, McpWorkspace, ServerLookup, ServerOrigin, lock, sounds_like,
 };
-use crate::mcp::rules::ServerRules;
+use crate::{
+    mcp::{rules::ServerRules, server::McpServerInstance},
+    work,
+};
 use config::server_sound;
 use protocol::{ExtensionRef, McpServerConfig};
 
@@ -50,6 +53,14 @@ impl McpHub {
         self.0.edition.fetch_add(1, Ordering::AcqRel);
         let all: Vec<Vec<String>> = lock(&self.0.workspaces).keys().cloned().collect();
         all.iter().for_each(|roots| self.sweep(roots));
+    }
+
+    /// The reason why a server of an extension may do nothing by now, although it may run: the extension is not what was installed, and
+    /// what the server loads with a call may be what changed.
+    pub(in crate::mcp) async fn fault_of_extension(&self, server: &McpServerInstance) -> Option<String> {
+        let ServerOrigin::Extension(origin) = &server.origin else { return None };
+        let (inner, origin) = (Arc::clone(&self.0), origin.clone());
+        work::aside(move || inner.extension_fault(&origin.extension, &origin.digest)).await
     }
 
     /// The reason why a server that an extension brings along, or would, is not used in any workspace.

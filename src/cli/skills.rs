@@ -78,6 +78,8 @@ struct SwitchArguments {
 /// Places of a project's skills, and folders above this one in which they are looked for, for a note.
 const OF_PROJECT: [&str; 3] = [".subagentd/skills", ".agents/skills", ".claude/skills"];
 const MOST_ABOVE: usize = 32;
+/// Columns of a name in a list where the terminal is narrow.
+const LEAST_NAME_COLUMNS: usize = 20;
 
 /// A skill, with open states.
 #[derive(Default, Deserialize)]
@@ -223,9 +225,11 @@ fn skills_above<'a>(folder: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
 }
 
 fn draw(skills: &[SkillView], stdout: &OutputWriter) -> String {
+    // A name may be long, and the reason beside it has to be read too.
+    let longest = stdout.width.map_or(usize::MAX, |width| (width / 3).max(LEAST_NAME_COLUMNS));
     let cells = |skill: &SkillView| {
         let about = skill.why().unwrap_or_else(|| skill.description.clone());
-        [cell(&skill.name), standing(&skill.state), cell(&skill.scope), cell(&about)]
+        [cell(&skill.name).cut(longest), standing(&skill.state), cell(&skill.scope), cell(&about)]
     };
     let rows: Vec<[TableCell; 4]> = skills.iter().map(cells).collect();
     let columns = [whole("SKILL"), whole("STATE"), whole("OF"), free("WHAT FOR, OR WHY NOT")];

@@ -12,12 +12,12 @@ use super::{
     list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
 use protocol::{
-    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, ErrorKind, SkillsGet,
-    SkillsGetParams, TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust,
-    WorkspaceTrustParams,
+    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, ErrorKind,
+    TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
 };
 
 mod programs;
+mod skills;
 
 /// Characters of a digest that are shown: enough to compare by eye.
 const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
@@ -30,8 +30,8 @@ const HOW: &str = "press y and then Enter to trust it, or give --yes";
 
 #[derive(Args)]
 pub(super) struct TrustArguments {
-    /// A folder, or the name of one agent of this project [default: the current folder]
-    #[arg(value_name = "DIR|AGENT")]
+    /// A folder, or the name of one agent or skill of this project [default: the current folder]
+    #[arg(value_name = "DIR|AGENT|SKILL")]
     target: Option<String>,
     /// Do not ask; you have read it
     #[arg(long, conflicts_with = "no")]
@@ -73,7 +73,7 @@ pub(super) fn trust(
     let is_name = !target.contains('/') && !target.is_empty();
     match (is_name, arguments.no) {
         (false, _) => Err(CommandFailure::usage(format!("{} is not a folder", folder.display()))
-            .or_hint("name a folder, or an agent of this project")),
+            .or_hint("name a folder, or an agent or a skill of this project")),
         (true, true) => Err(CommandFailure::usage("trust is taken from a folder as a whole")
             .or_hint("`subagent trust --no DIR`; then trust again what you want")),
         (true, false) => trust_agent(target, arguments, link, surroundings),
@@ -282,12 +282,6 @@ struct AgentApprovalView {
     auto_approve: Vec<String>,
 }
 
-/// True if a name that is no agent's is a skill's.
-fn is_skill(name: &str, workspace: &WorkspaceParam, link: &mut DaemonLink) -> bool {
-    let (name, workspace) = (Some(name.to_owned()), Some(workspace.clone()));
-    link.ask_value::<SkillsGet>(&SkillsGetParams { name, folder: None, workspace }).is_ok()
-}
-
 fn trust_agent(
     name: &str,
     arguments: &TrustArguments,
@@ -302,11 +296,11 @@ fn trust_agent(
     let scope = Some(AgentScope::Project);
     let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
     let answer = match link.ask_value::<AgentsGet>(&params) {
-        Err(error) if error.is_refusal(ErrorKind::NotFound) && is_skill(name, &workspace, link) => {
-            let what =
-                format!("{name} is a skill: skills are trusted with the folder that brings them along");
-            return Err(CommandFailure::usage(what)
-                .or_hint("`subagent trust` shows them all, each with what it changes, and asks"));
+        Err(error) if error.is_refusal(ErrorKind::NotFound) => {
+            return match skills::trust_skill(name, &workspace, arguments, link, surroundings)? {
+                Some(code) => Ok(code),
+                None => Err(error.into()),
+            };
         }
         answer => answer?,
     };

@@ -750,7 +750,7 @@ async fn the_companion_says_what_is_meant_and_what_is_not_there() {
     let listed = run(&["skills", "list"]).await;
     assert!(listed.stdout.contains("and it has errors"), "{}", listed.stdout);
     let one = run(&["trust", "pdf"]).await;
-    assert!(one.stderr.contains("pdf is a skill: skills are trusted with the folder"), "{}", one.stderr);
+    assert!(one.stderr.contains("pdf is a skill of a folder that nobody has trusted"), "{}", one.stderr);
     let trusted = run(&["trust", "--yes"]).await;
     let sheet = &trusted.stderr;
     assert!(
@@ -758,6 +758,18 @@ async fn the_companion_says_what_is_meant_and_what_is_not_there() {
         "{sheet}"
     );
     write(&in_work(".claude/skills/pdf/SKILL.md"), &skill("pdf", "Other."));
+    // One of them alone, the folder's and not the person's own.
+    let alone = run(&["trust", "pdf", "--yes"]).await;
+    assert!(
+        alone.stderr.contains("changed since it was acknowledged") && alone.stderr.contains("Other."),
+        "{}",
+        alone.stderr
+    );
+    assert!(alone.stdout.contains("pdf counts, as it is now"), "{}", alone.stdout);
+    let again = run(&["trust", "pdf", "--yes"]).await;
+    assert!(again.stdout.contains("acknowledged already"), "{}", again.stdout);
+    assert!(run(&["skills", "show", "pdf"]).await.stdout.contains("Other."));
+    write(&in_work(".claude/skills/pdf/SKILL.md"), &skill("pdf", "Once more."));
     let again = run(&["trust", "--yes", "--whole"]).await;
     assert!(again.stderr.contains("changed since it was acknowledged"), "{}", again.stderr);
     // A refusal is said once.

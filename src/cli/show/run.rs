@@ -14,6 +14,9 @@ use protocol::{
     RunId, RunIdParams, Timestamp,
 };
 
+/// The kind of the events of skills.
+const SKILL_ACTIVATED: &str = "skill.activated";
+
 /// Questions and changes of one run that are shown; more is for `subagent rpc`.
 const SHOWN_MAX: u32 = 500;
 
@@ -30,13 +33,22 @@ struct RunShowView {
     ended_at: Option<Timestamp>,
 }
 
-/// An event about a file or the run's context.
+/// An event about a file, a skill or the run's context.
 #[derive(Deserialize)]
 struct RunEventView {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
     data: Value,
+}
+
+/// A skill that the run's model had the text of.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ActivatedSkillView {
+    name: String,
+    folder: String,
+    call_id: Option<String>,
 }
 
 pub(super) fn show_run(
@@ -61,7 +73,7 @@ pub(super) fn show_run(
     let asked: Vec<ConfirmationView> = paging::entries(&listed, "confirmations")?;
     let filter = EventFilter {
         run_id: Some(run_id),
-        types: ["file.changed", "file.restored", "context.compressed", "context.cleared"]
+        types: ["file.changed", "file.restored", "context.compressed", "context.cleared", "skill.activated"]
             .map(str::to_owned)
             .to_vec(),
         ..EventFilter::default()
@@ -100,6 +112,11 @@ fn draw(
     field("state", &ending.summary());
     field("started", &human::moment_or_dash(shown.started_at));
     field("ended", &human::moment_or_dash(shown.ended_at));
+    let skills = told.iter().filter(|event| event.kind == SKILL_ACTIVATED);
+    for skill in skills.map(|event| ActivatedSkillView::deserialize(&event.data).unwrap_or_default()) {
+        let how = if skill.call_id.is_some() { "asked for by the model" } else { "given with the run" };
+        field("skill", &format!("{}, {how}: {}", skill.name, skill.folder));
+    }
     for why in [ending.trouble(), ending.message().map(str::to_owned)].into_iter().flatten() {
         field("", &why);
     }
@@ -118,8 +135,9 @@ fn draw(
         let risk = palette::ink(&asked.risk).map_or(risk.clone(), |ink| stdout.paint(ink, &risk));
         text.push_str(&format!("{id}  {tool}, risk {risk}: {}\n  {how}\n", line(&asked.title)));
     }
+    let changes = told.iter().filter(|event| event.kind != SKILL_ACTIVATED);
     let (files, contexts): (Vec<&RunEventView>, Vec<&RunEventView>) =
-        told.iter().partition(|event| event.kind.starts_with("file."));
+        changes.partition(|event| event.kind.starts_with("file."));
     if !contexts.is_empty() {
         text.push_str(&format!("\n{}\n", stdout.paint(TextColor::Bold, "context")));
     }

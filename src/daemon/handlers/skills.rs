@@ -18,10 +18,10 @@ use super::{
 use config::{ConfigEditError, SettingLayer, edited_skills, nearest};
 use project::Project;
 use protocol::{
-    ErrorKind, FileProblem, RpcError, SkillScope, SkillStateName, SkillSummary, SkillsGet, SkillsGetParams,
-    SkillsGetResult, SkillsList, SkillsListParams, SkillsListResult, SkillsSetEnabled,
-    SkillsSetEnabledParams, SkillsSetEnabledResult, SkillsValidate, SkillsValidateParams,
-    SkillsValidateResult, WorkspaceParam,
+    ErrorKind, FileProblem, FileProblemCode, ProblemSeverity, RpcError, SkillScope, SkillStateName,
+    SkillSummary, SkillsGet, SkillsGetParams, SkillsGetResult, SkillsList, SkillsListParams,
+    SkillsListResult, SkillsSetEnabled, SkillsSetEnabledParams, SkillsSetEnabledResult, SkillsValidate,
+    SkillsValidateParams, SkillsValidateResult, WorkspaceParam,
 };
 use redact::Redactor;
 use serde_json::json;
@@ -51,8 +51,39 @@ async fn list(
 ) -> Result<SkillsListResult, RpcError> {
     let project = looked_at(&state, params.workspace.as_ref()).await?;
     let redactor = state.redactor.get();
+    let (settings, sources) = (state.settings.get(), Arc::clone(&state.sources));
     // Thousands of descriptions are work.
-    blocking(move || listed(project.skills.catalog(), &redactor)).await
+    blocking(move || {
+        let catalog = project.skills.catalog();
+        let mut listed = listed(catalog, &redactor);
+        let misspelled = misspelled(&settings.config.skills.disabled.value, catalog);
+        let file = sources.files.user.clone();
+        listed.problems.extend(misspelled.map(|message| problem(&file, message)));
+        listed.problems = without_secrets(listed.problems, &redactor);
+        listed
+    })
+    .await
+}
+
+/// Names in `skills.disabled` that look like a skill's which is here, and are none: that one is on.
+fn misspelled<'a>(disabled: &'a [String], catalog: &'a SkillCatalog) -> impl Iterator<Item = String> + 'a {
+    let known = move |name: &str| catalog.all().any(|skill| skill.name() == name);
+    disabled.iter().filter(move |name| !known(name)).filter_map(move |name| {
+        let nearest = nearest(name, catalog.all().map(Skill::name))?;
+        Some(format!("skills.disabled: `{name}` is no skill here, and `{nearest}` is not disabled by it"))
+    })
+}
+
+fn problem(file: &Path, message: String) -> FileProblem {
+    FileProblem {
+        path: file.to_owned(),
+        line: None,
+        column: None,
+        severity: ProblemSeverity::Warning,
+        code: FileProblemCode::BadValue,
+        message,
+        fix: None,
+    }
 }
 
 /// All skills in their order, and within what an answer may hold: long descriptions are shortened where there are many, and what has
@@ -74,7 +105,7 @@ fn listed(catalog: &SkillCatalog, redactor: &Redactor) -> SkillsListResult {
     }
     skills.sort_by_key(|(at, _)| *at);
     let omitted = u32::try_from(count - skills.len()).unwrap_or(u32::MAX);
-    let problems = without_secrets(catalog.problems().to_vec(), redactor);
+    let problems = catalog.problems().to_vec();
     SkillsListResult { skills: skills.into_iter().map(|(_, shown)| shown).collect(), problems, omitted }
 }
 

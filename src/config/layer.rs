@@ -209,6 +209,17 @@ pub(super) struct LayerText<'a, 'r, 'p> {
     pub reading: &'r mut LayerReading<'p>,
 }
 
+/// The message about a key that stands twice in an object.
+pub(super) fn set_twice(path: &str) -> String {
+    match path {
+        // Readers of hooks take neither: people read the first, most programs the last.
+        hooks::SECTION => format!(
+            "`{path}` is set twice; no hook of it runs, and what it guards is refused, until it stands once"
+        ),
+        _ => format!("`{path}` is set twice; the first one counts"),
+    }
+}
+
 impl LayerText<'_, '_, '_> {
     /// Recursion ends: the parser bounds the nesting, and only known sections are entered.
     fn read_object(&mut self, object: &Object<'_>, prefix: &str) {
@@ -218,7 +229,7 @@ impl LayerText<'_, '_, '_> {
                 .iter()
                 .any(|earlier| earlier.name.as_str() == property.name.as_str());
             if is_repeated {
-                let message = format!("`{path}` is set twice; the first one counts");
+                let message = set_twice(&path);
                 self.report(property.range.start, FileProblemCode::BadValue, message);
             } else {
                 self.read_property(property, &path);

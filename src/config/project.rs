@@ -16,7 +16,7 @@ use super::{
     DaemonConfig, SettingLayer, TextPosition, UnknownPromptModule, decode,
     hooks::SECTION as HOOKS,
     keys::KEYS,
-    layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, no_json},
+    layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, no_json, set_twice},
     mistake::kind_of,
     nearest, problem, providers,
 };
@@ -152,7 +152,7 @@ fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &
             .any(|earlier| earlier.name.as_str() == property.name.as_str());
         match &property.value {
             _ if is_repeated => {
-                let message = format!("`{key}` is set twice; the first one counts");
+                let message = set_twice(&key);
                 layer.report(place, FileProblemCode::BadValue, message);
             }
             value if ALLOWED.contains(&key.as_str()) => layer.read_value(value, &key),

@@ -60,8 +60,8 @@ pub(super) struct CreateArguments {
     template: Option<String>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Also ask whether it is told of memory files, how much of it others are told by traces, and for triggers: which prompts
-    /// go to it
+    /// Also ask whether it is told of memory files, for a program that guards its calls, how much of it others are told by traces,
+    /// and for triggers: which prompts go to it
     #[arg(long)]
     extended: bool,
     /// Take this file unchanged except for NAME; `-` is standard input
@@ -93,9 +93,28 @@ struct AgentDraft {
     triggers: Vec<RoutingTrigger>,
     /// It is told nothing of memory files.
     omits_memory: bool,
+    guard: Option<GuardDraft>,
     /// The part of its texts that goes with spans which leave the daemon.
     traced: TraceContent,
     scope: Option<AgentScope>,
+}
+
+/// A program that is asked before the agent's calls.
+#[derive(Debug, Clone, PartialEq)]
+struct GuardDraft {
+    command: String,
+    /// None = of all tools.
+    tools: Vec<String>,
+}
+
+impl GuardDraft {
+    fn hooks(&self) -> Value {
+        let mut group = json!({ "hooks": [{ "type": "command", "command": self.command }] });
+        if !self.tools.is_empty() {
+            group["matcher"] = json!(self.tools.join("|"));
+        }
+        json!({ "PreToolUse": [group] })
+    }
 }
 
 impl AgentDraft {
@@ -115,11 +134,13 @@ impl AgentDraft {
         let tracing =
             (self.traced != TraceContent::Full).then(|| ("tracing", json!({ "content": self.traced })));
         let servers = self.servers.iter().map(|servers| ("mcp", json!({ "servers": servers })));
+        let hooks = self.guard.as_ref().map(|guard| ("hooks", guard.hooks()));
         texts
             .chain(tools)
             .chain(servers)
             .chain(triggers)
             .chain(memory)
+            .chain(hooks)
             .chain(tracing)
             .map(|(field, value)| (field.to_owned(), value))
             .collect()
@@ -142,6 +163,7 @@ impl CreateArguments {
             prompt: self.prompt.clone(),
             triggers: Vec::new(),
             omits_memory: false,
+            guard: None,
             traced: TraceContent::Full,
             scope: self.destination.scope(),
         }

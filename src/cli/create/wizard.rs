@@ -2,7 +2,7 @@
 
 mod offers;
 
-use super::{AgentDraft, check_name};
+use super::{AgentDraft, GuardDraft, check_name};
 use crate::{
     ProcessIo,
     failure::CommandFailure,
@@ -34,7 +34,7 @@ const NOT_TOLD: &str = "no";
 pub(super) struct AgentWizard {
     /// No template says what it can do, so that is asked as well.
     pub(super) is_blank: bool,
-    /// Also what it is told of memory files, what others are told of it, and which prompts are for it.
+    /// Also what it is told of memory files, what guards its calls, what others are told of it, and which prompts are for it.
     pub(super) is_extended: bool,
 }
 
@@ -87,6 +87,9 @@ impl AgentWizard {
             return Ok(Some(()));
         }
         if ask_memory(draft, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        if ask_guard(draft, surroundings)?.is_none() {
             return Ok(None);
         }
         if ask_tracing(draft, surroundings)?.is_none() {
@@ -185,6 +188,28 @@ fn ask_memory(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardRes
     let Some(choice) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
     draft.omits_memory = choice == NOT_TOLD;
     Ok(Some(()))
+}
+
+/// A hook of its file; more of them are written there.
+fn ask_guard(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {
+    let label =
+        "guard, i.e. a command that is asked before its calls and refuses them with exit code 2 [none]: ";
+    let Some(command) = FormPrompter::of(surroundings).line(label, &mut read_text)? else { return Ok(None) };
+    let Some(command) = command else { return Ok(Some(())) };
+    let label = "guard of which tools, e.g. Bash, write_file [all]: ";
+    let Some(tools) = FormPrompter::of(surroundings).line(label, &mut read_tools)? else { return Ok(None) };
+    draft.guard = Some(GuardDraft { command, tools });
+    Ok(Some(()))
+}
+
+/// Names by which a matcher means a tool; one of a server's may be any.
+fn read_tools(typed: &str) -> Result<Vec<String>, String> {
+    let names = read_keywords(typed);
+    let is_known = |name: &&String| name.starts_with("mcp") || listed_tool(name).is_some();
+    match names.iter().find(|name| !is_known(name)) {
+        Some(unknown) => Err(format!("there is no tool `{unknown}`")),
+        None => Ok(names),
+    }
 }
 
 fn ask_tracing(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {

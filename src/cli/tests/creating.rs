@@ -409,6 +409,10 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         ("title", "\r"),
         ("scope: ", "\r"),
         ("memory: ", "\x1b[B\r"),
+        ("guard, i.e.", "~/bin/guard\r"),
+        ("guard of which tools", "Bahs\r"),
+        ("note: there is no tool `Bahs`", ""),
+        ("guard of which tools", "Bash, write_file\r"),
         ("tracing: ", "\x1b[B\r"),
         ("trigger 1, keywords", " bug, stack trace,,\r"),
         ("trigger 1, or", "\"(fix\r"),
@@ -436,6 +440,9 @@ fn triggers_are_asked_for_until_there_are_no_more() {
     let definition = asked.recv().unwrap()["definition"].clone();
     assert_eq!(definition["triggers"], triggers);
     assert_eq!(definition["memory"], json!({"include": false}));
+    let guard =
+        json!({"matcher": "Bash|write_file", "hooks": [{"type": "command", "command": "~/bin/guard"}]});
+    assert_eq!(definition["hooks"], json!({"PreToolUse": [guard]}));
     assert_eq!(definition["tracing"], json!({"content": "redacted"}));
 }
 

@@ -128,7 +128,10 @@ impl ContextCompressedView {
                 let text = format!("the context was shortened: {counts}");
                 Some((TextColor::Dim, "·", text))
             }
-            ("NOOP", _) => None,
+            ("NOOP", _) => {
+                let why = self.message.as_deref()?;
+                Some((TextColor::Yellow, "!", format!("the context was not shortened: {why}")))
+            }
             (status, failed) => {
                 let why = self.message.as_deref().unwrap_or(failed.unwrap_or(status));
                 Some((TextColor::Yellow, "!", format!("the context could not be shortened: {why}")))

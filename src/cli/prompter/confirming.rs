@@ -17,6 +17,9 @@ pub(super) const YES: &str = "yes";
 /// What the line says when keys count.
 const HOW: &str = "y and then Enter agree · n declines › ";
 
+/// The same after an answer that came too fast to be one: all at once, as from a paste.
+const HASTY: &str = "one key after the other: y, then Enter · n declines › ";
+
 /// Agrees by `y` or `yes`, and then Enter; everything else does not.
 #[derive(Default)]
 pub(super) struct ConfirmForm {
@@ -26,6 +29,8 @@ pub(super) struct ConfirmForm {
     typed_at: Duration,
     /// Several strokes came at once.
     is_burst: bool,
+    /// An answer came that does not count, since its keys came at once.
+    was_hasty: bool,
 }
 
 impl ConfirmForm {
@@ -35,7 +40,10 @@ impl ConfirmForm {
         match (is_whole && is_apart && !self.is_burst, self.typed.is_empty()) {
             (true, _) => return FormAction::Entered,
             (false, true) if self.timing.counts() => return FormAction::Leaves,
-            _ => self.typed.clear(),
+            _ => {
+                self.was_hasty = self.is_burst || (is_whole && !is_apart);
+                self.typed.clear();
+            }
         }
         FormAction::Nothing
     }
@@ -87,6 +95,7 @@ impl InputForm for ConfirmForm {
     fn drawing(&self, columns: usize) -> LineLayout {
         let text = match (self.is_settling(), self.typed.is_empty()) {
             (true, _) => NOT_YET.to_owned(),
+            (false, true) if self.was_hasty => HASTY.to_owned(),
             (false, true) => HOW.to_owned(),
             (false, false) => format!("Enter agrees · any other key does not › {}", self.typed),
         };
@@ -161,6 +170,21 @@ mod tests {
         for (keys, expected) in cases {
             assert_eq!(answer(keys), expected, "{keys:?}");
         }
+    }
+
+    #[test]
+    fn who_answers_all_at_once_is_told_how_to_answer() {
+        let ms = Duration::from_millis;
+        let mut form = ConfirmForm::default();
+        form.appears(ms(0));
+        form.look(ms(400), 0, 0);
+        form.look(ms(800), 2, 2);
+        form.press(KeyStroke::Character('y'));
+        form.press(KeyStroke::Enter);
+        form.look(ms(1_200), 0, 0);
+        assert_eq!(form.drawing(80), row(NOT_YET, 80));
+        form.look(ms(1_400), 0, 0);
+        assert_eq!(form.drawing(80), row(HASTY, 80));
     }
 
     #[test]

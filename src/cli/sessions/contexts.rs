@@ -145,8 +145,15 @@ impl CompactedContextView {
     }
 
     fn told(&self) -> String {
-        let status = self.status.as_deref().unwrap_or("not compressed");
         let why = self.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let status = match self.status.as_deref() {
+            None => "not compressed",
+            // It was kept from that, e.g. by a hook: counts would look as if it had been tried.
+            Some("NOOP") if self.message.is_some() => {
+                return safe_text::line(&format!("{}: not compressed{why}", self.agent), 400);
+            }
+            Some(status) => status,
+        };
         let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
         safe_text::line(&format!("{}: {status} · {counts}{why}", self.agent), 400)
     }

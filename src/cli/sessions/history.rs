@@ -147,8 +147,11 @@ impl ContextChangeView {
     pub(crate) fn told(&self) -> String {
         let status = self.status.as_ref().map(|status| {
             let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
-            let why = self.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!(": {status} · {counts}{why}")
+            match self.message.as_ref() {
+                Some(why) if status == "NOOP" => format!(": not compressed: {why}"),
+                Some(why) => format!(": {status} · {counts}: {why}"),
+                None => format!(": {status} · {counts}"),
+            }
         });
         let text = format!("context {}{}", self.kind, status.unwrap_or_default());
         safe_text::line(&text, ERROR_LINE_CHARACTERS)

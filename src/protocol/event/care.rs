@@ -131,7 +131,7 @@ pub struct ModelRouted {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CompressionStatus {
     Compressed,
-    /// There was nothing that could be left out.
+    /// There was nothing that could be left out; or a hook kept it from that, and `message` says so.
     Noop,
     /// It would have been longer than before. Nothing is compressed by itself in this context until somebody asks for it.
     CompressionFailedInflatedTokenCount,

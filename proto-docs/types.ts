@@ -815,7 +815,7 @@ export interface CompressionSpan {
 /** What a compression came to. */
 export type CompressionStatus =
   | "COMPRESSED"
-  /** There was nothing that could be left out. */
+  /** There was nothing that could be left out; or a hook kept it from that, and `message` says so. */
   | "NOOP"
   /**
    * It would have been longer than before. Nothing is compressed by itself in this context until somebody
@@ -2178,6 +2178,10 @@ export interface HookFired {
   async?: boolean;
   /** It changed what it was shown. */
   changed?: boolean;
+  /**
+   * The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
+   */
+  followUp?: CallId | null;
   outcome: HookOutcome;
   /** Only of a command that ended by itself. */
   exitCode?: number | null;

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use super::{
-    ElicitationVerdict, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy, HookFiring, HookStop,
-    HookVerdict, ModelVerdict,
+    ElicitationVerdict, FollowUpCall, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy,
+    HookFiring, HookStop, HookVerdict, ModelVerdict,
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
-    tool_names,
+    stdin, tool_names,
 };
 use protocol::{HookDecision, HookEventName};
 
@@ -116,7 +116,9 @@ impl<'a> VerdictBuilder<'a> {
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }
-        if let Some(output) = answer.updated_output {
+        // What is as it was read takes back no change of others.
+        let output = answer.updated_output.filter(|output| !self.is_as_read(&hook, output));
+        if let Some(output) = output {
             counted.changed = true;
             self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
             self.verdict.changed_by.push(hook.id.clone());
@@ -139,7 +141,15 @@ impl<'a> VerdictBuilder<'a> {
         counted.changed |= self.take_model(&hook, answer.model);
         if let Some((name, arguments)) = answer.follow_up {
             let tool = tool_names::ours(&name);
-            self.verdict.follow_up = Some((tool, arguments));
+            match tool_names::in_our_words(&tool, hook.contract, &arguments) {
+                Ok(arguments) => {
+                    self.verdict.follow_up = Some(FollowUpCall { hook: hook.id.clone(), tool, arguments });
+                }
+                Err(why) => self.warn(format!(
+                    "the hook {} wants {name} called with what cannot be read: {why}",
+                    hook.id
+                )),
+            }
         }
         counted
     }
@@ -230,6 +240,17 @@ impl<'a> VerdictBuilder<'a> {
 
     fn is_as_it_was(&self, input: &serde_json::Value) -> bool {
         self.firing.facts.call().is_some_and(|call| call.arguments == *input)
+    }
+
+    /// True if an output in place of a result is just what the hook read of that.
+    fn is_as_read(&self, hook: &Hook, output: &serde_json::Value) -> bool {
+        let (HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result }) =
+            &self.firing.facts
+        else {
+            return false;
+        };
+        output.as_str() == Some(&result.text)
+            || *output == stdin::shown_result(result, hook.contract, self.root)
     }
 
     /// Refusals before consent; a hook that failed leaves it to a person.

@@ -48,6 +48,6 @@ pub use runner::{HookRunner, HookTrial, LastHookAnswer};
 pub use services::{HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices};
 pub use set::HookSet;
 pub use verdict::{
-    AsyncHookEnd, ElicitationVerdict, FiredHooks, HookContext, HookDelegate, HookStop, HookVerdict,
-    ModelVerdict,
+    AsyncHookEnd, ElicitationVerdict, FiredHooks, FollowUpCall, HookContext, HookDelegate, HookStop,
+    HookVerdict, ModelVerdict,
 };

@@ -64,7 +64,7 @@ impl RankedChanges {
         given: Value,
         shown: Option<&Value>,
     ) -> Result<Option<Value>, ConflictingChange> {
-        if shown != Some(&given) {
+        if !shown.is_some_and(|shown| says_the_same(&given, shown)) {
             let given = RankedValue { rank: rank(origin), value: given };
             self.response = Some(stricter(self.response.take(), given, "a model's answer")?);
         }
@@ -92,6 +92,34 @@ impl RankedChanges {
         let mut places = self.tools.values();
         let first = places.next().cloned().unwrap_or_default();
         places.fold(first, |all, place| all.into_iter().filter(|name| place.contains(name)).collect())
+    }
+}
+
+/// True if a reply has no other text than the one that was shown, in whichever of its forms: then it takes back no change of others.
+fn says_the_same(given: &Value, shown: &Value) -> bool {
+    let (Some(was), texts) = (shown.get("text").and_then(text_of), forms_of(given)) else {
+        return given == shown;
+    };
+    match texts.is_empty() {
+        true => given == shown,
+        false => texts.iter().all(|text| text.as_ref() == Some(&was)),
+    }
+}
+
+/// The text of a reply in each form that it is said in; `None` = it is no text.
+fn forms_of(reply: &Value) -> Vec<Option<String>> {
+    let text = reply.get("text").filter(|text| !text.is_null()).map(text_of);
+    let candidates = reply.get("candidates").filter(|it| !it.is_null());
+    let candidate = candidates.map(|it| it.pointer("/0/content/parts").and_then(text_of));
+    text.into_iter().chain(candidate).collect()
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Object(part) => part.get("text").and_then(Value::as_str).map(str::to_owned),
+        _ => None,
     }
 }
 

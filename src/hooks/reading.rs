@@ -271,13 +271,6 @@ impl HookReader<'_, '_> {
             );
             self.warning(node.line, message, None);
         }
-        if let HookHandler::Agent { .. } = handler {
-            let message = format!(
-                "`{}`: a hook of type `{kind}` cannot be asked in this version; where it guards something, it blocks it",
-                group.event_name
-            );
-            self.warning(node.line, message, None);
-        }
         if condition.is_some() && !group.events.iter().all(|event| event::is_of_tool(*event)) {
             let message =
                 format!("`{}`: `if` means something at tools only; the hook runs always", group.event_name);

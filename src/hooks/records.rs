@@ -111,6 +111,7 @@ pub(super) fn record(
         decision: counted.decision,
         is_async: false,
         changed: counted.changed,
+        follow_up: None,
         outcome,
         exit_code: end.exit_code.filter(|_| matches!(hook.handler, HookHandler::Command { .. })),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),

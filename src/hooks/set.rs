@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Hook, HookFiring, HookId, matcher};
+use super::{Hook, HookFailurePolicy, HookFiring, HookHandler, HookId, HookState, matcher};
 use protocol::{AgentName, HookEventName};
 
 /// The hooks of a workspace, or of an agent in it. Immutable: a change of a file makes another one.
@@ -35,6 +35,17 @@ impl HookSet {
     /// The hook of an id as it stands on the wire.
     pub fn named(&self, id: &str) -> Option<&Arc<Hook>> {
         self.hooks.iter().find(|hook| hook.id.as_str() == id)
+    }
+
+    /// The hooks that guard nothing and rest until a person has looked, each with the reason.
+    pub fn resting(&self) -> impl Iterator<Item = (&Arc<Hook>, &str)> {
+        let rests =
+            |hook: &&Arc<Hook>| !hook.events.is_empty() && hook.on_failure == HookFailurePolicy::Continue;
+        self.hooks.iter().filter(rests).filter_map(|hook| match (&hook.state, &hook.handler) {
+            (HookState::Changed { reason }, _) => Some((hook, reason.as_str())),
+            (HookState::Broken, HookHandler::Unreadable { mistake }) => Some((hook, mistake.as_str())),
+            _ => None,
+        })
     }
 
     /// The place where relative paths of calls begin: the first root.

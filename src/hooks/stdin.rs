@@ -166,7 +166,7 @@ impl StdinWriter<'_> {
             }
             HookFacts::PostToolUse { result } => {
                 self.put_call(&mut put, &result.call, true);
-                put("tool_response", self.response(result));
+                put("tool_response", shown_result(result, contract, self.root));
                 if !is_codex && !is_gemini {
                     put("duration_ms", json!(result.duration_ms));
                 }
@@ -174,7 +174,7 @@ impl StdinWriter<'_> {
             HookFacts::PostToolUseFailure { result } => {
                 self.put_call(&mut put, &result.call, true);
                 if is_gemini {
-                    put("tool_response", self.response(result));
+                    put("tool_response", shown_result(result, contract, self.root));
                 } else {
                     put("error", json!(result.error.as_deref().unwrap_or(&result.text)));
                     put("is_interrupt", json!(result.is_interrupt));
@@ -188,7 +188,7 @@ impl StdinWriter<'_> {
                         "tool_name": shown.name,
                         "tool_input": shown.arguments,
                         "tool_use_id": result.call.call_id,
-                        "tool_response": self.response(result),
+                        "tool_response": shown_result(result, contract, self.root),
                     })
                 });
                 put("tool_calls", calls.collect());
@@ -297,31 +297,31 @@ impl StdinWriter<'_> {
             put("tool_use_id", json!(call.call_id));
         }
     }
+}
 
-    /// The result, in the shape that the product's own tool has, where scripts look into it.
-    fn response(&self, result: &HookedResult) -> Value {
-        let HookedResult { call, text, data, error, is_interrupt, .. } = result;
-        if self.hook.contract == HookContract::Gemini {
-            let mut response = json!({ "llmContent": text, "returnDisplay": text });
-            if let Some(error) = error {
-                response["error"] = json!({ "message": error });
-            }
-            return response;
+/// The result, in the shape that the product's own tool has, where scripts look into it.
+pub(super) fn shown_result(result: &HookedResult, contract: HookContract, root: &Path) -> Value {
+    let HookedResult { call, text, data, error, is_interrupt, .. } = result;
+    if contract == HookContract::Gemini {
+        let mut response = json!({ "llmContent": text, "returnDisplay": text });
+        if let Some(error) = error {
+            response["error"] = json!({ "message": error });
         }
-        match call.tool.as_str() {
-            _ if call.mcp.is_some() || call.answered_by.is_some() => {
-                json!({ "content": [{ "type": "text", "text": text }], "isError": error.is_some() })
-            }
-            "run_shell_command" => {
-                json!({ "stdout": text, "stderr": "", "interrupted": is_interrupt, "isImage": false })
-            }
-            "write_file" | "edit_file" => {
-                let shown = tool_names::shown(call, self.hook.contract, self.root).arguments;
-                let path = shown.get("file_path").cloned().unwrap_or_default();
-                json!({ "filePath": path, "success": error.is_none(), "text": text })
-            }
-            _ => data.clone().unwrap_or_else(|| json!(text)),
+        return response;
+    }
+    match call.tool.as_str() {
+        _ if call.mcp.is_some() || call.answered_by.is_some() => {
+            json!({ "content": [{ "type": "text", "text": text }], "isError": error.is_some() })
         }
+        "run_shell_command" => {
+            json!({ "stdout": text, "stderr": "", "interrupted": is_interrupt, "isImage": false })
+        }
+        "write_file" | "edit_file" => {
+            let shown = tool_names::shown(call, contract, root).arguments;
+            let path = shown.get("file_path").cloned().unwrap_or_default();
+            json!({ "filePath": path, "success": error.is_none(), "text": text })
+        }
+        _ => data.clone().unwrap_or_else(|| json!(text)),
     }
 }
 

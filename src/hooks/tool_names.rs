@@ -268,6 +268,22 @@ pub(super) fn read_back(
     Ok(Value::Object(ours))
 }
 
+/// Arguments of a call that a hook thought of itself. `tool`: in our words.
+pub(super) fn in_our_words(tool: &str, contract: HookContract, given: &Value) -> Result<Value, String> {
+    let Value::Object(given) = given else {
+        return Err("its arguments are no object".to_owned());
+    };
+    let rows = table(contract).iter().find(|(ours, ..)| *ours == tool).map_or(&[][..], |(.., rows)| rows);
+    let mut ours = Map::new();
+    for (key, value) in given {
+        match rows.iter().find(|row| row.theirs == key) {
+            Some(row) => ours.insert(row.ours.to_owned(), row.shape.read(value)?),
+            None => ours.insert(key.clone(), value.clone()),
+        };
+    }
+    Ok(Value::Object(ours))
+}
+
 /// `prompt` goes back to where it came from; what was made for them goes.
 fn agent_read_back(
     mut theirs: Map<String, Value>,

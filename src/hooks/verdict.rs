@@ -63,6 +63,16 @@ pub struct ModelVerdict {
     pub(super) changes: RankedChanges,
 }
 
+/// A call that a hook wants made in place of the one that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FollowUpCall {
+    pub hook: HookId,
+    /// The tool, in our words.
+    pub tool: String,
+    /// Its arguments, in our words.
+    pub arguments: Value,
+}
+
 /// All answers in one. Silence and consent are the same to whoever fires: policy speaks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookVerdict {
@@ -90,8 +100,7 @@ pub struct HookVerdict {
     pub delegate: Option<HookDelegate>,
     pub elicitation: Option<ElicitationVerdict>,
     pub model: ModelVerdict,
-    /// One call that follows, in our words: a tool and its arguments.
-    pub follow_up: Option<(String, Value)>,
+    pub follow_up: Option<FollowUpCall>,
 }
 
 impl HookVerdict {

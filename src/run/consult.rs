@@ -17,7 +17,8 @@ use models::{
     ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart, RequestPurpose,
 };
 use protocol::{
-    ContextMessage, FinishReason, NamedModel, RunCare, SamplingSettings, SideCallPurpose, Usage, UsageTotal,
+    ContextMessage, FinishReason, MessagePart, MessageRole, NamedModel, RunCare, SamplingSettings,
+    SideCallPurpose, ToolCall, ToolDeclaration, Usage, UsageTotal,
 };
 use redact::Redactor;
 use sys::{clock::Clock, ids};
@@ -80,6 +81,8 @@ struct SideCallRequest {
     messages: Vec<Arc<ContextMessage>>,
     schema: Option<Value>,
     provider_tool: Option<ProviderTool>,
+    /// Everything that it may call before it answers.
+    tools: Arc<[ToolDeclaration]>,
     /// Of the answer, which may then be cut; `None` = as the model's entry says, and what is cut is no answer.
     max_tokens: Option<u64>,
     /// For the whole of it, other tries included.
@@ -88,7 +91,15 @@ struct SideCallRequest {
 
 impl SideCallRequest {
     fn plain(system: String, messages: Vec<Arc<ContextMessage>>, deadline: Duration) -> SideCallRequest {
-        SideCallRequest { system, messages, schema: None, provider_tool: None, max_tokens: None, deadline }
+        SideCallRequest {
+            system,
+            messages,
+            schema: None,
+            provider_tool: None,
+            tools: Arc::default(),
+            max_tokens: None,
+            deadline,
+        }
     }
 }
 
@@ -99,6 +110,8 @@ struct SideCallAnswer {
     grounding: ReplyGrounding,
     /// The model had more to say than it might.
     is_cut: bool,
+    /// Only of a model that may call tools: all that it said, without secrets.
+    said: Option<ContextMessage>,
 }
 
 impl SideCallRunner {
@@ -153,6 +166,7 @@ impl SideCallContext {
         meter: &UsageMeter,
     ) -> SideCallAnswer {
         let (deadline, may_be_cut) = (question.deadline, question.max_tokens.is_some());
+        let may_call = !question.tools.is_empty();
         let asked = weigh_text(&question.system) + question.messages.iter().map(|it| weigh(it)).sum();
         let answered = tokio::select! {
             biased;
@@ -161,8 +175,12 @@ impl SideCallContext {
         };
         let is_cut =
             matches!(&answered, Ok((reply, _)) if may_be_cut && reply.reason == FinishReason::Length);
+        let said = match &answered {
+            Ok((reply, _)) if may_call => Some(self.redactor.message(message_of(reply))),
+            _ => None,
+        };
         let (answered, grounding) = match answered {
-            Ok((reply, grounding)) => (answer(reply, may_be_cut), grounding),
+            Ok((reply, grounding)) => (answer(reply, may_be_cut, may_call), grounding),
             Err(why) => (Err(why), ReplyGrounding::default()),
         };
         let (text, error) = match answered {
@@ -181,7 +199,7 @@ impl SideCallContext {
             cost = self.alternates.cost(&model.name, &usage);
         }
         let call = SideCallReply { model: model.name.clone(), usage, is_estimate, cost, text, error };
-        SideCallAnswer { call, grounding, is_cut }
+        SideCallAnswer { call, grounding, is_cut, said }
     }
 
     async fn try_to_ask(
@@ -195,7 +213,7 @@ impl SideCallContext {
             purpose: RequestPurpose::Utility,
             system: question.system.into(),
             messages: question.messages,
-            tools: Arc::default(),
+            tools: question.tools,
             // What run and agent say is for the run's turns.
             sampling: SamplingSettings {
                 max_output_tokens: match (question.max_tokens, model.sampling.max_output_tokens) {
@@ -258,7 +276,27 @@ impl SideCallContext {
     }
 }
 
-fn answer(reply: ModelReply, may_be_cut: bool) -> Result<String, String> {
+/// A reply as the model is shown it when it goes on.
+fn message_of(reply: &ModelReply) -> ContextMessage {
+    let part = |part: &ReplyPart| match part.clone() {
+        ReplyPart::Text(text) => MessagePart::Text { text },
+        ReplyPart::Thought { text, signature } => MessagePart::Thought { text, signature },
+        ReplyPart::ToolCall { provider_call_id, name, arguments, signature } => {
+            MessagePart::ToolCall(ToolCall {
+                call_id: ids::fresh(),
+                provider_call_id,
+                name,
+                arguments,
+                signature,
+                redacted: false,
+            })
+        }
+    };
+    let parts = reply.parts.iter().map(part).collect();
+    ContextMessage { role: MessageRole::Model, parts, raw: reply.raw.clone() }
+}
+
+fn answer(reply: ModelReply, may_be_cut: bool, may_call: bool) -> Result<String, String> {
     match reply.reason {
         FinishReason::Refused { words } => return Err(format!("the model refused to answer: {words}")),
         FinishReason::Length if may_be_cut => (),
@@ -266,12 +304,16 @@ fn answer(reply: ModelReply, may_be_cut: bool) -> Result<String, String> {
         FinishReason::Stop => (),
     }
     let mut text = String::new();
+    let mut calls = false;
     for part in reply.parts {
-        if let ReplyPart::Text(more) = part {
-            text.push_str(&more);
+        match part {
+            ReplyPart::Text(more) => text.push_str(&more),
+            ReplyPart::ToolCall { .. } => calls = may_call,
+            ReplyPart::Thought { .. } => (),
         }
     }
     match text.len() {
+        0 if calls => Ok(text),
         0 => Err("the answer is empty".to_owned()),
         n if MAX_ANSWER_BYTES < n => Err(format!("the answer is longer than {MAX_ANSWER_BYTES} bytes")),
         _ => Ok(text),

@@ -259,6 +259,8 @@ struct TrackedCall {
     is_held_up: bool,
     /// What the model is told with the result.
     note: Option<Arc<str>>,
+    /// Only of a call that a hook made, the one in whose place the model reads what came of it.
+    follows: Option<CallId>,
     /// The way in which it ended, for hooks.
     end: Option<Arc<CallEnd>>,
     /// Active time when it began to execute, in microseconds.

@@ -249,6 +249,7 @@ impl RunPlan {
         let bounds = (limits, completion);
         let mut plan = RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)?;
         plan.write_modules_out();
+        plan.tell_of_resting_hooks(extent);
         if let Some(first) = plan.seed.messages.last_mut() {
             let parts = ContextMessage { role: first.role, parts: attached, raw: None };
             first.parts.extend(supplies.redactor.message(parts).parts);

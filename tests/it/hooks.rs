@@ -160,9 +160,11 @@ async fn check(hooks: Value, replies: Vec<Reply>, expected: Expect) {
     running.stop().await;
 }
 
+mod agents;
 mod answering;
 mod calls;
 mod faults;
+mod interrupted;
 mod points;
 mod promises;
 mod slow;

@@ -326,6 +326,12 @@ fn meaning(
     if verdict.updated_output.is_some() {
         sentences.push("The model reads another result.".to_owned());
     }
+    if let Some(wanted) = &verdict.follow_up {
+        sentences.push(format!(
+            "Then {} is called, judged like any call, and the model reads what comes of that.",
+            wanted.tool
+        ));
+    }
     if !verdict.context.is_empty() {
         sentences.push("The model reads its text.".to_owned());
     }

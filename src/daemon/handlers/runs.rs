@@ -200,7 +200,11 @@ async fn is_first_untrusted(
 ) -> Result<bool, RpcError> {
     let waits = |skill: &Skill| matches!(skill.state, SkillState::Unread | SkillState::Changed);
     let leaves_out = !project.is_trusted || project.skills.catalog().all().any(waits);
-    let Some(session) = session.filter(|_| leaves_out) else { return Ok(leaves_out) };
+    // Of a new one it is, whatever there is to be told.
+    let Some(session) = session else { return Ok(true) };
+    if !leaves_out {
+        return Ok(false);
+    }
     let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };
     Ok(state.store.run_list(&filter, None, 1).await?.items.is_empty())
 }

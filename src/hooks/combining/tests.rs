@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    HookFacts, HookId, HookOrigin,
+    HookFacts, HookId, HookOrigin, HookedResult,
     answer::{HandlerEnd, read},
-    tests::{Bench, bash, firing},
+    tests::{Bench, bash, call, firing},
 };
 use protocol::AgentName;
 
@@ -205,5 +205,46 @@ fn an_answer_with_a_key_twice_is_a_failure_that_blocks() {
     ] {
         let verdict = verdict(&firing, &[(HookOrigin::User, 0, forged)]);
         assert_eq!(verdict.decision, Some(HookDecision::Deny), "{forged}");
+    }
+}
+
+/// However much a place is trusted: what it gives back as it read it is no word of its own.
+#[test]
+fn what_is_given_back_as_it_was_takes_back_no_redaction() {
+    use HookOrigin::User;
+    let parts = |text: &str| json!([{ "content": { "role": "model", "parts": [{ "text": text }] } }]);
+    let response = json!({ "text": "a SECRET", "candidates": parts("a SECRET"), "usageMetadata": {} });
+    let answers = firing(HookFacts::AfterModel { request: json!({}), response: response.clone() });
+    let answer = |response: &serde_json::Value| {
+        json!({ "hookSpecificOutput": { "hookEventName": "AfterModel", "llm_response": response } })
+            .to_string()
+    };
+    let redacts = answer(&json!({ "text": "a [cut]" }));
+    for echo in [
+        json!({ "text": "a SECRET" }),
+        json!({ "candidates": parts("a SECRET") }),
+        json!({ "text": ["a ", "SECRET"] }),
+        response,
+    ] {
+        let said = [(User, 0, &*answer(&echo)), (agent(), 0, &*redacts)];
+        assert_eq!(verdict(&answers, &said).model.response, Some(json!({ "text": "a [cut]" })), "{echo}");
+    }
+    let result = HookedResult {
+        call: call("run_shell_command", json!({ "command": "x" })),
+        text: "VISIBLE".to_owned(),
+        data: None,
+        error: None,
+        is_interrupt: false,
+        duration_ms: 1,
+    };
+    let ended = firing(HookFacts::PostToolUse { result });
+    let output = |output: &serde_json::Value| {
+        json!({ "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": output } })
+            .to_string()
+    };
+    let as_read = json!({ "stdout": "VISIBLE", "stderr": "", "interrupted": false, "isImage": false });
+    for echo in [json!("VISIBLE"), as_read] {
+        let said = [(project(), 0, &*output(&json!("[hidden]"))), (User, 0, &*output(&echo))];
+        assert_eq!(verdict(&ended, &said).updated_output, Some(json!("[hidden]")), "{echo}");
     }
 }

@@ -174,6 +174,9 @@ pub struct HookFired {
     /// It changed what it was shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up: Option<CallId>,
     pub outcome: HookOutcome,
     /// Only of a command that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

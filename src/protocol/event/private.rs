@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, HookSource, IdeContext,
-    McpServerTools, MessagePart, ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage,
-    UsdAmount,
+    McpServerTools, MessagePart, ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolCall, ToolKind,
+    Usage, UsdAmount,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -85,6 +85,9 @@ pub struct HookEffect {
     /// Everything that the model reads of the results of these calls.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<CallId, Vec<MessagePart>>,
+    /// The call that is made next, and whose result the model reads in place of the one that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up: Option<ToolCall>,
     /// Set if it does not happen after all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocks: bool,

@@ -1,27 +1,69 @@
-//! Hooks that are tools of an MCP server: called by the run's own rules, and beside its calls.
+//! Hooks that are tools of an MCP server, and tools that hooks' agents read with: called by the run's own rules, and beside its calls.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{
-    gate::{CallGate, JudgeContext, PreparedWork},
+    gate::{CallGate, JudgeContext, PreparedToolCall, PreparedWork},
     hooks::HookTools,
 };
-use protocol::{CallId, MessagePart, Risk, ToolName, ToolResult};
+use protocol::{CallId, MessagePart, Risk, ToolDeclaration, ToolName, ToolResult};
 use sys::{clock::Clock, ids};
 use tools::{CallContext, CallRedelivery, ToolElicitation};
 
 /// Time for one call where the hook itself has more.
 const LONGEST: Duration = Duration::from_secs(600);
 
+/// Letters of a result that a hook's agent reads.
+const MOST_READ_CHARS: usize = 40_000;
+
 /// Calls tools for the hooks of one run.
 pub(super) struct HookToolCaller {
-    pub gate: Arc<CallGate>,
-    pub standing: JudgeContext,
-    pub clock: Arc<dyn Clock>,
+    gate: Arc<CallGate>,
+    standing: JudgeContext,
+    clock: Arc<dyn Clock>,
+    /// The gate of hooks' agents, once one is asked.
+    reader: OnceLock<CallGate>,
+}
+
+impl HookToolCaller {
+    pub fn new(gate: Arc<CallGate>, standing: JudgeContext, clock: Arc<dyn Clock>) -> HookToolCaller {
+        HookToolCaller { gate, standing, clock, reader: OnceLock::new() }
+    }
+
+    fn reader(&self) -> &CallGate {
+        self.reader.get_or_init(|| self.gate.reading())
+    }
+
+    /// Carries out a call that was prepared by this gate.
+    async fn carry_out(&self, prepared: PreparedToolCall, gate: &CallGate) -> Result<String, String> {
+        let PreparedWork::Tool(invocation) = prepared.work else {
+            return Err(format!("{} is an agent", prepared.tool));
+        };
+        let call: CallId = ids::fresh();
+        let permit = gate.permit(&call, &prepared.call, invocation.as_ref());
+        let permit = permit.map_err(|error| error.message)?;
+        let cancel = CancellationToken::new();
+        let _ends_with_this = cancel.clone().drop_guard();
+        let cx = CallContext {
+            session: self.standing.asking.session.clone(),
+            cancel,
+            deadline: Some(LONGEST),
+            clock: Arc::clone(&self.clock),
+            output: None,
+            retelling: CallRedelivery::default(),
+            consultant: None,
+            people: ToolElicitation::nobody(),
+            span: None,
+        };
+        told(tools::run(invocation, permit, cx).await)
+    }
 }
 
 impl HookTools for HookToolCaller {
@@ -40,26 +82,32 @@ impl HookTools for HookToolCaller {
             if !is_own && !is_reading {
                 return Err(format!("{name} does more than read, so only your own hooks may call it"));
             }
-            let PreparedWork::Tool(invocation) = prepared.work else {
-                return Err(format!("{name} is an agent"));
-            };
-            let call: CallId = ids::fresh();
-            let permit = self.gate.permit(&call, &prepared.call, invocation.as_ref());
-            let permit = permit.map_err(|error| error.message)?;
-            let cancel = CancellationToken::new();
-            let _ends_with_this = cancel.clone().drop_guard();
-            let cx = CallContext {
-                session: self.standing.asking.session.clone(),
-                cancel,
-                deadline: Some(LONGEST),
-                clock: Arc::clone(&self.clock),
-                output: None,
-                retelling: CallRedelivery::default(),
-                consultant: None,
-                people: ToolElicitation::nobody(),
-                span: None,
-            };
-            told(tools::run(invocation, permit, cx).await)
+            self.carry_out(prepared, &self.gate).await
+        })
+    }
+
+    fn reading(&self) -> Arc<[ToolDeclaration]> {
+        self.reader().toolset.declarations().cloned().collect()
+    }
+
+    fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let gate = self.reader();
+            let prepared = gate.prepare_for_hook(tool, input, &self.standing).await;
+            let prepared = prepared.map_err(|refusal| refusal.error.message)?;
+            if prepared.must_be_asked() {
+                return Err(
+                    "a person would have to be asked about this, and a hook's agent asks nobody".to_owned()
+                );
+            }
+            if prepared.details.kind.is_mutator() {
+                return Err(format!("{tool} does more than read"));
+            }
+            let text = gate.supplies.redactor.owned(self.carry_out(prepared, gate).await?);
+            match text.char_indices().nth(MOST_READ_CHARS) {
+                None => Ok(text),
+                Some((end, _)) => Ok(format!("{}\n[the rest is left out]", &text[..end])),
+            }
         })
     }
 }

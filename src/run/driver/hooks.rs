@@ -188,11 +188,11 @@ impl RunDriver {
             messages: self.transcript.messages().into(),
             models: Some(Arc::new(self.tool_asking())),
             news: Some(self.news.0.clone()),
-            tools: Some(Arc::new(HookToolCaller {
-                gate: Arc::clone(&self.gate),
-                standing: self.standing(machine),
-                clock: Arc::clone(&self.parts.clock),
-            })),
+            tools: Some(Arc::new(HookToolCaller::new(
+                Arc::clone(&self.gate),
+                self.standing(machine),
+                Arc::clone(&self.parts.clock),
+            ))),
         }
     }
 }

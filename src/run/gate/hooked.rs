@@ -7,18 +7,24 @@ use serde_json::Value;
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
 use crate::{
+    child::CallableAgents,
     hooks::{FiringName, HookScene, effects_of, hooked_call, said},
     machine::{CallJudgement, CallRefusal, HookEffects, HookRefusal},
+    plan::exclusions,
 };
 use policy::PolicyDecision;
 use protocol::{
     CallHooks, Confirmation, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName,
-    HookSource, PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSource, Verdict,
+    HookSource, PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSelection, ToolSource,
+    Verdict,
 };
-use tools::Tool;
+use tools::{PrepareContext, SeenFileDigests, Tool};
 
 /// Letters of the rules that a hook would have, beside a question.
 const MOST_SHOWN_CHARS: usize = 1_000;
+
+/// The tools of an agent that a hook asks.
+const READING_TOOLS: &[&str] = &["read_file", "list_directory", "glob", "grep"];
 
 /// A call that is to be judged.
 pub struct CallToJudge {
@@ -321,6 +327,20 @@ impl CallGate {
         standing: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
         self.prepare_with(name, arguments, standing).await
+    }
+
+    /// The gate of an agent that a hook asks: it only reads, remembers nothing of that for this run, and has no hooks.
+    pub(crate) fn reading(&self) -> CallGate {
+        let allow = READING_TOOLS.iter().map(|name| ToolName::from(*name)).collect();
+        let denied = exclusions(&self.project, &self.supplies).into_iter().map(|it| it.entry);
+        let selection =
+            ToolSelection { allow: Some(allow), deny: denied.collect(), ..ToolSelection::default() };
+        CallGate {
+            toolset: self.supplies.registry.select(&selection),
+            callables: CallableAgents::default(),
+            prepare: PrepareContext { reads: SeenFileDigests::default(), ..self.prepare.clone() },
+            ..self.clone()
+        }
     }
 
     /// True if an agent answers the calls of this tool.

@@ -118,6 +118,13 @@ impl RunHooks {
         events.iter().any(|event| known.read.set.has_any(*event))
     }
 
+    /// One sentence for each hook that rests until a person has looked; so many at most.
+    pub fn resting(&self, most: usize) -> Vec<String> {
+        let known = self.known.get();
+        let told = known.read.set.resting().take(most);
+        told.map(|(hook, why)| format!("the hook {} rests: {why} (`subagent hooks list`)", hook.id)).collect()
+    }
+
     /// True if hooks match, as far as that is known without looking at a file.
     pub fn may_match(&self, facts: &HookFacts, scene: &HookScene) -> bool {
         let known = self.known.get();
@@ -264,15 +271,10 @@ pub(crate) fn said(verdict: &HookVerdict, what: &str) -> String {
 pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
     let AskedHooks { fired, verdict, asked } = asked;
     let contexts: Vec<String> = verdict.context.iter().map(added).collect();
-    let mut warnings = verdict.warnings.clone();
-    let idle = [(verdict.follow_up.is_some(), "tailToolCallRequest")];
-    let idle = idle.into_iter().filter(|(is_said, _)| *is_said);
-    warnings
-        .extend(idle.map(|(_, field)| format!("`{field}` in a hook's answer has no effect in this version")));
     HookEffects {
         fired: fired.clone(),
         asked: asked.clone(),
-        warnings,
+        warnings: verdict.warnings.clone(),
         block: None,
         stop: verdict.stop.as_ref().map(|stop| match stop.reason.trim() {
             "" => format!("the hook {} stopped the run and did not say why", stop.hook),
@@ -280,6 +282,7 @@ pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
         }),
         context: Some(contexts.join("\n\n")).filter(|text| !text.is_empty()),
         output: None,
+        follow_up: None,
         refusal: None,
         approval: None,
         session_title: verdict.session_title.as_deref().map(title_of).filter(|title| !title.is_empty()),
@@ -322,10 +325,21 @@ impl HookEffects {
             stderr: hide(fired.stderr),
             ..fired
         });
+        let mut fired: Vec<HookFired> = fired.collect();
+        let mut warnings: Vec<String> = self.warnings.into_iter().map(|text| redactor.owned(text)).collect();
+        let mut follow_up = self.follow_up;
+        // What is written down of it is what runs, and a secret is not written down.
+        if let Some(call) = follow_up.take_if(|call| redactor.value(&mut call.arguments)) {
+            let is_its = |record: &&mut HookFired| record.follow_up.as_ref() == Some(&call.call_id);
+            fired.iter_mut().filter(is_its).for_each(|record| record.follow_up = None);
+            warnings
+                .push(format!("a hook wants {} called with a secret in its arguments; it is not", call.name));
+        }
         HookEffects {
-            fired: fired.collect(),
+            fired,
+            follow_up,
             asked: self.asked,
-            warnings: self.warnings.into_iter().map(|text| redactor.owned(text)).collect(),
+            warnings,
             block: hide(self.block),
             stop: hide(self.stop),
             context: hide(self.context),

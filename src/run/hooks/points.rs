@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hooks::{HookFacts, HookedResult};
+use hooks::{FollowUpCall, HookFacts, HookedResult};
 use serde_json::Value;
 
 use super::{
@@ -12,10 +12,11 @@ use super::{
     scene::HookScene,
 };
 use protocol::{
-    CallId, HookDecision, HookEventName, HookPoint, MessagePart, PromptExpansion, PromptExpansionKind, RunId,
-    RunStarted, ToolName,
+    CallId, HookDecision, HookEventName, HookFired, HookPoint, MessagePart, PromptExpansion,
+    PromptExpansionKind, RunId, RunStarted, ToolCall, ToolName,
 };
 use redact::Redactor;
+use sys::ids;
 
 /// The events of points; those of a call that is judged are asked for by the gate.
 pub const POINT_EVENTS: &[HookEventName] = &[
@@ -146,6 +147,7 @@ impl HookEffects {
             stop,
             context,
             output,
+            follow_up,
             refusal,
             approval,
             session_title,
@@ -158,6 +160,7 @@ impl HookEffects {
         let contexts: Vec<String> = self.context.take().into_iter().chain(context).collect();
         self.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
         self.output = output.or(self.output.take());
+        self.follow_up = follow_up.or(self.follow_up.take());
         self.refusal = refusal.or(self.refusal.take());
         self.approval = approval.or(self.approval.take());
         self.session_title = session_title.or(self.session_title.take());
@@ -221,10 +224,29 @@ fn effects_at(event: HookEventName, asked: &AskedHooks, result: Option<Vec<Messa
         }
         parts.extend(effects.context.take().map(MessagePart::text));
         effects.output = (parts != was).then_some(parts);
+        if !blocks && event != HookEventName::PermissionDenied {
+            effects.follow_up =
+                verdict.follow_up.as_ref().map(|wanted| follow_up(wanted, &mut effects.fired));
+        }
     } else if blocks {
         effects.block = Some(said(verdict, "says"));
     }
     effects
+}
+
+/// The call that a hook wants made next; its record says so.
+fn follow_up(wanted: &FollowUpCall, fired: &mut [HookFired]) -> ToolCall {
+    let call_id: CallId = ids::fresh();
+    let its = fired.iter_mut().find(|record| record.hook_id == wanted.hook.as_str());
+    its.into_iter().for_each(|record| record.follow_up = Some(call_id.clone()));
+    ToolCall {
+        call_id,
+        provider_call_id: None,
+        name: ToolName::from(wanted.tool.as_str()),
+        arguments: wanted.arguments.clone(),
+        signature: None,
+        redacted: false,
+    }
 }
 
 fn call_ended(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bool)) -> HookFacts {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::super::machine::{MachineInput, ToolSideCall};
-use protocol::{CallId, HookStarted};
+use protocol::{CallId, HookStarted, ToolDeclaration, ToolName};
 use tools::{CommandRuntime, Tool};
 
 /// Models that answer hooks, at the cost of a run.
@@ -20,11 +20,19 @@ pub(crate) trait HookModels: Send + Sync {
     /// The small model's answer, or that of the model of this name.
     fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>>;
 
+    /// The same of an agent that may look at things with these tools before it answers.
+    fn look<'a>(
+        &'a self,
+        prompt: String,
+        model: Option<&'a str>,
+        tools: &'a dyn HookTools,
+    ) -> BoxFuture<'a, Result<String, String>>;
+
     /// Everything that was asked of this one, for the log.
     fn asked(&self) -> Vec<ToolSideCall>;
 }
 
-/// Tools of MCP servers that hooks are.
+/// Tools of MCP servers that hooks are, and tools that hooks read with.
 pub(crate) trait HookTools: Send + Sync {
     /// Calls a tool of a server, by rules like any other; the text of its result.
     fn call<'a>(
@@ -33,6 +41,12 @@ pub(crate) trait HookTools: Send + Sync {
         input: Value,
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// The tools of a hook's agent, which only read.
+    fn reading(&self) -> Arc<[ToolDeclaration]>;
+
+    /// Calls one of them, by rules like any other; the text of its result, or why there is none.
+    fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>>;
 }
 
 /// Services for one firing.
@@ -80,8 +94,15 @@ impl HookServices for RunHookServices {
         })
     }
 
-    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
-        Box::pin(ready(Err("no agent can be asked by hooks in this version".to_owned())))
+    fn run_agent<'a>(
+        &'a self,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        match (&self.models, &self.tools) {
+            (Some(models), Some(tools)) => models.look(prompt, model, tools.as_ref()),
+            _ => Box::pin(ready(Err("no agent can be asked here".to_owned()))),
+        }
     }
 
     fn goes_on(&self, hook: &Hook, firing: &HookFiring, elapsed: Duration) {

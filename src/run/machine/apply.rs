@@ -76,6 +76,7 @@ impl RunMachine {
         self.is_logged = true;
         if is_progress(body) {
             self.idle_resumes = 0;
+            self.hooks.restarts = 0;
         }
         match body {
             EventBody::SessionCreated(_)
@@ -318,7 +319,7 @@ impl TrackedCall {
         self.asks.iter().position(|it| it.confirmation_id == *confirmation)
     }
 
-    fn requested(request: protocol::ToolCall) -> TrackedCall {
+    pub(super) fn requested(request: protocol::ToolCall) -> TrackedCall {
         TrackedCall {
             request: Arc::new(request),
             state: CallState::Validating,
@@ -328,6 +329,7 @@ impl TrackedCall {
             asks: Vec::new(),
             is_held_up: false,
             note: None,
+            follows: None,
             end: None,
             began_us: 0,
             restarts: 0,

@@ -1,7 +1,7 @@
 //! Everything that hooks come to when they were asked for a run.
 
 use super::side_call::ToolSideCall;
-use protocol::{HookFired, MessagePart};
+use protocol::{HookFired, MessagePart, ToolCall};
 
 /// The outcome of hooks at a point of a run, all of them together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct HookEffects {
     pub context: Option<String>,
     /// Everything that the model reads of the call's result in place of it.
     pub output: Option<Vec<MessagePart>>,
+    /// The call that is made next in place of the one that has ended.
+    pub follow_up: Option<ToolCall>,
     /// They have answered the question about the call that was to be put to a person.
     pub refusal: Option<HookRefusal>,
     /// They have answered it with a yes, which their place may: the hook that did.

@@ -36,6 +36,9 @@ pub(super) struct HookProgress {
     later: Arc<Vec<Arc<str>>>,
     /// Points at which the run stood when the daemon was restarted, and how often.
     interrupted: Arc<BTreeMap<HookPoint, u32>>,
+    /// Restarts since the run got further the last time. At which point it stood then nobody knows where the points before it had no
+    /// hooks, so whoever is asked first may have been asked before.
+    pub restarts: u32,
 }
 
 impl HookProgress {
@@ -250,7 +253,7 @@ impl RunMachine {
 
     /// The same of a point.
     pub fn attempt_at_point(&self, point: &HookPoint) -> u32 {
-        1 + self.hooks.interrupted.get(point).copied().unwrap_or(0)
+        1 + self.hooks.interrupted.get(point).copied().unwrap_or(0).max(self.hooks.restarts)
     }
 
     /// Everything that asynchronous hooks have said that the model has not been told.
@@ -286,13 +289,26 @@ impl RunMachine {
                     steer.context = effect.context.as_deref().map(Into::into);
                 }
             }
-            HookPoint::CallEnded { .. } | HookPoint::TurnEnded { .. } | HookPoint::Compaction { .. } => (),
+            HookPoint::CallEnded { call } => {
+                let follows = Some(call.clone());
+                let request = effect.follow_up.clone();
+                self.calls.extend(
+                    request.map(|request| TrackedCall { follows, ..TrackedCall::requested(request) }),
+                );
+            }
+            HookPoint::TurnEnded { .. } | HookPoint::Compaction { .. } => (),
         }
+    }
+
+    /// Only of a call that a hook made, the one in whose place the model reads what came of it.
+    pub(super) fn follows(&self, call: &CallId) -> Option<&CallId> {
+        self.call(call)?.follows.as_ref()
     }
 
     /// Hooks that were asked when the daemon died are asked again.
     pub(super) fn restart_hooks(&mut self) {
         let due = self.due_points();
+        self.hooks.restarts += 1;
         let interrupted = Arc::make_mut(&mut self.hooks.interrupted);
         for point in due {
             *interrupted.entry(point).or_default() += 1;

@@ -319,6 +319,15 @@ impl PromptSubject<'_> {
 }
 
 impl RunPlan {
+    /// The first run of a session says which hooks do nothing until a person has looked. Guards say it themselves: they fail.
+    pub(super) fn tell_of_resting_hooks(&mut self, extent: &PromptExtent) {
+        if matches!(extent, PromptExtent::Whole { is_first: true, .. }) {
+            let redactor = &self.equipment.gate.supplies.redactor;
+            let told = self.equipment.gate.hooks.resting(MOST_NAMED);
+            self.prompt_warnings.extend(told.into_iter().map(|text| redactor.owned(text)));
+        }
+    }
+
     /// Writes the modules where somebody wants to read them (`SUBAGENTD_WRITE_SYSTEM_MD`).
     pub(super) fn write_modules_out(&mut self) {
         let written_to = &self.equipment.gate.supplies.defaults.prompt.written_to;

@@ -32,7 +32,7 @@ You write.
 ";
 
 /// Turns of a run: many more than are gone through before the last kill.
-const TURNS: u64 = 60;
+const TURNS: u64 = 1_000;
 
 /// Says in a ledger that it was asked and by which firing, takes a moment, and refuses what is forbidden. Then what it writes
 /// down is lost with the daemon or kept by it.
@@ -48,7 +48,7 @@ if "forbidden" in json.dumps(asked["tool_input"]):
 "#;
 
 /// Firings in the order in which the guard was asked, with their attempts.
-fn ledger(path: &Path) -> Vec<(String, u64)> {
+pub(super) fn ledger(path: &Path) -> Vec<(String, u64)> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let whole = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     whole.map(|it| (text_of(&it, "firing"), it["attempt"].as_u64().unwrap())).collect()
@@ -59,7 +59,7 @@ fn text_of(value: &Value, key: &str) -> String {
 }
 
 /// Whether a process runs this script.
-fn runs(script: &Path) -> bool {
+pub(super) fn runs(script: &Path) -> bool {
     let name = script.to_string_lossy().into_owned();
     fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
         let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -68,7 +68,7 @@ fn runs(script: &Path) -> bool {
 }
 
 /// Waits until something is so.
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -35,11 +35,7 @@ const AT_ONCE: usize = 6;
 const SCENES: &[&str] = &["during"];
 
 /// Cases that differ, each with the reason why.
-const DIFFERING: &[(&str, &str)] = &[
-    ("gemini-AfterTool-tail-call", "`tailToolCallRequest` is told as without effect"),
-    ("gemini-tail-call-is-one", "`tailToolCallRequest` is told as without effect"),
-    ("settings-edited-after-acknowledgement-watcher", "a hook that rests is told by `hooks/list`"),
-];
+const DIFFERING: &[(&str, &str)] = &[];
 
 const TOOLS: &[&str] = &[
     "read_file",

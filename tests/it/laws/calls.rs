@@ -29,7 +29,7 @@ const CHANGES_OF_COMPLETE_TASK: &[(&str, &str)] = &[("validating", "success"), (
 /// 05, "Kinds": what changes the world.
 const MUTATORS: &[&str] = &["edit", "delete", "move", "execute"];
 
-/// 05: only calls that a model of this run asked for have states.
+/// 05: only calls that a model of this run asked for have states, and those that a hook wants made after one of them (08).
 pub fn were_asked_for(run: &Run, violations: &mut Violations) {
     let mut asked = HashSet::new();
     for event in &run.events {
@@ -39,6 +39,9 @@ pub fn were_asked_for(run: &Run, violations: &mut Violations) {
                     violations.add(event, format_args!("call {call} is asked for a second time"));
                 }
             }
+        }
+        if event.is("hook.fired") && !event.text("followUp").is_empty() {
+            asked.insert(event.text("followUp"));
         }
         if event.is("tool.state") && !asked.contains(event.text("callId")) {
             violations.add(event, format_args!("call {} was never asked for", event.text("callId")));

@@ -124,6 +124,7 @@ pub fn the_transcript_is_well_formed(run: &Run, violations: &mut Violations) {
         if event.is("model.completed") {
             open.extend(event.texts("calls"));
         }
+        open.extend(Some(event.text("followUp")).filter(|call| event.is("hook.fired") && !call.is_empty()));
         if event.ends_call() {
             open.retain(|call| *call != event.text("callId"));
         }
@@ -143,6 +144,7 @@ pub fn the_turn_counts_its_calls(run: &Run, violations: &mut Violations) {
         match event.kind {
             "turn.started" => asked = 0,
             "model.completed" => asked += event.texts("calls").count() as i64,
+            "hook.fired" => asked += i64::from(!event.text("followUp").is_empty()),
             "turn.completed" if event.number("toolCalls") != asked => {
                 let counted = event.number("toolCalls");
                 violations.add(event, format_args!("`toolCalls` is {counted}, the model asked for {asked}"));

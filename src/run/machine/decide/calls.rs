@@ -1,15 +1,15 @@
 //! The life of a turn's calls.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    super::{CallJudgement, EventDraft, NearMemoryNews, RunPhase, TrackedCall},
+    super::{CallJudgement, EventDraft, NearMemoryNews, RunMachine, RunPhase, TrackedCall},
     MachineStep,
 };
 use protocol::{
     CallDetails, CallId, CallState, ClientToolCall, CompletionResult, DaemonWarning, EventBody, FolderMemory,
-    JudgedCall, MessagePart, PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated, ToolCall,
-    ToolClientCall, ToolEffect, ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,
+    HookEffect, JudgedCall, MessagePart, PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated,
+    ToolCall, ToolClientCall, ToolEffect, ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
@@ -217,12 +217,17 @@ impl MachineStep<'_> {
         let (spent, output) = child.map(|child| (child.spent, child.output)).unzip();
         let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
         let denied_by = result.denied_by.as_deref().map(str::to_owned);
+        let hooked = self.machine.follows(call).cloned().map(|first| {
+            let parts = in_place(call, result.llm_content.clone(), self.machine);
+            Box::new(HookEffect { outputs: BTreeMap::from([(first, parts)]), ..HookEffect::default() })
+        });
         let body = ToolState { output, result: Some(result), error, denied_by, ..state };
         let private = PrivateEventFields {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
             child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
             memory,
+            hooked,
             ..PrivateEventFields::default()
         };
         self.emit_with(body, private, Some(SubagentActivity::ToolCallEnd), None);
@@ -300,4 +305,11 @@ pub(super) fn failed(error: ToolError) -> ToolResult {
 pub(super) fn with_context(mut result: ToolResult, context: Option<String>) -> ToolResult {
     result.llm_content.extend(context.map(MessagePart::text));
     result
+}
+
+/// The result of a call that a hook made, as the model reads it in place of another.
+pub(super) fn in_place(call: &CallId, parts: Vec<MessagePart>, machine: &RunMachine) -> Vec<MessagePart> {
+    let name = machine.request(call).map(|request| request.name.to_string()).unwrap_or_default();
+    let note = format!("A hook had {name} called next; in place of this call's result, what that came to:");
+    std::iter::once(MessagePart::text(note)).chain(parts).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     super::{CallJudgement, HookEffects, HookRefusal, LateHook, MachineInput, PartialReply, RunPhase},
     MachineStep,
-    calls::failed,
+    calls::{failed, in_place},
     people::ended,
 };
 use protocol::{
@@ -92,11 +92,21 @@ impl MachineStep<'_> {
         if !self.machine.due_points().contains(point) {
             return;
         }
-        let HookEffects { fired, asked, warnings, block, stop, context, output, .. } = hooks;
+        let HookEffects { fired, asked, warnings, block, stop, context, output, follow_up, .. } = hooks;
         let outputs = match (point, output) {
-            (HookPoint::CallEnded { call }, Some(parts)) => BTreeMap::from([(call.clone(), parts)]),
+            // The model knows nothing of a call that a hook made: it reads that in place of another.
+            (HookPoint::CallEnded { call }, Some(parts)) => match self.machine.follows(call) {
+                Some(first) => BTreeMap::from([(first.clone(), in_place(call, parts, self.machine))]),
+                None => BTreeMap::from([(call.clone(), parts)]),
+            },
             _ => BTreeMap::new(),
         };
+        // One call has one that follows it, and none follows that.
+        let follow_up = follow_up.filter(|_| {
+            let is_followed =
+                matches!(point, HookPoint::CallEnded { call } if self.machine.follows(call).is_some());
+            !is_followed && stop.is_none() && self.machine.phase == RunPhase::Acting
+        });
         // What the model is told keeps a run from its end as a block does.
         let said = match point {
             HookPoint::Goal { .. } => {
@@ -112,9 +122,16 @@ impl MachineStep<'_> {
         let is_prompt = matches!(point, HookPoint::Begin | HookPoint::Steer { .. });
         let kept = context.clone().filter(|_| is_prompt && !blocks && stop.is_none());
         let settles = Some(point.clone());
-        let mut effect =
-            Some(HookEffect { settles, outputs, blocks, context: kept, ..HookEffect::default() });
-        for told in fired {
+        let mut effect = Some(HookEffect {
+            settles,
+            outputs,
+            blocks,
+            context: kept,
+            follow_up: follow_up.clone(),
+            ..HookEffect::default()
+        });
+        for mut told in fired {
+            told.follow_up = told.follow_up.filter(|_| follow_up.is_some());
             let hooked = effect.take().map(Box::new);
             self.emit_with(told, PrivateEventFields { hooked, ..PrivateEventFields::default() }, None, None);
         }
@@ -122,6 +139,9 @@ impl MachineStep<'_> {
         self.machine.settle(point);
         self.asked_apart(None, asked);
         self.warn_of_hooks(warnings);
+        if let Some(request) = follow_up {
+            self.call_requested(&request);
+        }
         if let (HookPoint::Compaction { .. }, None) = (point, &stop) {
             // Its words are about what is left out, and nobody reads them.
             return self.compression_hooked(block);

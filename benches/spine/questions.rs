@@ -27,8 +27,8 @@ use crate::{
 /// Calls that are asked about and allowed, one after the other.
 const ANSWERS: usize = counted!(200, 5);
 /// Runs that wait, and calls of each that wait for a person.
-const RUNS: usize = counted!(10, 2);
-const CALLS: usize = counted!(1_000, 10);
+const RUNS: usize = counted!(40, 2);
+const CALLS: usize = counted!(250, 10);
 const LOOKS: usize = counted!(100, 2);
 const ASKER: &str =
     "---\nkind: agent\nname: asker\ndescription: Asks.\ncompletion: tool\ntools: [change]\n---\nAsk.\n";

@@ -42,6 +42,7 @@ fn row(table: &mut Table, name: &str, text: &str, bound: f64) -> anyhow::Result<
         secret: &[PathBuf::from("/home/me/.local/state/subagentd")],
         resolve: &Path::to_owned,
         entries: &|_| None,
+        is_wanted: &|| true,
     };
     let reading = read(text, &around);
     ensure!(reading.unknown.is_none() && !reading.commands.is_empty(), "{reading:?}");

@@ -233,6 +233,7 @@ impl WildcardPattern {
             secret: &[],
             resolve: &|path| path.to_owned(),
             entries: &|_| None,
+            is_wanted: &|| true,
         };
         let read = shell::read(text, &around);
         read.unknown.is_some()

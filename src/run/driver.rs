@@ -51,6 +51,7 @@ mod identity;
 mod intake;
 mod interviews;
 mod judging;
+mod pace;
 mod rest;
 mod served;
 mod skills;
@@ -58,6 +59,7 @@ mod skills;
 use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
 use interviews::CallElicitations;
+use pace::StepPace;
 
 pub(super) use births::RunLineage;
 pub(super) use identity::{RunIdentity, carry_seed};
@@ -382,6 +384,7 @@ impl RunDriver {
         let mut keyed = None;
         // Calls whose work came with an answer of this step.
         let mut allowed = Vec::new();
+        let mut pace = StepPace::default();
         for message in &mut inputs {
             let input = self.with_partial(&machine, message.input.clone());
             let has_no_room = machine.has_no_room_for(&input);
@@ -397,15 +400,17 @@ impl RunDriver {
                 false => Err(RunMessageOutcome::Nothing),
             });
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
+            pace.reached(drafts.len()).await;
         }
-        self.judge_now(&mut machine, &mut drafts).await;
+        self.judge_now(&mut machine, &mut drafts, &mut pace).await;
         self.pass_points(&mut machine, &mut drafts);
         self.ask_for_budget(&mut machine, &mut drafts);
         self.look_at_servers(&mut machine, &mut drafts);
         self.look_at_editor(&mut machine, &mut drafts);
         carry_seed(&mut drafts, &self.seed);
+        pace.reached(drafts.len()).await;
         let at = self.parts.clock.now();
-        let mut events = self.identity.events(&drafts, at, self.machine.turn());
+        let mut events = pace::events(&self.identity, &drafts, at, self.machine.turn()).await;
         let births = self.births(&drafts);
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
         let remembered = remembered(&drafts);
@@ -421,7 +426,7 @@ impl RunDriver {
                 self.is_behind = !rest.is_empty();
                 self.uncommitted = rest;
                 self.note_interviews(&inputs, &ends);
-                self.absorb_all(first, &drafts);
+                self.absorb_paced(first, &drafts).await;
                 self.tell_hooks(&drafts);
                 self.name_session(&inputs);
                 self.launch_all(births, later(first, drafts.len()));

@@ -29,6 +29,7 @@ mod hooks;
 mod input;
 mod side_call;
 mod slot;
+mod turn_calls;
 mod wants;
 
 pub use decide::StartMode;
@@ -45,6 +46,7 @@ use care::SafeguardState;
 pub use hooks::EndedCall;
 use hooks::{CallEnd, HookProgress};
 pub use side_call::{SideCallReply, ToolSideCall};
+use turn_calls::TurnCalls;
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +160,7 @@ pub struct RunMachine {
     /// The limit that was hit; set in the grace turn.
     grace: Option<GraceTurn>,
     /// Of the current turn, in the order in which the model asked.
-    calls: Vec<TrackedCall>,
+    calls: TurnCalls,
     /// Messages that the model has not got yet, in the order in which they came.
     steers: Vec<SteeringMessage>,
     /// How many runs each agent was called for.
@@ -325,7 +327,7 @@ impl RunMachine {
     pub fn cut_off(&self) -> Vec<CallId> {
         let is_unsafe =
             |call: &&TrackedCall| call.prepared.as_ref().is_none_or(|it| it.replay == ReplaySafety::Unsafe);
-        let running = self.calls.iter().filter(|it| it.state == CallState::Executing && it.child().is_none());
+        let running = self.calls.open().filter(|it| it.state == CallState::Executing && it.child().is_none());
         running.filter(is_unsafe).map(|it| it.request.call_id.clone()).collect()
     }
 
@@ -337,7 +339,7 @@ impl RunMachine {
             let is_free = || it.state == CallState::Scheduled && it.is_held_up && !self.is_in_the_way(it);
             is_acting && (it.state == CallState::Validating || is_free())
         };
-        self.calls.iter().filter(waits).map(|it| &it.request)
+        self.calls.open().filter(waits).map(|it| &it.request)
     }
 
     /// Who asks this, and what is asked now.
@@ -349,7 +351,7 @@ impl RunMachine {
         if let Some(question) = self.care.question.as_ref().filter(is_this) {
             return Some((ConfirmationAsker::Run, question));
         }
-        self.calls.iter().find_map(|call| match call.state {
+        self.calls.open().find_map(|call| match call.state {
             CallState::AwaitingApproval => {
                 let question = call.question.as_ref().filter(is_this)?;
                 Some((ConfirmationAsker::Call(&call.request), question))
@@ -407,7 +409,7 @@ impl RunMachine {
 
     /// Calls that a run answers and that have not ended.
     pub fn open_children(&self) -> Vec<(CallId, RunId)> {
-        let executing = self.calls.iter().filter(|call| call.state == CallState::Executing);
+        let executing = self.calls.open().filter(|call| call.state == CallState::Executing);
         executing.filter_map(|call| Some((call.request.call_id.clone(), call.child()?.clone()))).collect()
     }
 
@@ -448,11 +450,11 @@ impl RunMachine {
     }
 
     fn call(&self, call: &CallId) -> Option<&TrackedCall> {
-        self.calls.iter().find(|it| it.request.call_id == *call)
+        self.calls.get(call)
     }
 
     fn pending(&self) -> Option<&TrackedCall> {
-        self.calls.iter().find(|it| it.completion.is_some() && !it.state.is_end())
+        self.calls.open().find(|it| it.completion.is_some())
     }
 }
 

@@ -225,6 +225,9 @@ impl ScriptWalk<'_> {
     }
 
     fn targets_by_name(&self, value: &WordValue, scope: &CommandScope) -> Vec<PathTarget> {
+        if !self.fuel.burn(value.weight()) {
+            return Vec::new();
+        }
         let mut targets: Vec<PathTarget> =
             scope.place.all().filter_map(|directory| PathTarget::of(value, directory)).collect();
         if scope.place.main.is_none() {

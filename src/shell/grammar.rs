@@ -2,9 +2,12 @@
 //!
 //! It reads what bash reads and refuses the rest: whatever is not surely understood is an error, never a guess.
 
-use std::{cell::Cell, ops::Range, rc::Rc};
+use std::ops::Range;
 
-use super::syntax::{CommandJoiner, CommandNode, CompoundCommand, ScriptItem, ShellPipeline, ShellScript};
+use super::{
+    fuel::ReadingFuel,
+    syntax::{CommandJoiner, CommandNode, CompoundCommand, ScriptItem, ShellPipeline, ShellScript},
+};
 
 mod compound;
 mod dollar;
@@ -31,8 +34,11 @@ pub(super) type SyntaxProblem = String;
 type ParseResult<T> = Result<T, SyntaxProblem>;
 
 /// Reads a whole script; answers also where its here-documents stand.
-pub(super) fn parse(text: &str, dialect: ShellDialect) -> ParseResult<(ShellScript, Vec<Range<usize>>)> {
-    let steps = Rc::default();
+pub(super) fn parse(
+    text: &str,
+    dialect: ShellDialect,
+    fuel: &ReadingFuel<'_>,
+) -> ParseResult<(ShellScript, Vec<Range<usize>>)> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -41,10 +47,14 @@ pub(super) fn parse(text: &str, dialect: ShellDialect) -> ParseResult<(ShellScri
         substitutions: 0,
         documents: Vec::new(),
         texts: Vec::new(),
-        steps,
+        fuel,
     };
-    let script = parser.whole()?;
-    Ok((script, parser.texts))
+    let script = parser.whole();
+    // Without fuel it may have seemed to end where it does not.
+    match fuel.why_out() {
+        Some(why) => Err(why.to_owned()),
+        None => Ok((script?, parser.texts)),
+    }
 }
 
 struct Parser<'a> {
@@ -58,8 +68,8 @@ struct Parser<'a> {
     documents: Vec<redirect::PendingHereDocument>,
     /// Where the texts of here-documents stand, with the lines that end them.
     texts: Vec<Range<usize>>,
-    /// Words that were read, of texts within this one, too.
-    steps: Rc<Cell<usize>>,
+    /// For texts within this one, too. Without any the text ends here.
+    fuel: &'a ReadingFuel<'a>,
 }
 
 /// Words that end a list of commands when they stand where a command would.
@@ -71,14 +81,16 @@ const OPENERS: &[&str] = &[
 
 impl<'a> Parser<'a> {
     /// For a text within this one.
-    fn inner<'b>(&self, text: &'b str) -> ParseResult<Parser<'b>> {
+    fn inner<'b>(&self, text: &'b str) -> ParseResult<Parser<'b>>
+    where
+        'a: 'b,
+    {
         if self.depth >= DEEPEST {
             return self.fail("commands stand too deep in each other");
         }
-        let steps = Rc::clone(&self.steps);
-        let Parser { depth, dialect, substitutions, .. } = *self;
+        let Parser { depth, dialect, substitutions, fuel, .. } = *self;
         let (documents, texts) = (Vec::new(), Vec::new());
-        Ok(Parser { text, at: 0, depth: depth + 1, dialect, substitutions, documents, texts, steps })
+        Ok(Parser { text, at: 0, depth: depth + 1, dialect, substitutions, documents, texts, fuel })
     }
 
     fn whole(&mut self) -> ParseResult<ShellScript> {
@@ -131,15 +143,20 @@ impl<'a> Parser<'a> {
 
     fn bump(&mut self) -> Option<char> {
         let letter = self.peek()?;
-        self.at += letter.len_utf8();
+        self.go_past(letter.len_utf8());
         Some(letter)
+    }
+
+    /// Goes past so many bytes, of those that stand here; to the end where there is no fuel left.
+    fn go_past(&mut self, count: usize) {
+        self.at = if self.fuel.burn(count) { self.at + count } else { self.text.len() };
     }
 
     /// Goes past `text` if it stands here.
     fn take(&mut self, text: &str) -> bool {
         let is_here = self.looks_at(text);
         if is_here {
-            self.at += text.len();
+            self.go_past(text.len());
         }
         is_here
     }
@@ -152,7 +169,7 @@ impl<'a> Parser<'a> {
     fn skip_blanks(&mut self) {
         while self.take(" ") || self.take("\t") || self.take("\\\n") {}
         if self.looks_at("#") {
-            self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+            self.go_past(self.rest().find('\n').unwrap_or(self.rest().len()));
         }
     }
 

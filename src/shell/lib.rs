@@ -12,6 +12,7 @@ use protocol::{ResourceAccess, Risk, ShellCommand};
 
 mod automatic;
 mod files;
+mod fuel;
 mod git;
 mod grammar;
 mod guarded;
@@ -60,6 +61,8 @@ pub struct ShellEnvironment<'a> {
     /// The names in a folder whose path has no links; none where there is no folder. `None` when nobody can tell, or it is too
     /// much.
     pub entries: &'a dyn Fn(&Path) -> Option<Vec<CandidateName>>,
+    /// False once nobody waits for the answer any more. Asked again and again; the reading then ends as one that is not understood.
+    pub is_wanted: &'a dyn Fn() -> bool,
 }
 
 /// A name in a folder.
@@ -95,7 +98,7 @@ pub struct ShellAnalysis {
 }
 
 /// Something dangerous, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RiskFinding {
     pub risk: Risk,
     pub what: String,

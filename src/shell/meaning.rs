@@ -45,6 +45,16 @@ const FOLLOWED: &[&str] = &[
     "printf",
 ];
 
+/// Builtins that POSIX calls special.
+const SPECIAL: &[&str] = &[
+    ".", ":", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set", "shift",
+    "times", "trap", "unset",
+];
+
+pub(super) fn is_special(name: &str) -> bool {
+    SPECIAL.contains(&name)
+}
+
 pub(super) fn is_followed(name: &str) -> bool {
     FOLLOWED.contains(&name)
 }

@@ -36,7 +36,7 @@ impl ScriptWalk<'_> {
         let Some(name) = first.known().filter(|_| !first.is_pattern()) else {
             return self.draft.unknown(format!("only running it would tell what `{}` is", first.raw()));
         };
-        if self.enters() {
+        if self.enters(args) {
             self.call(name, scope);
             let base = match name.rsplit_once('/') {
                 Some((_, base)) => base,

@@ -127,8 +127,9 @@ fn short_options(
     is_leading: bool,
     parsed: &mut ParsedArguments,
 ) -> Result<usize, String> {
+    let count = text.chars().count();
     for (at, letter) in text.chars().enumerate().skip(1) {
-        let is_last = at + 1 == text.chars().count();
+        let is_last = at + 1 == count;
         let rest = || Some(arg.after(at + 1)).filter(|_| !is_last);
         let name = letter.to_string();
         if spec.valued.contains(letter) {

@@ -213,6 +213,10 @@ enum PatternSign {
 /// Whether a pattern may match a name. What stands in brackets counts as any letter.
 fn may_match(pattern: &[(char, bool)], name: &[char]) -> bool {
     let signs = signs(pattern);
+    // Perf: a pattern that is longer than any name need not be tried.
+    if name.len() < signs.iter().filter(|sign| **sign != PatternSign::Star).count() {
+        return false;
+    }
     let (mut at, mut of) = (0, 0);
     // Perf: going back to the last star is enough, so the time is at most the product of both lengths.
     let mut star: Option<(usize, usize)> = None;
@@ -237,13 +241,18 @@ fn may_match(pattern: &[(char, bool)], name: &[char]) -> bool {
 fn signs(pattern: &[(char, bool)]) -> Vec<PatternSign> {
     let mut signs = Vec::with_capacity(pattern.len());
     let mut rest = pattern;
+    // Perf: behind the last `]` no bracket closes, and looking for one at each `[` would take the square of the length.
+    let mut closes = pattern.iter().filter(|(letter, _)| *letter == ']').count();
     while let Some((letter, behind)) = rest.split_first() {
         rest = behind;
+        closes -= usize::from(letter.0 == ']');
         signs.push(match letter {
             ('*', true) => PatternSign::Star,
             ('?', true) => PatternSign::Any,
-            ('[', true) => match behind.iter().skip(1).position(|(letter, _)| *letter == ']') {
+            ('[', true) if closes > 0 => match behind.iter().skip(1).position(|(letter, _)| *letter == ']') {
                 Some(closed) => {
+                    let inside = &behind[..closed + 2];
+                    closes -= inside.iter().filter(|(letter, _)| *letter == ']').count();
                     rest = &behind[closed + 2..];
                     PatternSign::Any
                 }

@@ -20,6 +20,11 @@ pub(super) struct ShellAnalysisDraft {
     accesses: Vec<ResourceAccess>,
     known_accesses: HashSet<ResourceAccess>,
     findings: Vec<RiskFinding>,
+    known_findings: HashSet<RiskFinding>,
+    /// Of the commands.
+    names: HashSet<String>,
+    /// The name of a command may be any.
+    has_open_name: bool,
     unknown: Option<String>,
     /// Something changes what commands find in their environment, or reads other lines into the shell.
     is_set_up: bool,
@@ -33,6 +38,9 @@ impl ShellAnalysisDraft {
             accesses: Vec::new(),
             known_accesses: HashSet::new(),
             findings: Vec::new(),
+            known_findings: HashSet::new(),
+            names: HashSet::new(),
+            has_open_name: false,
             unknown: None,
             is_set_up: false,
         }
@@ -55,6 +63,11 @@ impl ShellAnalysisDraft {
         }
         if self.commands.len() >= MOST_COMMANDS {
             return self.unknown("it has too many commands");
+        }
+        match command.words.first() {
+            Some(CommandWord::Known(name)) => drop(self.names.insert(name.clone())),
+            Some(CommandWord::Unknown(_)) => self.has_open_name = true,
+            None => (),
         }
         self.known_commands.insert(command.clone());
         self.commands.push(command);
@@ -94,7 +107,7 @@ impl ShellAnalysisDraft {
 
     pub fn found(&mut self, risk: Risk, what: impl Into<String>) {
         let finding = RiskFinding { risk, what: what.into() };
-        if risk > Risk::Medium && !self.findings.contains(&finding) {
+        if risk > Risk::Medium && self.known_findings.insert(finding.clone()) {
             self.findings.push(finding);
         }
     }
@@ -104,14 +117,13 @@ impl ShellAnalysisDraft {
         self.unknown.get_or_insert_with(|| why.into());
     }
 
-    /// Whether a command of this name was found.
+    /// Whether a command of this name was found, or one whose name may be any.
     pub fn has_command(&self, name: &str) -> bool {
-        self.commands.iter().any(|command| match command.words.first() {
-            Some(CommandWord::Known(text)) => text == name,
-            // It may be any.
-            Some(CommandWord::Unknown(_)) => true,
-            None => false,
-        })
+        self.has_open_name || self.names.contains(name)
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.unknown.is_some()
     }
 
     pub fn finish(self) -> ShellAnalysis {

@@ -156,16 +156,14 @@ impl ScriptWalk<'_> {
 
     fn bash(&mut self, base: &str, args: &[WordValue], dialect: ShellDialect, scope: &mut CommandScope) {
         // `+x` turns an option off; it is none that has a meaning here.
-        let args: Vec<WordValue> = args
-            .iter()
-            .enumerate()
-            .filter(|(at, arg)| {
-                let is_before_script = args[..*at].iter().all(|before| before.lead().starts_with(['-', '+']));
-                !(is_before_script
-                    && arg.known().is_some_and(|text| text.starts_with('+') && !text.contains(['o', 'O'])))
-            })
-            .map(|(_, arg)| arg.clone())
-            .collect();
+        let mut is_before_script = true;
+        let turns_off = |arg: &&WordValue| {
+            let is_before = is_before_script;
+            is_before_script &= arg.lead().starts_with(['-', '+']);
+            is_before && arg.known().is_some_and(|text| text.starts_with('+') && !text.contains(['o', 'O']))
+        };
+        let (_, args): (Vec<&WordValue>, Vec<&WordValue>) = args.iter().partition(turns_off);
+        let args: Vec<WordValue> = args.into_iter().cloned().collect();
         let parsed = match leading(&BASH, &args) {
             Ok(parsed) => parsed,
             Err(why) => return self.draft.unknown(format!("`{base}`: {why}")),

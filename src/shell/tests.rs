@@ -29,6 +29,7 @@ fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> ShellAnalysis 
             secret: &["/h/.local/state/subagentd".into()],
             resolve,
             entries: &|_| Some(Vec::new()),
+            is_wanted: &|| true,
         },
     )
 }
@@ -125,6 +126,13 @@ fn what_may_run_something_else_is_not_understood() {
         "sh -c 'rm {a,b}'",
         "env sh -c 'for i in {1..3}; do touch $i; done'",
         "sh -c 'echo {a,b} &> x'",
+        "sh -c 'echo x > {a.txt,}'",
+        "sh -c 'cat < {a.txt,}'",
+        "sh -c 'rm 10> x'",
+        "sh -c 'touch a=~'",
+        "sh -c 'dd if=a of=~/x'",
+        "sh -c 'touch ~+/x'",
+        "sh -c 'echo \"${x:-\"}\"}\"'",
         "zsh -c ls",
         "bash -i -c ls",
         "bash --rcfile x -c ls",
@@ -411,5 +419,21 @@ fn what_other_programs_run_is_high_to_write() {
     }
     for text in ["echo x > src/a", "cp f .gitignore", "git status", "tar xf a.tar", "cp f head"] {
         assert_eq!(judged(text).risk, Risk::Medium, "{text}");
+    }
+}
+
+/// Behind a special builtin or a function dash keeps what stood before it; bash does not.
+#[test]
+fn assignments_that_other_shells_keep_count_for_what_follows() {
+    for (text, is_kept) in [
+        ("sh -c 'HOME=/etc :; touch ~/x'", true),
+        ("sh -c 'HOME=/etc eval ls; touch ~/x'", true),
+        ("sh -c 'f() { ls; }; HOME=/etc f; touch ~/x'", true),
+        ("sh -c 'HOME=/etc ls; touch ~/x'", false),
+        ("HOME=/etc :; touch ~/x", false),
+    ] {
+        let reading = judged(text);
+        let at_home = reading.accesses.contains(&ResourceAccess::Write { path: "/h/x".into() });
+        assert_eq!(at_home, !is_kept, "{text}: {:?}", reading.accesses);
     }
 }

@@ -9,6 +9,8 @@ use super::syntax::{
 
 /// Values that the braces of one word may make. More are one that is not known.
 const MOST_VALUES: usize = 256;
+/// Letters that the braces of one word may make on the way to its values.
+const MOST_LETTERS: usize = 1 << 18;
 /// Numbers that `{1..9}` may count.
 const MOST_COUNTED: i64 = 100;
 
@@ -78,6 +80,11 @@ impl WordValue {
 
     pub fn known(&self) -> Option<&str> {
         self.text.as_deref()
+    }
+
+    /// Letters that it takes to look at it.
+    pub fn weight(&self) -> usize {
+        self.letters.len()
     }
 
     pub fn is(&self, text: &str) -> bool {
@@ -174,22 +181,30 @@ impl Letter {
 /// The values of a word among a command's words.
 pub(super) fn values(word: &ShellWord, known: &ShellVariables<'_>) -> Vec<WordValue> {
     let letters = letters(word, known);
-    let mut expanded = Vec::new();
-    let is_bounded = braces(&letters, &mut expanded, 0);
-    if !is_bounded {
+    let mut expanded = BraceExpansion::default();
+    if !expanded.take(&letters, 0) {
         return vec![WordValue::unknown(&word.raw)];
     }
     // An alternative of nothing is no word; quotes without anything between are one.
     let has_quotes = word.pieces.iter().any(|piece| matches!(piece, WordPiece::Quoted(_)));
-    let words = expanded.into_iter().filter(|letters| has_quotes || !letters.is_empty());
+    let words = expanded.values.into_iter().filter(|letters| has_quotes || !letters.is_empty());
     words.map(|letters| WordValue::new(tilde(letters, known), &word.raw)).collect()
 }
 
 /// Whether braces make other words of it than stand there.
-pub(super) fn has_braces(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
+fn has_braces(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
     let letters = letters(word, known);
-    let mut expanded = Vec::new();
-    !braces(&letters, &mut expanded, 0) || expanded != [letters]
+    let mut expanded = BraceExpansion::default();
+    !expanded.take(&letters, 0) || expanded.values != [letters]
+}
+
+/// Whether another shell than bash may make something else of it: braces, `~` in the middle of a word, `~+` and `~-`.
+pub(super) fn is_of_bash(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
+    let letters = letters(word, known);
+    let is =
+        |at: usize, signs: &[char]| signs.iter().any(|sign| letters.get(at) == Some(&Letter::Plain(*sign)));
+    let has_tilde = (1..letters.len()).any(|at| is(at, &['~']) && is(at - 1, &['=', ':']));
+    has_tilde || (is(0, &['~']) && is(1, &['+', '-'])) || has_braces(word, known)
 }
 
 /// The one value of a word that no braces count in: the target of a redirection, what is assigned.
@@ -319,62 +334,90 @@ fn tilde(letters: Vec<Letter>, known: &ShellVariables<'_>) -> Vec<Letter> {
     result
 }
 
-/// `{a,b}` and `{1..3}`. False when there would be too many.
-fn braces(letters: &[Letter], into: &mut Vec<Vec<Letter>>, depth: usize) -> bool {
-    if depth > MOST_VALUES || into.len() >= MOST_VALUES {
-        return false;
-    }
-    for open in 0..letters.len() {
-        if letters[open] != Letter::Plain('{') {
-            continue;
-        }
-        let Some((close, commas)) = matching(letters, open) else { continue };
-        let (before, inside, after) = (&letters[..open], &letters[open + 1..close], &letters[close + 1..]);
-        let alternatives: Vec<Vec<Letter>> = if commas.is_empty() {
-            match counted(inside) {
-                BraceSequence::These(these) => these,
-                BraceSequence::Unclear => vec![vec![Letter::Splitting]],
-                BraceSequence::Nothing => continue,
-            }
-        } else {
-            let mut parts = Vec::new();
-            let mut begin = open + 1;
-            for comma in commas.iter().copied().chain([close]) {
-                parts.push(letters[begin..comma].to_vec());
-                begin = comma + 1;
-            }
-            parts
-        };
-        for alternative in alternatives {
-            let whole: Vec<Letter> = before.iter().chain(&alternative).chain(after).copied().collect();
-            if !braces(&whole, into, depth + 1) {
-                return false;
-            }
-        }
-        return true;
-    }
-    into.push(letters.to_vec());
-    true
+/// What `{a,b}` and `{1..3}` make of a word.
+#[derive(Default)]
+struct BraceExpansion {
+    values: Vec<Vec<Letter>>,
+    /// Letters that were looked at for them.
+    looked_at: usize,
 }
 
-/// The `}` of the `{` at `open`, and the commas between that are its own.
-fn matching(letters: &[Letter], open: usize) -> Option<(usize, Vec<usize>)> {
-    let mut depth = 0;
-    let mut commas = Vec::new();
-    for (at, letter) in letters.iter().enumerate().skip(open) {
-        match letter {
-            Letter::Plain('{') => depth += 1,
-            Letter::Plain('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some((at, commas));
+impl BraceExpansion {
+    /// False when there would be too many.
+    fn take(&mut self, letters: &[Letter], depth: usize) -> bool {
+        self.looked_at += letters.len();
+        if depth > MOST_VALUES || self.values.len() >= MOST_VALUES {
+            return false;
+        }
+        if depth > 0 && self.looked_at > MOST_LETTERS {
+            return false;
+        }
+        // Perf: what has no `..` counts nothing, however many braces stand around it.
+        let is_dots = |pair: &[Letter]| pair == [Letter::Plain('.'), Letter::Plain('.')];
+        let dots: Vec<usize> =
+            (0..letters.len().saturating_sub(1)).filter(|at| is_dots(&letters[*at..at + 2])).collect();
+        for BracePair { open, close, commas } in brace_pairs(letters) {
+            let (before, inside, after) =
+                (&letters[..open], &letters[open + 1..close], &letters[close + 1..]);
+            let alternatives: Vec<Vec<Letter>> = if commas.is_empty() {
+                let first = dots.partition_point(|at| *at <= open);
+                if dots.get(first).is_none_or(|at| close <= at + 1) {
+                    continue;
+                }
+                match counted(inside) {
+                    BraceSequence::These(these) => these,
+                    BraceSequence::Unclear => vec![vec![Letter::Splitting]],
+                    BraceSequence::Nothing => continue,
+                }
+            } else {
+                let mut parts = Vec::new();
+                let mut begin = open + 1;
+                for comma in commas.iter().copied().chain([close]) {
+                    parts.push(letters[begin..comma].to_vec());
+                    begin = comma + 1;
+                }
+                parts
+            };
+            for alternative in alternatives {
+                let whole: Vec<Letter> = before.iter().chain(&alternative).chain(after).copied().collect();
+                if !self.take(&whole, depth + 1) {
+                    return false;
                 }
             }
-            Letter::Plain(',') if depth == 1 => commas.push(at),
+            return true;
+        }
+        self.values.push(letters.to_vec());
+        true
+    }
+}
+
+/// Braces that belong together, and the commas between that are their own.
+struct BracePair {
+    open: usize,
+    close: usize,
+    commas: Vec<usize>,
+}
+
+/// In the order in which they open. Those that are not closed are only letters.
+fn brace_pairs(letters: &[Letter]) -> Vec<BracePair> {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut pairs = Vec::new();
+    for (at, letter) in letters.iter().enumerate() {
+        match letter {
+            Letter::Plain('{') => open.push((at, Vec::new())),
+            Letter::Plain('}') => {
+                pairs.extend(open.pop().map(|(open, commas)| BracePair { open, close: at, commas }));
+            }
+            Letter::Plain(',') => {
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(at);
+                }
+            }
             _ => {}
         }
     }
-    None
+    pairs.sort_unstable_by_key(|pair| pair.open);
+    pairs
 }
 
 enum BraceSequence {

@@ -1,11 +1,16 @@
 //! What happens, step by step, when a script runs? Goes through every command that might run, and keeps where it would run,
 //! what stands in its input, and which names mean what.
 
-use std::{collections::HashMap, path::PathBuf, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    rc::Rc,
+};
 
 use super::{
     LONGEST_TEXT, ShellAnalysis, ShellEnvironment,
     files::{FoldersSeen, ScriptLink},
+    fuel::ReadingFuel,
     grammar::{self, ShellDialect},
     meaning,
     numbers::ArithmeticVariables,
@@ -36,11 +41,12 @@ const MOST_STEPS: usize = 5_000;
 pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
     let mut walk = ScriptWalk {
         around,
+        fuel: ReadingFuel::new(around.is_wanted),
         draft: ShellAnalysisDraft::new(),
         numbers: ArithmeticVariables::default(),
         traps: Vec::new(),
         visited: Vec::new(),
-        descriptors: Vec::new(),
+        descriptors: HashSet::new(),
         links: Vec::new(),
         seen: FoldersSeen::default(),
         searches_secret: false,
@@ -57,19 +63,26 @@ pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
     if walk.seen.overlooked.get() {
         walk.draft.unknown("its patterns may match more names than are looked at");
     }
+    if let Some(why) = walk.fuel.why_out() {
+        walk.draft.unknown(why);
+    }
     walk.draft.finish()
 }
+
+/// The work that each word of a command is, before it is known what the command does.
+const WORDS_WORK: usize = 32;
 
 /// All that is found, and what holds for the whole text.
 pub(super) struct ScriptWalk<'a> {
     pub around: &'a ShellEnvironment<'a>,
+    pub fuel: ReadingFuel<'a>,
     pub draft: ShellAnalysisDraft,
     pub numbers: ArithmeticVariables,
     /// Scripts that run at some time later, wherever that is.
     traps: Vec<(String, ShellDialect)>,
     visited: Vec<WorkingDirectory>,
     /// Variables that hold numbers of open files.
-    pub descriptors: Vec<String>,
+    pub descriptors: HashSet<String>,
     /// Links that the text makes.
     pub links: Vec<ScriptLink>,
     /// Folders that patterns were held against.
@@ -138,12 +151,15 @@ impl ScriptWalk<'_> {
             return self.draft.unknown("commands run commands too many times over");
         }
         self.depth += 1;
-        match grammar::parse(text, dialect) {
+        match grammar::parse(text, dialect, &self.fuel) {
             Ok((script, documents)) => {
                 let before = std::mem::replace(&mut scope.dialect, dialect);
                 self.script(&script, scope);
                 scope.dialect = before;
-                if let Err(why) = second::agrees(text, &documents, &self.draft) {
+                // What is not understood already needs no second reader.
+                if !self.draft.is_unknown()
+                    && let Err(why) = second::agrees(text, &documents, &self.draft, &self.fuel)
+                {
                     self.draft.unknown(why);
                 }
             }
@@ -235,7 +251,7 @@ impl ScriptWalk<'_> {
 
     fn command(&mut self, command: &CommandNode, scope: &mut CommandScope) {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MOST_STEPS || !self.fuel.burn(1 + scope.functions.len()) {
             return self.draft.unknown("it would take too long to follow");
         }
         if self.depth >= DEEPEST {
@@ -333,8 +349,11 @@ impl ScriptWalk<'_> {
     }
 
     /// Whether one more command may be followed into what it runs; each such is ended by [`ScriptWalk::leaves`].
-    pub fn enters(&mut self) -> bool {
+    pub fn enters(&mut self, args: &[WordValue]) -> bool {
         self.steps += 1;
+        if !self.fuel.burn(WORDS_WORK * args.len()) {
+            return false;
+        }
         if self.depth >= DEEPEST || self.steps > MOST_STEPS {
             self.draft.unknown("commands run commands too many times over");
             return false;

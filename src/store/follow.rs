@@ -27,6 +27,8 @@ pub struct Follower {
     /// Of a filter with descendants: right as of `after` while `is_family_known`.
     family: RunFamily,
     is_family_known: bool,
+    /// The last batch was full, so there may be another one already.
+    is_behind: bool,
 }
 
 impl EventStore {
@@ -36,7 +38,8 @@ impl EventStore {
         // Registered before the first read, so an append between read and wait still wakes.
         let woken = self.shared.tail.register(&topics);
         let (family, is_family_known) = (RunFamily::default(), !filter.has_family());
-        Follower { store: self.clone(), filter, after, topics, woken, family, is_family_known }
+        let (store, is_behind) = (self.clone(), false);
+        Follower { store, filter, after, topics, woken, family, is_family_known, is_behind }
     }
 
     /// These runs and all below them, with their sessions; `None` of a run that is not there.
@@ -120,8 +123,13 @@ impl Follower {
     /// Waits for matching events. Cancel safe.
     pub async fn next(&mut self) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
         loop {
+            if std::mem::take(&mut self.is_behind) {
+                // Batches of a flood are there at once, and others wait for this thread.
+                tokio::task::yield_now().await;
+            }
             let events = self.poll().await?;
             if !events.is_empty() {
+                self.is_behind = BATCH <= events.len();
                 return Ok(events);
             }
             self.wait().await;

@@ -9,6 +9,7 @@ use std::{
 };
 
 mod home;
+mod start_files;
 
 use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
@@ -61,7 +62,8 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     }
     // The whole workspace as such a folder would make each of its files one.
     found.retain(|place| workspace.roots().any(|root| place.path.starts_with(root) && place.path != root));
-    let programs = home::program_folders(std::env::var_os("PATH").as_deref(), home.as_deref());
+    let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
+    programs.extend(home.iter().flat_map(|home| start_files::named(home)));
     found.extend(
         programs.into_iter().filter(|place| workspace.roots().any(|root| place.path.starts_with(root))),
     );

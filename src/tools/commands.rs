@@ -29,6 +29,7 @@ mod attend;
 mod background;
 mod capture;
 mod covers;
+mod judging;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use attend::{CommandBounds, CommandCutReason, CommandSupervision, FinishedCo
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use capture::OutputCapture;
 use covers::{CoverTicket, CoveredCommands};
+pub use judging::JudgingTurns;
 pub use report::{report, signal_name};
 
 /// The variable by which programs are told of the span that they are part of.
@@ -52,6 +54,7 @@ pub struct CommandRuntime {
     /// The daemon's own, of which commands get what is no secret.
     environment: Vec<(OsString, OsString)>,
     pub background: BackgroundCommands,
+    pub judging: JudgingTurns,
     temporary: TemporaryFolders,
     covered: CoveredCommands,
     repositories: KnownRepositories,
@@ -176,6 +179,7 @@ impl CommandRuntime {
             sandbox,
             environment,
             background,
+            judging: JudgingTurns::default(),
             temporary: TemporaryFolders::of_system(),
             covered: CoveredCommands::default(),
             repositories: KnownRepositories::default(),

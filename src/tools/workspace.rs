@@ -169,6 +169,11 @@ impl Workspace {
         Ok(workspace)
     }
 
+    /// The reason why a path that is known without links leads to another folder by now; `None` = it does not.
+    pub fn moved(root: &Path) -> Option<String> {
+        roots::moved(root)
+    }
+
     /// Whether each root is still, by its path, the folder that was opened.
     pub fn check_roots(&self) -> Result<(), BadRoot> {
         let other = self.roots.iter().find(|root| !roots::is_still(&root.path, &root.handle));

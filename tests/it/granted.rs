@@ -57,6 +57,7 @@ impl Asked {
                 autorun: &[],
                 resolve: &resolve,
                 entries: &|_| Some(Vec::new()),
+                is_wanted: &|| true,
             },
         );
         let mut accesses = vec![ResourceAccess::Execute { command: command.to_owned() }];

@@ -1,5 +1,6 @@
 //! Does the daemon wait for a file that somebody else put there? A FIFO in the place of each file that it reads of a
-//! workspace, while an agent makes calls of every kind (spec 11, "A stranger's file is opened through one door").
+//! workspace, while an agent makes calls of every kind (spec 11, "A stranger's file is opened through one door"). Do others wait for what a model has
+//! it do?
 
 use std::{
     fs,
@@ -133,4 +134,48 @@ async fn no_request_waits_for_what_lies_in_place_of_the_users_settings_of_git() 
             drop(fifo);
         }
     }
+}
+
+/// Counts what another client is answered while a run of these replies goes on, all on one thread: a thread that does not come free
+/// answers nobody.
+async fn answered_beside(replies: Vec<Reply>) -> usize {
+    let house = House::new().script(&Script::new(replies)).agent("walker", AGENT).rules("all", ALLOW);
+    let running = house.boot().await;
+    let (mut starter, mut other) = (running.client(), running.client());
+    other.request("ping", json!({})).await;
+    let (run, _) = starter.start(&running, "walker", json!({})).await;
+    let mut answered = 0;
+    let ended = {
+        let waiting = starter.call("run/wait", json!({ "runId": run, "timeoutMs": 600_000 }));
+        tokio::pin!(waiting);
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut waiting => break ended,
+                _status = other.request("daemon/status", json!({})) => answered += 1,
+            }
+        }
+    };
+    assert_eq!(ended["run"]["endReason"], "GOAL", "{ended}");
+    drop((starter, other));
+    running.stop().await;
+    answered
+}
+
+#[tokio::test]
+async fn others_are_answered_while_a_command_floods() {
+    let flood = json!({ "command": "head -c 20000000 /dev/urandom" });
+    let answered =
+        answered_beside(vec![Reply::calls(&[("run_shell_command", flood)]), Reply::done("done")]).await;
+    println!("{answered} answers beside the flood");
+    assert!(40 <= answered, "{answered}");
+}
+
+#[tokio::test]
+async fn others_are_answered_while_a_reply_of_thousands_of_calls_is_taken_in() {
+    let calls: Vec<(&str, Value)> =
+        (0..5_000).map(|n| ("read_file", json!({ "path": format!("f{n}") }))).collect();
+    let answered = answered_beside(vec![Reply::calls(&calls), Reply::done("done")]).await;
+    println!("{answered} answers beside the calls");
+    assert!(40 <= answered, "{answered}");
 }

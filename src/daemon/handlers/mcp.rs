@@ -12,7 +12,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    roots,
+    internal, roots,
 };
 use config::nearest;
 use models::MediaSupport;
@@ -24,9 +24,12 @@ use protocol::{
     McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams,
     McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp, WorkspaceParam,
 };
-use tools::mcp::{
-    McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup, ServerOrigin,
-    ServerSnapshot, ServerState, ToolCallTally, parts,
+use tools::{
+    Workspace,
+    mcp::{
+        McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup,
+        ServerOrigin, ServerSnapshot, ServerState, ToolCallTally, parts,
+    },
 };
 
 mod signing;
@@ -189,9 +192,26 @@ async fn workspace(
     workspace: Option<&WorkspaceParam>,
 ) -> Result<Vec<String>, RpcError> {
     let given: Vec<PathBuf> = workspace.map(roots).transpose()?.unwrap_or_default();
+    are_still_there(state, &given).await?;
     let project = discovery::project(state, given).await?;
     state.servers.meet(&project);
     Ok(project.roots.clone())
+}
+
+/// Refuses folders that are known by their paths without links and lead to others by now: nobody meant to have servers started there.
+async fn are_still_there(state: &DaemonContext, given: &[PathBuf]) -> Result<(), RpcError> {
+    let known: Vec<PathBuf> = {
+        let trust = state.projects.trust();
+        let is_known = |root: &str| trust.is_trusted(root) || state.servers.has_met(root);
+        let plain = given.iter().map(|root| root.components().collect::<PathBuf>());
+        plain.filter(|root| root.to_str().is_some_and(is_known)).collect()
+    };
+    let look = move || known.into_iter().find_map(|root| Workspace::moved(&root).map(|why| (root, why)));
+    let moved = tokio::task::spawn_blocking(look).await;
+    match moved.map_err(|error| internal("the workspace could not be looked at", &error))? {
+        None => Ok(()),
+        Some((root, why)) => Err(RpcError::new(ErrorKind::Conflict, format!("{}: {why}", root.display()))),
+    }
 }
 
 /// A server that may be used; `None` = there is one, which may not.

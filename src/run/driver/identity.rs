@@ -75,12 +75,17 @@ impl RunIdentity {
     /// Drafts of one step with who and when; `before` is the turn in which it began.
     pub fn events(&self, drafts: &[EventDraft], at: Timestamp, before: u32) -> Vec<NewEvent> {
         let mut turn = before;
+        self.events_from(drafts, at, &mut turn)
+    }
+
+    /// The same; `turn` is the one in which they begin, and then that in which they end.
+    pub fn events_from(&self, drafts: &[EventDraft], at: Timestamp, turn: &mut u32) -> Vec<NewEvent> {
         let event = |draft: &EventDraft| {
             // A step can end one turn and begin the next.
             if let EventBody::TurnStarted(data) = &draft.body {
-                turn = data.turn;
+                *turn = data.turn;
             }
-            self.event(draft, at, turn)
+            self.event(draft, at, *turn)
         };
         drafts.iter().map(event).collect()
     }

@@ -16,6 +16,7 @@ use super::{
         },
     },
     RunDriver, TaskOutput,
+    pace::StepPace,
 };
 use crate::aside;
 use protocol::{CallDetails, CallHooks, CallId, CompletionResult, JudgedCall, ToolCall};
@@ -23,10 +24,17 @@ use redact::Redactor;
 
 /// Calls of one turn that are judged at once: each may read a file, and have hooks that run programs.
 const JUDGED_AT_ONCE: usize = 16;
+/// Calls that are judged before the thread is left to others. No usual turn has so many, so all of its calls join its commit.
+const JUDGED_IN_A_ROW: usize = 64;
 
 impl RunDriver {
     /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
-    pub(super) async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
+    pub(super) async fn judge_now(
+        &mut self,
+        machine: &mut RunMachine,
+        drafts: &mut Vec<EventDraft>,
+        pace: &mut StepPace,
+    ) {
         loop {
             let first = machine.unjudged().next().map(|it| it.call_id.clone());
             let Some(first) = first else { return };
@@ -40,6 +48,7 @@ impl RunDriver {
                     for (call, judged) in judged {
                         let input = self.take_judged(call, judged);
                         drafts.extend(machine.decide(input));
+                        pace.reached(drafts.len()).await;
                     }
                 }
                 Poll::Pending => {
@@ -65,8 +74,15 @@ impl RunDriver {
         let standing = JudgeContext { scene: self.call_scene(machine), ..self.standing(machine) };
         let judging: Vec<BoxFuture<'static, _>> = calls
             .into_iter()
-            .map(|subject| {
-                Box::pin(judge(Arc::clone(&gate), subject, standing.clone())) as BoxFuture<'static, _>
+            .enumerate()
+            .map(|(at, subject)| {
+                let judging = judge(Arc::clone(&gate), subject, standing.clone());
+                Box::pin(async move {
+                    if at != 0 && at % JUDGED_IN_A_ROW == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                    judging.await
+                }) as BoxFuture<'static, _>
             })
             .collect();
         Box::pin(stream::iter(judging).buffered(JUDGED_AT_ONCE).collect())

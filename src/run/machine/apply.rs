@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     CallEnd, GraceTurn, HookProgress, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage,
-    TrackedCall, TurnStage,
+    TrackedCall, TurnCalls, TurnStage,
 };
 use protocol::{
     CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
@@ -35,7 +35,7 @@ impl RunMachine {
             turn: 0,
             turn_is_open: false,
             grace: None,
-            calls: Vec::new(),
+            calls: TurnCalls::default(),
             steers: Vec::new(),
             children: Arc::default(),
             active_us: 0,
@@ -112,8 +112,7 @@ impl RunMachine {
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationResolved(data) => {
-                let asks = |it: &&mut TrackedCall| Some(&it.request.call_id) == data.tool_call_id.as_ref();
-                match self.calls.iter_mut().find(asks) {
+                match data.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call)) {
                     Some(call) if call.asked(&data.confirmation_id).is_some() => {
                         call.asks.retain(|it| it.confirmation_id != data.confirmation_id);
                     }
@@ -200,7 +199,7 @@ impl RunMachine {
                     MessagePart::ToolCall(request) => Some(request.clone()),
                     _ => None,
                 });
-                self.calls = requests.map(TrackedCall::requested).collect();
+                self.calls = TurnCalls::requested(requests);
                 self.phase = RunPhase::Acting;
             }
             EventBody::ToolState(data) => self.apply_tool_state(data, private),
@@ -240,14 +239,15 @@ impl RunMachine {
                 *private;
             self.child_spent += UsageTotal { usage, cost, unpriced_tokens };
         }
-        let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
+        let watches = self.hooks.watches;
+        let Some(at) = self.calls.position(&data.call_id) else { return };
+        let Some(call) = self.calls.get_mut(&data.call_id) else { return };
         if data.to == CallState::Executing {
             call.began_us = private.active_us;
         }
-        if data.to.is_end() && self.hooks.watches {
+        if data.to.is_end() && watches {
             call.end = CallEnd::of(call, data, private.active_us).map(Arc::new);
         }
-        call.state = data.to;
         if data.to.is_end() {
             // Whatever it came to is counted for good.
             call.child_spent = UsageTotal::default();
@@ -255,14 +255,13 @@ impl RunMachine {
         if let Some(prepared) = &private.call {
             call.take_prepared(prepared);
         }
-        if data.to != CallState::Scheduled {
-            call.is_held_up = false;
-        } else if let Some(at) = self.calls.iter().position(|it| it.request.call_id == data.call_id) {
-            self.calls[at].is_held_up = self.is_in_the_way(&self.calls[at]);
-        }
-        let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
         if let Some(completion) = &private.completion {
             call.completion = Some(Arc::new(completion.clone()));
+        }
+        self.calls.enter(at, data.to);
+        let is_held_up = data.to == CallState::Scheduled && self.is_in_the_way(&self.calls[at]);
+        if let Some(call) = self.calls.get_mut(&data.call_id) {
+            call.is_held_up = is_held_up;
         }
     }
 
@@ -272,8 +271,7 @@ impl RunMachine {
             self.care.question = Some(Arc::new(question.clone()));
             return;
         };
-        let of_question = |it: &&mut TrackedCall| it.request.call_id == *asking;
-        let Some(call) = self.calls.iter_mut().find(of_question) else { return };
+        let Some(call) = self.calls.get_mut(asking) else { return };
         if call.state == CallState::Executing {
             let now = Arc::new(question.clone());
             match call.asked(&question.confirmation_id) {

@@ -94,7 +94,8 @@ impl RunMachine {
     pub fn spent(&self) -> UsageTotal {
         let mut spent = self.spent;
         spent += self.child_spent;
-        self.calls.iter().for_each(|call| spent += call.child_spent);
+        // Of those that have ended it is counted for good.
+        self.calls.open().for_each(|call| spent += call.child_spent);
         spent
     }
 

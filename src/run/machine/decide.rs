@@ -295,7 +295,7 @@ impl MachineStep<'_> {
         }
         let is_stopping = self.machine.stopping().is_some();
         // A call that a run answers is attached to that run again.
-        let lost = self.machine.calls.iter().filter(|it| {
+        let lost = self.machine.calls.open().filter(|it| {
             let is_safe = it.prepared.as_ref().is_some_and(|it| it.replay == ReplaySafety::Safe);
             let is_running = it.state == CallState::Executing && it.child().is_none();
             is_running && (is_stopping || !is_safe)
@@ -330,7 +330,7 @@ impl MachineStep<'_> {
 
     /// What a run that was to answer a call needs is planned when the call is judged, and was lost with the process.
     fn forget_unborn_children(&mut self) {
-        let scheduled = self.machine.calls.iter().filter(|it| it.state == CallState::Scheduled);
+        let scheduled = self.machine.calls.open().filter(|it| it.state == CallState::Scheduled);
         let unborn = scheduled.filter(|it| it.child().is_some()).map(|it| it.request.call_id.clone());
         for call in unborn.collect::<Vec<_>>() {
             let message =
@@ -350,7 +350,7 @@ impl MachineStep<'_> {
 
     /// Ends running calls that nobody drives any more. Those that runs answer end with their runs.
     fn lose_calls(&mut self, message: &str) {
-        let calls = self.machine.calls.iter();
+        let calls = self.machine.calls.open();
         let running = calls.filter(|it| it.state == CallState::Executing && it.child().is_none());
         for call in running.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
             self.end_call(&call, ToolResult::failure(ToolErrorType::Interrupted, message));

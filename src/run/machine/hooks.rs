@@ -137,8 +137,7 @@ impl RunMachine {
         let ended = self.calls.iter().filter(|call| call.end.is_some() && self.turn_is_open);
         let points = ended.map(|call| HookPoint::CallEnded { call: call.request.call_id.clone() });
         due.extend(points.filter(|point| !self.hooks.settled.contains(point)));
-        let is_over = self.turn_is_open
-            && self.calls.iter().all(|call| call.state.is_end() || call.completion.is_some());
+        let is_over = self.turn_is_open && self.calls.open().all(|call| call.completion.is_some());
         if n_before < due.len()
             || !is_over
             || self.phase != RunPhase::Acting
@@ -269,8 +268,7 @@ impl RunMachine {
     }
 
     pub(super) fn apply_hook(&mut self, data: &HookFired, private: &PrivateEventFields) {
-        let settled_call = |it: &&mut TrackedCall| Some(&it.request.call_id) == data.call_id.as_ref();
-        if let Some(call) = self.calls.iter_mut().find(settled_call) {
+        if let Some(call) = data.call_id.as_ref().and_then(|call| self.calls.get_mut(call)) {
             call.restarts = 0;
         }
         let Some(effect) = private.hooked.as_deref() else { return };

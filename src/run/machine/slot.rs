@@ -30,8 +30,8 @@ impl RunMachine {
         match &self.phase {
             RunPhase::Thinking { stage, .. } => *stage != TurnStage::Slot,
             RunPhase::Considering(_) => true,
-            RunPhase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
-            RunPhase::Stopping { .. } => self.calls.iter().any(runs_tool),
+            RunPhase::Acting => self.unjudged().next().is_some() || self.calls.open().any(runs_tool),
+            RunPhase::Stopping { .. } => self.calls.open().any(runs_tool),
             // It begins as soon as hooks have had their say.
             RunPhase::Queued { waits_for } => *waits_for == QueuedFor::Hooks,
             RunPhase::Finished => false,

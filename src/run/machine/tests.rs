@@ -141,7 +141,7 @@ impl Script {
             // Nor does it know that there are no hooks.
             folded.hooks = machine.hooks.clone();
             // Nor has it heard of the runs below.
-            for (folded, call) in folded.calls.iter_mut().zip(&machine.calls) {
+            for (folded, call) in folded.calls.iter_mut().zip(machine.calls.iter()) {
                 folded.end.clone_from(&call.end);
                 folded.restarts = call.restarts;
                 folded.child_waits = call.child_waits;

@@ -1,5 +1,7 @@
 //! Being here, what should be in flight?
 
+use std::path::Path;
+
 use super::{CallState, RunMachine, RunPhase, TrackedCall, TurnStage, WantedTask, WantedTasks};
 use protocol::{JudgedCall, QueuedFor, ResourceAccess, ToolKind};
 
@@ -7,7 +9,7 @@ impl RunMachine {
     /// A pure function of state.
     pub fn wants(&self) -> WantedTasks {
         let mut wants = WantedTasks::new();
-        let executing = self.calls.iter().filter(|it| it.state == CallState::Executing);
+        let executing = self.calls.open().filter(|it| it.state == CallState::Executing);
         match &self.phase {
             RunPhase::Finished => return wants,
             RunPhase::Queued { waits_for: QueuedFor::Context } => drop(wants.insert(WantedTask::Context)),
@@ -61,40 +63,47 @@ impl RunMachine {
         let scheduled = |call: &&TrackedCall| {
             call.state == CallState::Scheduled && call.completion.is_none() && !call.is_held_up
         };
-        self.calls.iter().filter(scheduled).find(|call| !self.is_in_the_way(call))
+        self.calls.open().filter(scheduled).find(|call| !self.is_in_the_way(call))
     }
 
-    /// Whether an earlier call that is still open conflicts with this one.
+    /// Whether an earlier call that is still open conflicts with this one, which is one of the turn's.
     pub(super) fn is_in_the_way(&self, call: &TrackedCall) -> bool {
-        let is_other = |it: &&TrackedCall| it.request.call_id != call.request.call_id;
-        let earlier = self.calls.iter().take_while(is_other);
-        earlier.filter(|it| !it.state.is_end()).any(|it| conflict(it, call))
+        self.calls.open_before(call).any(|it| conflict(it, call))
     }
 
     /// Whether all that is open waits for a person, or the run itself; `None` when a run that answers a call has not said yet.
     pub(super) fn waits_for_people(&self) -> Option<bool> {
-        let is_open = |it: &&TrackedCall| !it.state.is_end() && it.completion.is_none();
-        let mut open = self.calls.iter().filter(is_open).peekable();
+        let mut open = self.calls.open().filter(|it| it.completion.is_none()).peekable();
         if self.care.question.is_some() {
             return Some(true);
         }
         if self.phase != RunPhase::Acting || open.peek().is_none() || self.waits_for_hooks() {
             return Some(false);
         }
-        let waits: Vec<Option<bool>> = open
-            .map(|call| match call.state {
+        let mut is_known = true;
+        let mut scheduled = Vec::new();
+        for call in open {
+            let waits = match call.state {
                 CallState::AwaitingApproval => Some(true),
                 CallState::Executing if call.child().is_some() => call.child_waits,
                 CallState::Executing => Some(!call.asks.is_empty()),
-                // It is behind a call that is open itself, or is about to be judged again.
-                CallState::Scheduled => Some(self.is_in_the_way(call)),
+                CallState::Scheduled => {
+                    scheduled.push(call);
+                    continue;
+                }
                 _ => Some(false),
-            })
-            .collect();
-        if waits.contains(&Some(false)) {
+            };
+            match waits {
+                Some(false) => return Some(false),
+                Some(true) => (),
+                None => is_known = false,
+            }
+        }
+        // Each is behind a call that is open itself, or is about to be judged again.
+        if !scheduled.into_iter().all(|call| self.is_in_the_way(call)) {
             return Some(false);
         }
-        waits.into_iter().all(|it| it.is_some()).then_some(true)
+        is_known.then_some(true)
     }
 }
 
@@ -118,13 +127,15 @@ fn conflict(earlier: &TrackedCall, later: &TrackedCall) -> bool {
 }
 
 fn overlap(a: &ResourceAccess, b: &ResourceAccess) -> bool {
-    let path = |access: &ResourceAccess| match access {
-        ResourceAccess::Read { path } | ResourceAccess::Write { path } => Some(path.clone()),
-        _ => None,
-    };
+    fn path(access: &ResourceAccess) -> Option<&Path> {
+        match access {
+            ResourceAccess::Read { path } | ResourceAccess::Write { path } => Some(path),
+            _ => None,
+        }
+    }
     let both_read = matches!((a, b), (ResourceAccess::Read { .. }, ResourceAccess::Read { .. }));
     match (path(a), path(b)) {
-        (Some(a), Some(b)) if !both_read => a.starts_with(&b) || b.starts_with(&a),
+        (Some(a), Some(b)) if !both_read => a.starts_with(b) || b.starts_with(a),
         _ => false,
     }
 }

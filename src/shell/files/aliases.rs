@@ -10,6 +10,7 @@ use std::{
 use super::FileEffect;
 use crate::{
     CandidateKind, CandidateName,
+    fuel::PATH_WORK,
     place::{self, PathTarget},
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
@@ -21,6 +22,8 @@ const MOST_NAMES: usize = 50_000;
 const MOST_FOLDERS: usize = 5_000;
 /// Links that one pattern may match; each is followed.
 const MOST_ALIASES: usize = 1_000;
+/// Letters of a name, at most; a pattern that needs more matches none.
+const LONGEST_NAME: usize = 255;
 /// Names that are held against the patterns of one text, each once for each pattern.
 const MOST_COMPARED: usize = 400_000;
 
@@ -56,6 +59,9 @@ impl FoldersSeen {
 impl ScriptWalk<'_> {
     /// The place a path leads to. The system follows a link before it goes up from it.
     pub fn followed(&self, target: &PathTarget) -> PathBuf {
+        if !self.fuel.burn(PATH_WORK) {
+            return target.path.clone();
+        }
         let Some(route) = &target.route else { return (self.around.resolve)(&target.path) };
         let mut place = PathBuf::from("/");
         for part in route.components() {
@@ -113,6 +119,7 @@ impl ScriptWalk<'_> {
             }
             let entries = self.entries(&folder)?;
             self.seen.compare(entries.len())?;
+            self.fuel.burn(entries.len() * first.len().min(LONGEST_NAME)).then_some(())?;
             for entry in entries.iter().filter(|entry| place::names(first, &entry.name)) {
                 let path = folder.join(&entry.name);
                 match entry.kind {
@@ -151,7 +158,8 @@ impl ScriptWalk<'_> {
         };
         folders.into_iter().any(|folder| {
             let entries = self.entries(&(self.around.resolve)(folder));
-            entries.is_none_or(|entries| entries.iter().any(is_option))
+            let work = PATH_WORK + entries.as_ref().map_or(0, |entries| entries.len() / 16);
+            !self.fuel.burn(work) || entries.is_none_or(|entries| entries.iter().any(is_option))
         })
     }
 

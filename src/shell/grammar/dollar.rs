@@ -1,6 +1,6 @@
 //! What begins with `$`, and backticks.
 
-use super::{ParseResult, Parser};
+use super::{DEEPEST, ParseResult, Parser};
 use crate::syntax::{self, ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
@@ -202,6 +202,9 @@ impl Parser<'_> {
                         parser.single_quoted()?;
                     }
                     Some('"') => {
+                        if quoted {
+                            parser.bash_only("quotes in a quoted `${`")?;
+                        }
                         parser.bump();
                         parser.double_quoted(&mut parts)?;
                     }
@@ -267,6 +270,9 @@ impl Parser<'_> {
                 let Some(letter) = parser.peek() else { return Ok(None) };
                 match letter {
                     '(' | '[' => {
+                        if open.len() >= DEEPEST {
+                            return parser.fail("brackets stand too deep in each other");
+                        }
                         open.push(if letter == '(' { ')' } else { ']' });
                         parser.bump();
                     }

@@ -83,8 +83,10 @@ impl Parser<'_> {
             Some(length) if stands_before && is_fd => {
                 if inner.is_some() {
                     self.bash_only("`{name}>`")?;
+                } else if word.len() > 1 {
+                    self.bash_only("a redirection of two digits")?;
                 }
-                self.at += length;
+                self.go_past(length);
                 Ok(Some(word))
             }
             _ => {
@@ -171,7 +173,7 @@ impl Parser<'_> {
     fn document_line(&mut self) -> String {
         let rest = self.rest();
         let length = rest.find('\n').unwrap_or(rest.len());
-        self.at += (length + 1).min(rest.len());
+        self.go_past((length + 1).min(rest.len()));
         rest[..length].to_owned()
     }
 }

@@ -139,7 +139,7 @@ impl Parser<'_> {
         if !is_name(name) {
             return String::new();
         }
-        self.at += end;
+        self.go_past(end);
         name.to_owned()
     }
 }

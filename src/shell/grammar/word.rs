@@ -3,8 +3,8 @@
 use super::{ParseResult, Parser, is_name};
 use crate::syntax::{ShellWord, WordPiece};
 
-/// Words that one text may take to read, some of them read more than once. More is no longer a command.
-const MOST_STEPS: usize = 50_000;
+/// The work that each word is beside its letters.
+const WORD_WORK: usize = 100;
 
 /// Where a word ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,15 +104,14 @@ impl Parser<'_> {
     }
 
     pub(super) fn step(&mut self) -> ParseResult<()> {
-        self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > MOST_STEPS { self.fail("it takes too long to read") } else { Ok(()) }
+        if self.fuel.burn(WORD_WORK) { Ok(()) } else { self.fail("it takes too long to read") }
     }
 
     pub(super) fn single_quoted(&mut self) -> ParseResult<String> {
         self.expect("'")?;
         let Some(length) = self.rest().find('\'') else { return self.fail("a `'` is not closed") };
         let text = self.rest()[..length].to_owned();
-        self.at += length + 1;
+        self.go_past(length + 1);
         Ok(text)
     }
 

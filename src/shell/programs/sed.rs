@@ -91,6 +91,13 @@ fn sed_between(text: &str, count: usize) -> Option<&str> {
 }
 
 fn sed_until(text: &str, end: char) -> Option<&str> {
+    // Perf: looked for once, not at each bracket.
+    let last_class = ["[:", "[.", "[="].iter().filter_map(|class| text.rfind(class)).max();
+    let (mut close, mut end_at) = (None, None);
+    let first_from = |known: Option<usize>, at: usize, letter: char| {
+        let is_behind = known.is_some_and(|known| at <= known);
+        if is_behind { known } else { Some(text[at..].find(letter).map_or(usize::MAX, |found| at + found)) }
+    };
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {
         match letter {
@@ -100,9 +107,16 @@ fn sed_until(text: &str, end: char) -> Option<&str> {
             // In brackets the end may be a letter or not, depending on the program.
             // One that begins with a bracket that closes, or holds a class, ends further behind than it seems.
             '[' if text[at..].starts_with("[]") || text[at..].starts_with("[^]") => return None,
-            '[' if ["[:", "[.", "[="].iter().any(|class| text[at + 1..].contains(class)) => return None,
-            '[' if text[at..].find(']').is_some_and(|close| text[at..at + close].contains(end)) => {
-                return None;
+            '[' if last_class.is_some_and(|class| at < class) => return None,
+            '[' => {
+                close = first_from(close, at, ']');
+                end_at = first_from(end_at, at, end);
+                if close != Some(usize::MAX) && end_at < close {
+                    return None;
+                }
+                if letter == end {
+                    return Some(&text[at + end.len_utf8()..]);
+                }
             }
             _ if letter == end => return Some(&text[at + end.len_utf8()..]),
             _ => {}

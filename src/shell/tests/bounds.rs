@@ -41,3 +41,123 @@ fn every_beginning_of_a_text_has_a_reading() {
     }
     assert_eq!(judged(text).unknown, None);
 }
+
+/// Shapes of nesting: what opens, what stands innermost, what closes.
+const SHAPES: &[(&str, &str, &str)] = &[
+    ("(( ", "1", " ))"),
+    ("[[ ( ", " a ", " ) ]]"),
+    ("( ", "a", " )"),
+    ("{ ", "echo;", " }"),
+    ("${a[", "1", "]}"),
+    ("a?", "1", ":2"),
+    ("<(", "echo", ")"),
+    ("`", "echo", "`"),
+    ("\"${a:-", "x", "}\""),
+    ("${a/", "x", "}"),
+    ("if ", "true", "; then :; fi"),
+    ("while ", "true", "; do :; done"),
+    ("for x in a; do ", ":", "; done"),
+    ("select x in a; do ", ":", "; done"),
+    ("coproc ", "echo", ""),
+    ("case $(", "echo", ") in x) ;; esac"),
+    ("function f { ", "echo;", " }"),
+    ("a=(", "1", ")"),
+    ("a=($(", "echo", "))"),
+    ("true && ", "true", ""),
+    ("cat | ", "cat", ""),
+    ("(echo;", "echo", ")"),
+    ("! ", "true", ""),
+    ("[ ! ", "x", " ]"),
+    ("eval ", "echo", ""),
+    ("xargs ", "echo", ""),
+    ("nice ", "echo", ""),
+    ("env ", "echo", ""),
+    ("env -S ", "echo", ""),
+    ("timeout 1 ", "echo", ""),
+    ("sudo ", "echo", ""),
+    ("find . ! ", "-name a", ""),
+    ("find . -exec ", "echo", ""),
+    ("git -c a=b ", "status", ""),
+    ("a=", "x", ""),
+    ("", ": ", ">a "),
+    ("cat <<E\n", "x", "\nE\n"),
+    ("!(", "a", ")"),
+    ("{a,", "b", "}"),
+    ("#", "x", ""),
+    ("\\\n", "echo", ""),
+    ("((- ", "1", "))"),
+    ("$((", "1", "))"),
+    ("$\"", "x", "\""),
+    ("awk '{", "print", "}'"),
+    ("$'\\x", "41", "'"),
+    ("trap '", "echo", "' EXIT"),
+    ("bash -c \"", "echo", "\""),
+    ("let a=", "1", ""),
+    ("alias a=", "b", ""),
+    ("sed 's/[", "x", "]/y/'"),
+    ("bash -", "x", ""),
+    ("rm -", "r", ""),
+    ("ls [", "*", ""),
+    ("..{", "a", "}"),
+    ("touch /", "x", ""),
+    ("((x=", "1", "<("),
+];
+
+/// Each of them as often as a text may hold it, alone and where numbers are computed. No bound but that of the depth keeps one that reads
+/// itself within itself from the end of its stack, and none but the fuel one that reads the same again from the end of the day.
+#[test]
+fn every_shape_of_nesting_ends_within_its_stack_and_its_fuel() {
+    let judge_all = || {
+        for (open, inner, close) in SHAPES {
+            for around in ["", "((x="] {
+                let behind = if around.is_empty() { "" } else { "))" };
+                let times = 95_000 / (open.len() + close.len());
+                let text = format!("{around}{}{inner}{}{behind}", open.repeat(times), close.repeat(times));
+                let began = std::time::Instant::now();
+                let reading = judged(&text);
+                println!(
+                    "{:?} {around:?}{open:?}: {:?} {:?}",
+                    began.elapsed(),
+                    reading.risk,
+                    reading.unknown
+                );
+            }
+        }
+    };
+    // As much as a thread of the daemon has that judges.
+    let judging = std::thread::Builder::new().stack_size(2 << 20).spawn(judge_all);
+    judging.unwrap().join().unwrap();
+}
+
+#[test]
+fn what_takes_too_long_or_nobody_waits_for_is_not_understood() {
+    let squares = [
+        format!("((x={}echo{}))", "<(".repeat(18_000), ")".repeat(18_000)),
+        format!("{}1{}", "a?".repeat(31_000), ":2".repeat(5_000)),
+        "$((a ".repeat(19_000),
+    ];
+    for text in &squares {
+        let reading = judged(text);
+        assert!(reading.unknown.is_some() && reading.risk >= Risk::High, "{}", &text[..40]);
+    }
+    let looks = std::cell::Cell::new(0);
+    let long = "ls a b c d e f;".repeat(1_000);
+    let around = ShellEnvironment {
+        directory: Path::new("/w"),
+        home: None,
+        roots: &["/w".into()],
+        autorun: &[],
+        guarded: &[],
+        secret: &[],
+        resolve: &Path::to_owned,
+        entries: &|_| Some(Vec::new()),
+        is_wanted: &|| {
+            looks.set(looks.get() + 1);
+            looks.get() < 3
+        },
+    };
+    let reading = read(&long, &around);
+    assert_eq!(reading.unknown.as_deref(), Some("nobody waits for it any more"));
+    assert_eq!((looks.get(), reading.risk), (3, Risk::High));
+    assert_eq!(judged(&long).unknown, None);
+}

@@ -52,6 +52,7 @@ fn led(text: &str) -> ShellAnalysis {
             secret: &["/h/.local/state/subagentd".into()],
             resolve: &resolve,
             entries: &entries,
+            is_wanted: &|| true,
         },
     )
 }
@@ -196,6 +197,7 @@ fn a_name_that_a_pattern_matches_may_be_an_option() {
                 secret: &[],
                 resolve: &Path::to_owned,
                 entries: &entries,
+                is_wanted: &|| true,
             },
         )
     };
@@ -226,6 +228,7 @@ fn a_pattern_takes_little_time_whatever_it_is() {
             secret: &[],
             resolve: &Path::to_owned,
             entries: &many,
+            is_wanted: &|| true,
         },
     );
 }

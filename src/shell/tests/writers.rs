@@ -330,6 +330,7 @@ fn what_programs_take_from_a_home_is_high_by_every_way_of_writing() {
                 secret: &[],
                 resolve: &Path::to_owned,
                 entries: &|_| Some(Vec::new()),
+                is_wanted: &|| true,
             },
         )
     };

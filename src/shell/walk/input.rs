@@ -32,11 +32,14 @@ impl ScriptWalk<'_> {
     fn redirect(&mut self, redirect: &ShellRedirect, scope: &CommandScope) -> Option<CommandInput> {
         let ShellRedirect { operator, fd, target } = redirect;
         if let Some(name) = fd.as_deref().and_then(|fd| fd.strip_prefix('{')?.strip_suffix('}')) {
-            self.descriptors.push(name.to_owned());
+            self.descriptors.insert(name.to_owned());
             self.renamed_in_passing(name, scope);
         }
         let is_input = fd.as_deref().is_none_or(|fd| fd == "0");
         self.inside(target, scope);
+        if !matches!(operator, RedirectOperator::Document | RedirectOperator::Text) {
+            self.is_read_alike(target, scope);
+        }
         let is_process = matches!(target.pieces.as_slice(), [WordPiece::Process(_)]);
         let value = match operator {
             RedirectOperator::Document | RedirectOperator::Text => value::value(target, &scope.known()),

@@ -17,7 +17,11 @@ impl ScriptWalk<'_> {
             self.inside(word, scope);
             self.is_read_alike(word, scope);
             if let Some(all) = &mut all {
-                all.extend(value::values(word, &scope.known()));
+                let expanded = value::values(word, &scope.known());
+                if !self.fuel.burn(word.raw.len() + expanded.iter().map(WordValue::weight).sum::<usize>()) {
+                    return;
+                }
+                all.extend(expanded);
             }
         }
         match all {
@@ -90,7 +94,11 @@ impl ScriptWalk<'_> {
         for word in &simple.words {
             self.inside(word, scope);
             self.is_read_alike(word, scope);
-            values.extend(value::values(word, &scope.known()));
+            let expanded = value::values(word, &scope.known());
+            if !self.fuel.burn(word.raw.len() + expanded.iter().map(WordValue::weight).sum::<usize>()) {
+                return;
+            }
+            values.extend(expanded);
         }
         for value in &mut values {
             if self.may_become_option(value, scope) {
@@ -114,10 +122,10 @@ impl ScriptWalk<'_> {
         scope.input = before;
     }
 
-    /// To some shells braces in a word are letters.
-    fn is_read_alike(&mut self, word: &ShellWord, scope: &CommandScope) {
-        if scope.dialect == ShellDialect::Posix && value::has_braces(word, &scope.known()) {
-            self.draft.unknown("not every `sh` makes several words of braces as bash does");
+    /// To some shells braces in a word are letters, and so is a `~` in the middle of one.
+    pub(super) fn is_read_alike(&mut self, word: &ShellWord, scope: &CommandScope) {
+        if scope.dialect == ShellDialect::Posix && value::is_of_bash(word, &scope.known()) {
+            self.draft.unknown("not every `sh` makes words of braces and `~` as bash does");
         }
     }
 
@@ -143,6 +151,15 @@ impl ScriptWalk<'_> {
         }
         self.run(values, &mut inner);
         *scope = CommandScope { home: scope.home.clone(), keeps_directory: scope.keeps_directory, ..inner };
+        let name = values.first().and_then(WordValue::known);
+        let keeps = name.is_some_and(|name| meaning::is_special(name) || scope.functions.contains_key(name));
+        if keeps && scope.dialect == ShellDialect::Posix {
+            // To some shells they are there behind a special builtin or a function, too.
+            for assignment in assignments {
+                let value = single(assignment, scope);
+                self.renamed(&assignment.name, value.as_ref().and_then(WordValue::known), scope);
+            }
+        }
     }
 
     /// A function of this name, if the text defines one.

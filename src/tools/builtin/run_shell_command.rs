@@ -11,7 +11,6 @@ use crate::{
     CallContext, Invocation, Permit, PrepareContext, Tool,
     commands::{CommandBounds, CommandRequest, CommandStarter, EffectiveConfinement, SHELL, refused, report},
     parameters::ParameterSchema,
-    work,
 };
 use protocol::{
     CallLocation, CommandConfinement, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety, ResourceAccess,
@@ -108,8 +107,7 @@ impl Tool for RunShellCommandTool {
         Box::pin(async move {
             let arguments: RunShellCommandArguments = self.parameters.read(arguments)?;
             let directory = arguments.check(cx)?;
-            let (command, place, context) = (arguments.command.clone(), directory.clone(), cx.clone());
-            let reading = work::aside(move || judged::read(&command, &place, &context)).await;
+            let reading = judged::judge(&arguments.command, &directory, cx).await;
             let starter = CommandStarter::of(cx);
             let confinement = starter.confinement().await;
             let mut accesses = vec![ResourceAccess::Execute { command: arguments.command.clone() }];

@@ -231,6 +231,11 @@ impl McpHub {
         }
     }
 
+    /// True if somebody looked at a workspace with this folder.
+    pub fn has_met(&self, root: &str) -> bool {
+        lock(&self.0.workspaces).keys().flatten().any(|known| known == root)
+    }
+
     /// Nobody trusts this folder any more: what its settings name ends at once, in every workspace that has it, and so does
     /// what is started with its files.
     pub fn distrust(&self, root: &str) {

@@ -427,3 +427,29 @@ async fn no_server_is_started_where_a_link_in_the_place_of_a_root_leads() {
     drop(client);
     running.stop().await;
 }
+
+/// A folder that a workspace's path leads to by now was never looked at by anybody.
+#[tokio::test]
+async fn no_server_is_started_for_what_a_workspace_that_became_a_link_leads_to() {
+    let running = house(&Script::new([]), "plain").boot().await;
+    let mut client = running.client();
+    let work = running.work().canonicalize().unwrap();
+    let params = json!({ "workspace": work, "server": "s" });
+    assert_eq!(client.call("mcp/connect", params.clone()).await["state"], "ready");
+    let (away, other) = (work.with_extension("away"), work.with_extension("other"));
+    fs::create_dir(&other).unwrap();
+    fs::rename(&work, &away).unwrap();
+    std::os::unix::fs::symlink(&other, &work).unwrap();
+    for method in ["mcp/connect", "mcp/restart", "mcp/prompts"] {
+        let (kind, error) = client.refused(method, params.clone()).await;
+        assert_eq!(kind, "CONFLICT", "{method}: {error}");
+        assert!(error.to_string().contains("another folder than it was"), "{method}: {error}");
+    }
+    let other = json!({ "workspace": other, "server": "s" });
+    assert_eq!(client.call("mcp/status", other).await["servers"][0]["state"], "idle");
+    fs::remove_file(&work).unwrap();
+    fs::rename(&away, &work).unwrap();
+    assert_eq!(client.call("mcp/connect", params).await["state"], "ready");
+    drop(client);
+    running.stop().await;
+}

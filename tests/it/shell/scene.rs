@@ -46,6 +46,7 @@ pub fn judged(command: &str) -> ShellAnalysis {
             secret: &guarded[1..2],
             resolve: &Path::to_owned,
             entries: &|_| Some(Vec::new()),
+            is_wanted: &|| true,
         },
     )
 }

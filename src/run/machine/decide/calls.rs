@@ -18,8 +18,29 @@ pub(super) struct FromChild {
     pub output: Option<String>,
 }
 
+/// Calls of one reply that are carried out. Whoever needs more asks for them in a turn that knows what came of these; a reply
+/// of thousands is a defect of the model, or meant to keep others waiting.
+const MOST_CALLS: usize = 256;
+
 impl MachineStep<'_> {
-    pub(super) fn call_requested(&mut self, request: &ToolCall) {
+    /// The calls of a reply begin; those that are too many end at once.
+    pub(super) fn calls_requested(&mut self) {
+        let requests: Vec<Arc<ToolCall>> = self.machine.calls.iter().map(|it| it.request.clone()).collect();
+        for request in &requests {
+            self.call_requested(request);
+        }
+        for request in requests.iter().skip(MOST_CALLS) {
+            let message = format!(
+                "not carried out: at most {MOST_CALLS} calls of one reply are; make this one again if you still need it"
+            );
+            self.end_call(
+                &request.call_id,
+                failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }),
+            );
+        }
+    }
+
+    fn call_requested(&mut self, request: &ToolCall) {
         let body = ToolState {
             provider_call_id: request.provider_call_id.clone(),
             arguments: Some(request.arguments.clone()),
@@ -237,8 +258,8 @@ impl MachineStep<'_> {
     pub(super) fn after_calls(&mut self) {
         self.say_whether_it_waits();
         let pending = self.machine.pending().map(|it| it.request.call_id.clone());
-        let is_open = |it: &TrackedCall| !it.state.is_end() && Some(&it.request.call_id) != pending.as_ref();
-        if self.machine.calls.iter().any(is_open) {
+        let is_other = |it: &TrackedCall| Some(&it.request.call_id) != pending.as_ref();
+        if self.machine.calls.open().any(is_other) {
             return;
         }
         match (&self.machine.phase, pending) {

@@ -4,7 +4,7 @@
 use super::{
     super::{
         CompressionResult, ModelAsk, ModelFailure, NextSpeaker, PartialReply, RoutedModel, RunPhase,
-        SideCall, SideCallReply, SideCallResult, ToolSideCall, TrackedCall,
+        SideCall, SideCallReply, SideCallResult, ToolSideCall,
         care::{ASSUMED_WINDOW, ContextReduction},
     },
     MachineStep,
@@ -340,8 +340,10 @@ impl MachineStep<'_> {
 
     /// What a run below has used meanwhile counts at once: runs draw on what those above them have left.
     pub(super) fn child_spent(&mut self, call: &CallId, spent: UsageTotal) {
-        let of_call = |it: &&mut TrackedCall| it.request.call_id == *call && it.state == CallState::Executing;
-        let Some(call) = self.machine.calls.iter_mut().find(of_call) else { return };
+        let Some(call) = self.machine.calls.get_mut(call).filter(|it| it.state == CallState::Executing)
+        else {
+            return;
+        };
         call.child_spent = spent;
         if self.machine.phase == RunPhase::Acting
             && self.machine.is_budget_spent()

@@ -68,9 +68,7 @@ impl MachineStep<'_> {
         let was_cut_short = finish == FinishReason::Length;
         let text = message.text();
         self.model_completed(ask, model, message, Some(finish), metered, false);
-        for request in self.machine.calls.iter().map(|it| it.request.clone()).collect::<Vec<_>>() {
-            self.call_requested(&request);
-        }
+        self.calls_requested();
         match refusal {
             Some(_) if self.machine.grace.is_some() => self.last_chance_passed(),
             Some(words) => {

@@ -223,8 +223,7 @@ impl MachineStep<'_> {
 
     /// Whether the run that answers a call only waits for a person.
     pub(super) fn child_waits(&mut self, call: &CallId, waits: bool) {
-        let of_call = |it: &&mut super::super::TrackedCall| it.request.call_id == *call;
-        if let Some(call) = self.machine.calls.iter_mut().find(of_call) {
+        if let Some(call) = self.machine.calls.get_mut(call) {
             call.child_waits = Some(waits);
         }
         self.say_whether_it_waits();

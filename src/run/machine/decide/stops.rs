@@ -91,7 +91,7 @@ impl MachineStep<'_> {
         let body = RunStopping { reason, then, error, message };
         let activity = (reason != RunEndReason::Aborted).then_some(SubagentActivity::Error);
         self.emit_with(body, PrivateEventFields::default(), activity, by);
-        let idle = self.machine.calls.iter().filter(|it| {
+        let idle = self.machine.calls.open().filter(|it| {
             let is_idle = matches!(
                 it.state,
                 CallState::Validating | CallState::Scheduled | CallState::AwaitingApproval

@@ -107,7 +107,8 @@ impl MachineStep<'_> {
 
     /// Nobody needs to answer what tools asked any more.
     pub(super) fn drop_asks(&mut self, why: &str) {
-        let calls: Vec<CallId> = self.machine.calls.iter().map(|it| it.request.call_id.clone()).collect();
+        let asking = self.machine.calls.iter().filter(|it| !it.asks.is_empty());
+        let calls: Vec<CallId> = asking.map(|it| it.request.call_id.clone()).collect();
         for call in calls {
             self.drop_asks_of(&call, why);
         }

@@ -3,6 +3,17 @@
 use super::*;
 
 #[test]
+fn calls_beyond_the_bound_end_at_once_and_the_others_go_on() {
+    let calls: Vec<String> = (0..300).map(|n| format!("c{n}")).collect();
+    let played = TOOL.play(&format!("model {}\nrun c0\ntool c0\n", calls.join(" ")));
+    let count = |end: &str| played.lines().filter(|line| line.ends_with(end)).count();
+    assert_eq!((count(" Validating"), count(" Error EXECUTION_FAILED")), (300, 44), "{played}");
+    assert!(!played.contains("c255 Error") && played.contains("c256 Error"), "{played}");
+    assert!(played.contains("wants judge(c1…) tool(c0)"), "{played}");
+    assert_eq!(count(" Success"), 1, "{played}");
+}
+
+#[test]
 fn permitted_call_runs_and_the_next_turn_completes() {
     TOOL.check(
         "

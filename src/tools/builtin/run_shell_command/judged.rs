@@ -7,15 +7,34 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{PrepareContext, own_files::GuardedFiles};
+use tokio_util::sync::CancellationToken;
+
+use crate::{PrepareContext, own_files::GuardedFiles, work};
 use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
 
 /// Names of one folder that are looked at for a pattern. Listing more would keep a question waiting.
 const MOST_ENTRIES: usize = 50_000;
 
+/// Bytes of a command that is judged beside any others. One by one the longer ones leave the other processors to whoever waits.
+const MOST_BESIDE_OTHERS: usize = 4 * 1024;
+
+/// Judges a command on a thread that nobody else waits for. Dropped, it stops.
+pub async fn judge(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {
+    let waits_for_turn = command.len() > MOST_BESIDE_OTHERS;
+    let turn = if waits_for_turn { cx.commands.judging.next().await } else { None };
+    let stop = CancellationToken::new();
+    let _stops_when_dropped = stop.clone().drop_guard();
+    let (command, directory, cx) = (command.to_owned(), directory.to_owned(), cx.clone());
+    work::aside(move || {
+        let _turn = turn;
+        read(&command, &directory, &cx, &|| !stop.is_cancelled())
+    })
+    .await
+}
+
 /// Judges a command that would run in a folder of the workspace.
-pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {
+fn read(command: &str, directory: &Path, cx: &PrepareContext, is_wanted: &dyn Fn() -> bool) -> ShellAnalysis {
     let home = std::env::home_dir();
     let roots: Vec<PathBuf> = cx.workspace.roots().map(PathBuf::from).collect();
     let guarded = cx.own_files.guarded();
@@ -30,6 +49,7 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalys
             secret: &cx.own_files.secret(),
             resolve: &|path: &Path| guarded.read_as(resolved(path)),
             entries: &|folder: &Path| entries(folder, &guarded),
+            is_wanted,
         },
     )
 }

@@ -51,11 +51,6 @@ impl<'a> ReadingFuel<'a> {
         }
     }
 
-    #[cfg(test)]
-    pub fn burnt(&self) -> usize {
-        MOST_WORK - self.left.get()
-    }
-
     /// The reason why a text is not read to its end.
     pub fn why_out(&self) -> Option<&'static str> {
         self.why_out.get()

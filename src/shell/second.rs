@@ -15,8 +15,12 @@ use super::{fuel::ReadingFuel, reading::ShellAnalysisDraft};
 /// Nodes of one text that are looked at. A longer text has been refused before.
 const MOST_NODES: usize = 200_000;
 
-/// The work that it is until this reader says how far it has come: some hundred of its steps.
-const PROGRESS_WORK: usize = 1_000;
+/// The work that it is until this reader says how far it has come: a hundred of its steps. A text as long as one may be takes some
+/// two thousand times as many.
+const PROGRESS_WORK: usize = 400;
+
+/// Bytes that it is given at once. Looking ahead it may read the same ones again for each of its steps, which is work, too.
+const PIECE: usize = 1_024;
 
 thread_local! {
     // Perf: making a parser takes longer than most texts.
@@ -67,20 +71,25 @@ pub(super) fn agrees(
     Err("it is too long for the second reader of commands".to_owned())
 }
 
-/// Perf: of some texts this grammar goes through far more readings than there are letters.
+/// Perf: of some texts this grammar goes through far more readings than there are letters, and in some it looks ahead to the text's end
+/// with each of its steps.
 fn parsed(parser: &mut Parser, text: &str, fuel: &ReadingFuel<'_>) -> Option<Tree> {
     let mut goes_on = |_: &ParseState| match fuel.burn(PROGRESS_WORK) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
     let options = ParseOptions::new().progress_callback(&mut goes_on);
-    let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+    let mut rest = |at: usize, _| {
+        let rest = if fuel.burn(PIECE) { text.as_bytes().get(at..).unwrap_or_default() } else { &[][..] };
+        &rest[..rest.len().min(PIECE)]
+    };
     let tree = parser.parse_with_options(&mut rest, None, Some(options));
     if tree.is_none() {
         // Else it would go on with this text instead of the next one.
         parser.reset();
     }
-    tree
+    // Without fuel it was not given all of the text.
+    tree.filter(|_| fuel.why_out().is_none())
 }
 
 /// A command's name that nothing is quoted in and nothing has to be expanded for.
@@ -90,59 +99,4 @@ fn plain_name<'a>(command: Node<'_>, text: &'a str) -> Option<&'a str> {
     let name = text.get(name.byte_range())?;
     // The keyword is no command of its own.
     (name.chars().all(is_plain) && name != "coproc").then_some(name)
-}
-
-#[cfg(test)]
-mod measuring {
-    use super::*;
-    #[test]
-    fn measures() {
-        let big: String = (0..300).map(|n| format!("if [ -f \"$dir/file{n}\" ]; then cp -a \"$dir/file{n}\" \"${{target:-/x}}/$(basename y{n})\" && echo \"done {n}\" >> log; else rm -rf b/{n}; fi\n")).collect();
-        let texts = [
-            "ls -la".to_owned(),
-            "git add . && git commit -m 'x' && git push origin main".to_owned(),
-            "ls a b c d e f;".repeat(1_000),
-            big.clone(),
-            big.repeat(2),
-            "echo $((a + b * c)) \"x $y\" | grep -v z\n".repeat(2_000),
-            "x ".repeat(40_000),
-            format!(
-                "cat <<EOF\n{}EOF\n",
-                "some text of a document with $vars and \"quotes\"\n".repeat(1_500)
-            ),
-            format!(
-                "cat <<'EOF'\n{}EOF\n",
-                "some text of a document with $vars and \"quotes\"\n".repeat(1_500)
-            ),
-            ": ".to_owned() + &">a ".repeat(31_000),
-            format!("((x={}))", "$\"".repeat(40_000)),
-            format!("((x={}))", "cat <<E\nx\nE\n".repeat(7_000)),
-        ];
-        for text in &texts {
-            let mut count = 0;
-            let began = std::time::Instant::now();
-            let mut goes_on = |_: &ParseState| {
-                count += 1;
-                if count > 30_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            PARSER.with_borrow_mut(|parser| {
-                let parser = parser.as_mut().unwrap();
-                let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-                let tree = parser.parse_with_options(
-                    &mut rest,
-                    None,
-                    Some(ParseOptions::new().progress_callback(&mut goes_on)),
-                );
-                if tree.is_none() {
-                    parser.reset();
-                }
-            });
-            println!(
-                "MEASURE {} bytes: {count} callbacks, {:?}: {:?}",
-                text.len(),
-                began.elapsed(),
-                &text[..30.min(text.len())]
-            );
-        }
-    }
 }

@@ -163,7 +163,10 @@ impl ScriptWalk<'_> {
                     self.draft.unknown(why);
                 }
             }
-            Err(why) => self.draft.unknown(format!("it cannot be read as a shell would: {why}")),
+            Err(why) => self.draft.unknown(match self.fuel.why_out() {
+                Some(why) => why.to_owned(),
+                None => format!("it cannot be read as a shell would: {why}"),
+            }),
         }
         self.depth -= 1;
     }

@@ -110,7 +110,7 @@ def floods():
                 took.append((time.monotonic() - at) * 1000)
                 time.sleep(0.005)
                 if len(took) % 20 == 0:
-                    ended = daemon.wire.call("run/wait", runId=run["runId"], timeoutMs=0)["run"].get("endReason")
+                    ended = daemon.wire.call("run/wait", runId=run["runId"], timeoutMs=0)["run"].get("reason")
                     if ended:
                         break
             lasted = time.monotonic() - began

@@ -156,7 +156,7 @@ async fn answered_beside(replies: Vec<Reply>) -> usize {
             }
         }
     };
-    assert_eq!(ended["run"]["endReason"], "GOAL", "{ended}");
+    assert_eq!(ended["run"]["reason"], "GOAL", "{ended}");
     drop((starter, other));
     running.stop().await;
     answered

@@ -29,6 +29,9 @@ const KILL_TIME: Duration = Duration::from_secs(5);
 /// Bytes of output that are shown while a command runs, and which the event of its end has whole. The rest is in its result.
 const MAX_SHOWN: usize = 1 << 20;
 
+/// Bytes that are looked through for secrets before the thread is left to others.
+const CLEANED_AT_ONCE: usize = 16 << 10;
+
 /// Bytes read at once.
 const PIECE: usize = 64 << 10;
 
@@ -106,7 +109,7 @@ pub async fn attend(
     };
     let ended = watched.until_end(bounds, cx).await?;
     let SupervisedCommand { stdout, stderr, screen, cut, .. } = watched;
-    screen.finish();
+    screen.finish().await;
     Ok(FinishedCommand {
         ended,
         stdout: stdout.capture,
@@ -195,7 +198,7 @@ impl SupervisedCommand {
                 }
                 CommandEvent::Show => {
                     show = None;
-                    self.screen.show();
+                    self.screen.show().await;
                     shown_at = Some(clock.monotonic());
                 }
                 CommandEvent::Cut(cut) => {
@@ -306,16 +309,23 @@ impl LiveOutput {
         self.live.is_some() && !self.waiting.is_empty()
     }
 
-    fn show(&mut self) {
+    async fn show(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
-        if let Some(redactor) = &mut self.redactor {
-            let clean = redactor.push(&waiting);
+        let mut rest = waiting.as_str();
+        while let Some(redactor) = self.redactor.as_mut().filter(|_| !rest.is_empty() && self.live.is_some())
+        {
+            let (piece, behind) = rest.split_at(rest.floor_char_boundary(CLEANED_AT_ONCE));
+            let clean = redactor.push(piece);
             self.put(&clean);
+            rest = behind;
+            if !rest.is_empty() {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
-    fn finish(mut self) {
-        self.show();
+    async fn finish(mut self) {
+        self.show().await;
         if let Some(redactor) = self.redactor.take() {
             let rest = redactor.finish();
             self.put(&rest);

@@ -289,10 +289,9 @@ impl RunMachine {
             }
             HookPoint::CallEnded { call } => {
                 let follows = Some(call.clone());
-                let request = effect.follow_up.clone();
-                self.calls.extend(
-                    request.map(|request| TrackedCall { follows, ..TrackedCall::requested(request) }),
-                );
+                if let Some(request) = effect.follow_up.clone() {
+                    self.calls.push(TrackedCall { follows, ..TrackedCall::requested(request) });
+                }
             }
             HookPoint::TurnEnded { .. } | HookPoint::Compaction { .. } => (),
         }

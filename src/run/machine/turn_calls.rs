@@ -27,6 +27,14 @@ impl TurnCalls {
         TurnCalls { open: (0..list.len()).collect(), places: Arc::new(places), list }
     }
 
+    /// One that nobody's reply asked for, behind the others.
+    pub fn push(&mut self, call: TrackedCall) {
+        let at = self.list.len();
+        Arc::make_mut(&mut self.places).entry(call.request.call_id.clone()).or_insert(at);
+        self.open.push(at);
+        self.list.push(call);
+    }
+
     pub fn clear(&mut self) {
         *self = TurnCalls::default();
     }

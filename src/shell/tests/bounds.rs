@@ -113,14 +113,9 @@ fn every_shape_of_nesting_ends_within_its_stack_and_its_fuel() {
                 let behind = if around.is_empty() { "" } else { "))" };
                 let times = 95_000 / (open.len() + close.len());
                 let text = format!("{around}{}{inner}{}{behind}", open.repeat(times), close.repeat(times));
-                let began = std::time::Instant::now();
+                // What is not read to its end is not understood; what is, was short enough to be read whole.
                 let reading = judged(&text);
-                println!(
-                    "{:?} {around:?}{open:?}: {:?} {:?}",
-                    began.elapsed(),
-                    reading.risk,
-                    reading.unknown
-                );
+                assert!(reading.unknown.is_none() || Risk::High <= reading.risk, "{around}{open}");
             }
         }
     };

@@ -40,7 +40,7 @@ impl MachineStep<'_> {
         }
     }
 
-    fn call_requested(&mut self, request: &ToolCall) {
+    pub(super) fn call_requested(&mut self, request: &ToolCall) {
         let body = ToolState {
             provider_call_id: request.provider_call_id.clone(),
             arguments: Some(request.arguments.clone()),

@@ -68,7 +68,7 @@ struct Parser<'a> {
     documents: Vec<redirect::PendingHereDocument>,
     /// Where the texts of here-documents stand, with the lines that end them.
     texts: Vec<Range<usize>>,
-    /// For texts within this one, too. Without any the text ends here.
+    /// Shared with texts within this one. Without any the text ends here.
     fuel: &'a ReadingFuel<'a>,
 }
 

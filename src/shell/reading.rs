@@ -21,7 +21,7 @@ pub(super) struct ShellAnalysisDraft {
     known_accesses: HashSet<ResourceAccess>,
     findings: Vec<RiskFinding>,
     known_findings: HashSet<RiskFinding>,
-    /// Of the commands.
+    /// Known names of the commands.
     names: HashSet<String>,
     /// The name of a command may be any.
     has_open_name: bool,
@@ -117,7 +117,7 @@ impl ShellAnalysisDraft {
         self.unknown.get_or_insert_with(|| why.into());
     }
 
-    /// Whether a command of this name was found, or one whose name may be any.
+    /// True if a command of this name was found, or one whose name may be any.
     pub fn has_command(&self, name: &str) -> bool {
         self.has_open_name || self.names.contains(name)
     }

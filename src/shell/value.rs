@@ -198,7 +198,7 @@ fn has_braces(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
     !expanded.take(&letters, 0) || expanded.values != [letters]
 }
 
-/// Whether another shell than bash may make something else of it: braces, `~` in the middle of a word, `~+` and `~-`.
+/// True if another shell than bash may make something else of it: braces, `~` in the middle of a word, `~+` and `~-`.
 pub(super) fn is_of_bash(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
     let letters = letters(word, known);
     let is =
@@ -334,7 +334,7 @@ fn tilde(letters: Vec<Letter>, known: &ShellVariables<'_>) -> Vec<Letter> {
     result
 }
 
-/// What `{a,b}` and `{1..3}` make of a word.
+/// The words that `{a,b}` and `{1..3}` make of one.
 #[derive(Default)]
 struct BraceExpansion {
     values: Vec<Vec<Letter>>,
@@ -398,7 +398,7 @@ struct BracePair {
     commas: Vec<usize>,
 }
 
-/// In the order in which they open. Those that are not closed are only letters.
+/// The pairs of a word in the order in which they open. Braces that are not closed are only letters.
 fn brace_pairs(letters: &[Letter]) -> Vec<BracePair> {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut pairs = Vec::new();

@@ -9,7 +9,7 @@ use store::NewEvent;
 /// Events that are decided between two such moments: some milliseconds' work where it is much. A usual turn has fewer.
 const AT_ONCE: usize = 128;
 
-/// How far a step has come.
+/// The place that a step has come to.
 #[derive(Debug, Default)]
 pub(super) struct StepPace {
     left_at: usize,

@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Index, sync::Arc};
 use super::TrackedCall;
 use protocol::{CallId, CallState};
 
-/// In the order in which the model asked.
+/// Calls in the order in which the model asked.
 ///
 /// Perf: a reply may have thousands of calls. Each is looked up at each of its events, and what follows from an event depends on
 /// the open ones; going through all of them each time held a thread for seconds.
@@ -43,17 +43,17 @@ impl TurnCalls {
         self.list.iter()
     }
 
-    /// Those that have not ended.
+    /// Calls that have not ended.
     pub fn open(&self) -> impl Iterator<Item = &TrackedCall> {
         self.open.iter().map(|at| &self.list[*at])
     }
 
-    /// Those of them that the model asked for before this one, which is one of these calls.
+    /// Open calls that the model asked for before this one, which is one of these calls.
     pub fn open_before<'a>(&'a self, call: &'a TrackedCall) -> impl Iterator<Item = &'a TrackedCall> {
         self.open().take_while(move |it| !std::ptr::eq(*it, call))
     }
 
-    /// For everything but their states.
+    /// All of them, for everything but their states.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, TrackedCall> {
         self.list.iter_mut()
     }
@@ -78,7 +78,7 @@ impl TurnCalls {
         self.position(call).map(|at| &self.list[at])
     }
 
-    /// For everything but its state.
+    /// The call of this id, for everything but its state.
     pub fn get_mut(&mut self, call: &CallId) -> Option<&mut TrackedCall> {
         self.position(call).map(|at| &mut self.list[at])
     }

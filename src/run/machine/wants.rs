@@ -66,7 +66,7 @@ impl RunMachine {
         self.calls.open().filter(scheduled).find(|call| !self.is_in_the_way(call))
     }
 
-    /// Whether an earlier call that is still open conflicts with this one, which is one of the turn's.
+    /// True if an earlier call that is still open conflicts with this one, which is one of the turn's.
     pub(super) fn is_in_the_way(&self, call: &TrackedCall) -> bool {
         self.calls.open_before(call).any(|it| conflict(it, call))
     }

@@ -100,7 +100,7 @@ struct StartFiles<'a> {
     left: VecDeque<(PathBuf, usize)>,
 }
 
-/// What a line names: a path, or all that a pattern matches.
+/// Something that a line names: a path, or all that a pattern matches.
 #[derive(Debug, PartialEq, Eq)]
 enum NamedPath {
     One(PathBuf),

@@ -3,34 +3,52 @@
 //! The folders of programs that ended with it, those in which it tried the sandbox, and those of sessions whose removal was
 //! committed before their files were gone.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 
 use super::doctor;
 use protocol::SessionId;
 use store::EventStore;
-use tools::{ArtifactFolder, OwnFiles, TemporaryFolders};
+use sys::{clock::Clock, tasks::TaskGroup};
+use tools::{ArtifactFolder, CommandRuntime, OwnFiles, RepositoryNotes, TemporaryFolders};
 
 /// A cheap handle of the places where leftovers may lie.
 pub(super) struct Leftovers {
     temporary: TemporaryFolders,
     artifacts: ArtifactFolder,
+    notes: RepositoryNotes,
 }
 
 impl Leftovers {
     pub fn of(state_dir: &Path, own_files: &OwnFiles) -> Leftovers {
         let (temporary, artifacts) = (TemporaryFolders::new(state_dir), own_files.artifacts().clone());
-        Leftovers { temporary, artifacts }
+        Leftovers { temporary, artifacts, notes: RepositoryNotes::new(state_dir) }
     }
 
-    /// Where this daemon's programs have their folders.
-    pub fn temporary(&self) -> &TemporaryFolders {
-        &self.temporary
+    /// Has commands leave nothing but what is found here.
+    pub fn known_to(&self, commands: CommandRuntime) -> CommandRuntime {
+        commands.with_temporary(self.temporary.clone()).with_notes(self.notes.clone())
     }
 
-    /// Before any program is started. The store's lock says that no other daemon is at work there.
+    /// Takes away notes that count for nothing any more, until the daemon stops.
+    pub fn attend_notes(&self, tasks: &TaskGroup, (clock, stop): (&Arc<dyn Clock>, &CancellationToken)) {
+        tasks.spawn(
+            "what takes away notes of repositories",
+            self.notes.clone().attend(Arc::clone(clock), stop.clone()),
+        );
+    }
+
+    /// Before any program is started. The store's lock says that no other daemon is at work there. What programs of agents did to
+    /// repositories while the daemon was killed is put right.
     pub async fn put_aside(&self) {
+        let notes = self.notes.clone();
+        match tokio::task::spawn_blocking(move || notes.look_at_left()).await {
+            Ok(done) => done.iter().for_each(|done| {
+                tracing::warn!("the daemon ended while programs of agents went on, and one was not let have its way: {done}");
+            }),
+            Err(error) => tracing::error!(%error, "what programs of agents did to repositories is not looked at"),
+        }
         let temporary = self.temporary.clone();
         let done = tokio::task::spawn_blocking(move || temporary.put_aside()).await;
         told(flattened(done), "what programs left before the last stop cannot be put aside");

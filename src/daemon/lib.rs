@@ -175,8 +175,9 @@ impl Daemon {
         let background = BackgroundCommands::new(connections.clone(), stop.clone());
         let commands = CommandRuntime::new(sandbox, settings.sources.environment.clone(), background);
         let leftovers = Leftovers::of(&settings.state_dir, &settings.own_files);
-        let commands = Arc::new(commands.with_temporary(leftovers.temporary().clone()));
+        let commands = Arc::new(leftovers.known_to(commands));
         leftovers.put_aside().await;
+        leftovers.attend_notes(&connections, (&clock, &stop));
         connections.spawn("what takes away leftovers", leftovers.remove(store.clone(), closing.clone()));
         let web = WebClient::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
         let web = Arc::new(web.telling_keys(secrets.clone()));

@@ -1,13 +1,13 @@
 //! What does whoever fires hooks bring along? Where they run, by which settings, and what they cannot do without a run.
 
-use std::{any::Any, fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::{Hook, HookFiring};
 use redact::Redactor;
-use sandbox::SandboxRules;
+use sandbox::{KeptBeside, SandboxRules};
 
 /// Settings of the person that hooks run by.
 #[derive(Debug, Clone, Default)]
@@ -74,8 +74,10 @@ pub trait HookServices: Send + Sync {
 pub struct KeptFromHook {
     /// Absolute.
     pub paths: Vec<PathBuf>,
+    /// It may not move these.
+    pub stays: Vec<PathBuf>,
     /// Held until the hook has ended.
-    pub hold: Option<Box<dyn Any + Send + Sync>>,
+    pub hold: Option<Box<dyn KeptBeside>>,
 }
 
 impl fmt::Debug for KeptFromHook {

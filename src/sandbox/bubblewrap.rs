@@ -97,7 +97,7 @@ pub fn view(
             shut.missing.extend(kept.missing);
             shut.links.extend(kept.links);
             let frozen = launch.read_only.iter().chain(&kept.present).map(PathBuf::as_path).chain([program]);
-            walls::of_writable(&launch.roots, &shut, frozen)
+            walls::of_writable(&launch.roots, &shut, (frozen, &launch.stays))
         }
     };
     for place in launch.sockets.iter().filter(|place| shows(place, &look)) {

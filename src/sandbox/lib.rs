@@ -32,7 +32,7 @@ pub use environment::{CommandEnvironment, MARKER};
 pub use hidden::{HiddenPlaces, TEMPORARY, secrets};
 pub use named::{NamedCommandParts, NamedPathError};
 pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
-pub use running::{CommandHandle, CommandStartError, RunningCommand};
+pub use running::{CommandEnder, CommandHandle, CommandStartError, KeptBeside, RunningCommand};
 
 use own_program::OwnProgram;
 use running::IdleWarden;
@@ -112,6 +112,9 @@ pub struct CommandLaunch {
     /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
     /// back what it allowed (Landlock), it can.
     pub read_only: Vec<PathBuf>,
+    /// Places that stay where they are although they and what lies in them can be written, where the mechanism can see to that: existing paths
+    /// without links.
+    pub stays: Vec<PathBuf>,
     /// Socket files that it may connect to, and folders with such in them.
     pub sockets: Vec<PathBuf>,
     pub rules: SandboxRules,

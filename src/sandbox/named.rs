@@ -126,6 +126,7 @@ mod tests {
             known_roots: Vec::new(),
             temporary: PathBuf::from("/tmp"),
             read_only: Vec::new(),
+            stays: Vec::new(),
             sockets: Vec::new(),
             readable: Vec::new(),
             rules: SandboxRules::default(),

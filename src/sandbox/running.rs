@@ -1,12 +1,15 @@
 //! A command that runs, as its starter sees it: what it puts out, how it ends, and the ways to end it.
 
 use std::{
-    any::Any,
     io,
     os::unix::process::CommandExt as _,
-    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as StdStream,
+    },
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Arc, OnceLock},
 };
 
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -49,6 +52,9 @@ pub enum CommandStartError {
     /// It was run, and nobody knows how far.
     #[error("what watches over the command ended before the command did")]
     Lost,
+    /// It was run, and then ended for what it did.
+    #[error("{0}")]
+    Ended(String),
 }
 
 /// A command that was started. Dropping it ends the command and all that it started.
@@ -66,8 +72,32 @@ pub struct CommandHandle {
     report: Vec<u8>,
     /// It ends when `control` does. `None` = it was let go.
     child: Option<OwnChild>,
-    /// Something that is let go of when this is.
-    beside: Option<Box<dyn Any + Send + Sync>>,
+    /// It is let go of when all of the command has ended.
+    beside: Option<Box<dyn KeptBeside>>,
+    ended_for: Arc<OnceLock<String>>,
+    /// Its warden said how it ended, or is gone.
+    is_over: bool,
+}
+
+/// Something that is kept until all of a command has ended.
+pub trait KeptBeside: Send + Sync {
+    /// The command has begun; this ends it.
+    fn begins(&self, _ender: CommandEnder) {}
+}
+
+/// Ends a command for what it did, from wherever that is seen.
+pub struct CommandEnder {
+    control: OwnedFd,
+    ended_for: Arc<OnceLock<String>>,
+}
+
+impl CommandEnder {
+    /// Ends it at once, with all that it started, if it has not ended. Whoever waits for it is told the first `why`.
+    pub fn end(&self, why: String) {
+        let _was_ended = self.ended_for.set(why);
+        // The warden reads the end, and whoever waits still reads how it went.
+        let _gone = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Write);
+    }
 }
 
 impl CommandHandle {
@@ -90,6 +120,10 @@ impl CommandHandle {
             }
             self.control.consume(length);
         }
+        self.is_over = true;
+        if let Some(why) = self.ended_for.get() {
+            return Err(CommandStartError::Ended(why.clone()));
+        }
         match serde_json::from_slice(&self.report) {
             Ok(WardenReport::Ended(ended)) => Ok(ended),
             Ok(WardenReport::NotRun(problem)) => Err(CommandStartError::NotRun(problem)),
@@ -104,9 +138,12 @@ impl CommandHandle {
         }
     }
 
-    /// Keeps something until the command has ended or is nobody's.
-    pub fn keep_beside(&mut self, kept: Box<dyn Any + Send + Sync>) {
+    /// Keeps something until all of the command has ended.
+    pub fn keep_beside(&mut self, kept: Box<dyn KeptBeside>) -> io::Result<()> {
+        let control = self.control.get_ref().as_fd().try_clone_to_owned()?;
+        kept.begins(CommandEnder { control, ended_for: Arc::clone(&self.ended_for) });
         self.beside = Some(kept);
+        Ok(())
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.
@@ -122,7 +159,11 @@ impl Drop for CommandHandle {
         if let Some(child) = self.child.take() {
             // Without a sandbox the command may have stopped it.
             child.wake();
-            child.let_go();
+            match self.beside.take().filter(|_| !self.is_over) {
+                // What goes on for a moment is watched until it is gone.
+                Some(beside) => child.let_go_with(Box::new(beside)),
+                None => child.let_go(),
+            }
         }
     }
 }
@@ -268,6 +309,8 @@ impl IdleWarden {
                 report: Vec::new(),
                 child: Some(child),
                 beside: None,
+                ended_for: Arc::default(),
+                is_over: false,
             },
         })
     }

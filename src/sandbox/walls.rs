@@ -34,11 +34,11 @@ pub enum MountKind {
 /// By path, so that each comes after whatever it lies in.
 pub type MountPlan = BTreeMap<PathBuf, MountKind>;
 
-/// The walls for a command that may write in `roots`, but not to what is `frozen`, existing paths.
+/// The walls for a command that may write in `roots`, but not to what is `frozen`, existing paths; `stays`: nor move that.
 pub fn of_writable<'a>(
     roots: &[PathBuf],
     look: &GuardedPlacesView,
-    frozen: impl Iterator<Item = &'a Path> + Clone,
+    (frozen, stays): (impl Iterator<Item = &'a Path> + Clone, &[PathBuf]),
 ) -> MountPlan {
     let mut walls: MountPlan = roots.iter().map(|root| (root.clone(), MountKind::Kept)).collect();
     for root in roots {
@@ -53,6 +53,10 @@ pub fn of_writable<'a>(
         }
         for path in frozen.clone().filter(|path| path.starts_with(root)) {
             keep_way(root, path, &mut walls);
+        }
+        for path in stays.iter().filter(|path| path.starts_with(root)) {
+            keep_way(root, path, &mut walls);
+            walls.entry(path.clone()).or_insert(MountKind::Kept);
         }
     }
     let is_in_roots = |path: &&Path| roots.iter().any(|root| path.starts_with(root));

@@ -5,6 +5,7 @@
 //! nobody but the owner of a child reaps it, so that its number cannot become another's while it is used.
 
 use std::{
+    any::Any,
     collections::HashMap,
     fmt, io,
     path::Path,
@@ -159,7 +160,7 @@ impl ChildProcesses {
         let pid = Pid::from_child(&child).as_raw_nonzero().get();
         let started = ProcessEntry::read(Path::new(table::PROC), pid).ok().map(|entry| entry.started);
         self.register().living.insert(pid, RegisteredChild { kin, number, started });
-        Ok(OwnChild { child, children: self.clone(), ended: None })
+        Ok(OwnChild { child, children: self.clone(), ended: None, beside: None })
     }
 
     fn mark(&self, kin: SpawnOrigin, number: u64) -> String {
@@ -266,6 +267,8 @@ pub struct OwnChild {
     children: ChildProcesses,
     /// How it ended, once it has been reaped; its number may be another's from then on.
     ended: Option<ExitStatus>,
+    /// Something that is let go of when it has been reaped.
+    beside: Option<Box<dyn Any + Send>>,
 }
 
 impl OwnChild {
@@ -328,6 +331,12 @@ impl OwnChild {
             // One that has ended meanwhile is not there to go on.
             let _ended = kill_process(self.pid(), Signal::CONT);
         }
+    }
+
+    /// Does as [`OwnChild::let_go`], with something that is kept until it has ended.
+    pub fn let_go_with(mut self, beside: Box<dyn Any + Send>) {
+        self.beside = Some(beside);
+        self.let_go();
     }
 
     /// Leaves it to itself: it has been told to end, and does so soon. It is reaped when it has.

@@ -1,7 +1,8 @@
 //! Which files of a workspace do other programs run by themselves although their names do not say so?
 //!
-//! The table of such files goes by names. Where one of these names is a link, what it leads to is run; and git's settings name
-//! further files and folders. Only the names themselves are looked at, beside each root and in the home: nothing is walked.
+//! The table of such files goes by names. Where one of these names is a link, or a link lies in a folder of such a name, what it leads to
+//! is run; and git's settings name further files and folders. Beside each root folders of the table are walked, within bounds; in the
+//! home only the names themselves are looked at.
 
 use std::{
     fs,
@@ -11,7 +12,7 @@ use std::{
 mod home;
 mod start_files;
 
-use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
+use super::{links::LinksBelow, own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
 use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
 
@@ -39,11 +40,27 @@ const OF_REPOSITORY: &[(&str, &str)] = &[
     ("commondir", GIT_CONFIG),
 ];
 
+/// Folders of the table that hold what a product keeps, with a few places in them of which links are run: these are rows of their own.
+const NOT_WALKED: &[&str] = &[".git", ".git/modules", ".git/worktrees"];
+
+/// The reason where nobody can tell where all links lead.
+const UNTOLD: &str = "a folder whose files other programs run by themselves has more links or files than are looked at, and one may \
+    lead there";
+
 /// Without links. Blocks for some hundred looks at the file system.
 pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     let mut found = repositories::named_by_git(workspace);
+    for place in found.clone().iter().filter(|place| place.why == GIT_HOOKS) {
+        led_to_from_within(&place.path, GIT_HOOKS, &mut found);
+    }
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let mut untold = Vec::new();
     for root in workspace.roots() {
-        led_to(root, &mut found);
+        // In a home everything with a dot in front is somebody's settings.
+        let is_home = home.as_ref().is_some_and(|home| home.starts_with(root));
+        if led_to_from_folders(root, &mut found) && !is_home {
+            untold.push(AutorunPlace { path: root.to_owned(), why: UNTOLD });
+        }
         settings_of(root, &mut found);
         evaluated_by_direnv(root, &mut found);
         let repository = repositories::repository(workspace, root);
@@ -53,15 +70,18 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
             let places = links.into_iter().chain([end]).filter(is_unnamed);
             found.extend(places.map(|path| AutorunPlace { path, why }));
         }
+        if repository != root.join(".git") {
+            led_to_from_within(&repository.join("hooks"), GIT_HOOKS, &mut found);
+        }
     }
     // What a login or git runs may be kept in a repository.
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     if let Some(home) = &home {
         led_to(home, &mut found);
         home::led_to(home, &mut found);
     }
     // The whole workspace as such a folder would make each of its files one.
     found.retain(|place| workspace.roots().any(|root| place.path.starts_with(root) && place.path != root));
+    found.extend(untold);
     let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
     programs.extend(home.iter().flat_map(|home| start_files::named(home)));
     found.extend(
@@ -74,7 +94,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
 pub fn autorun_places_below(workspace: &Workspace) -> Vec<AutorunPlace> {
     let mut found = autorun_places(workspace);
     found.extend(repositories::unnamed_repositories(workspace));
-    found.retain(|place| workspace.roots().all(|root| place.path != root));
+    found.retain(|place| place.why == UNTOLD || workspace.roots().all(|root| place.path != root));
     found
 }
 
@@ -103,16 +123,47 @@ fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
 
 /// Where names of the table lead that are links beside `base`, which has no links, or go through some.
 fn led_to(base: &Path, found: &mut Vec<AutorunPlace>) {
+    led_to_by_names(base, found, |_, _, _| ());
+}
+
+/// The same, and where links lead that lie within folders of the table. True if that cannot be told of all.
+fn led_to_from_folders(base: &Path, found: &mut Vec<AutorunPlace>) -> bool {
+    let mut walked: Vec<PathBuf> = Vec::new();
+    let mut is_cut = false;
+    led_to_by_names(base, found, |row, end, found| {
+        if !NOT_WALKED.contains(&row.path) && end != base && !walked.contains(&end) && end.is_dir() {
+            is_cut |= led_to_from_within(&end, row.why, found);
+            walked.push(end);
+        }
+    });
+    is_cut
+}
+
+/// `end`: of each name, what lies at the end of its way, if anything does.
+fn led_to_by_names(
+    base: &Path,
+    found: &mut Vec<AutorunPlace>,
+    mut at_end: impl FnMut(&AutorunPath, PathBuf, &mut Vec<AutorunPlace>),
+) {
     for row in AUTOMATIC {
         for path in candidates(base, row) {
-            let ResolvedPath { end, links, .. } = ResolvedPath::to(&path);
-            if links.is_empty() {
-                continue;
+            let ResolvedPath { end, links, id } = ResolvedPath::to(&path);
+            if !links.is_empty() {
+                let places = links.into_iter().filter(|link| *link != path).chain([end.clone()]);
+                found.extend(places.map(|path| AutorunPlace { path, why: row.why }));
             }
-            let places = links.into_iter().filter(|link| *link != path).chain([end]);
-            found.extend(places.map(|path| AutorunPlace { path, why: row.why }));
+            if id.is_some() {
+                at_end(row, end, found);
+            }
         }
     }
+}
+
+/// The same of one folder.
+fn led_to_from_within(folder: &Path, why: &'static str, found: &mut Vec<AutorunPlace>) -> bool {
+    let LinksBelow { ends, is_cut } = LinksBelow::of(folder);
+    found.extend(ends.into_iter().map(|path| AutorunPlace { path, why }));
+    is_cut
 }
 
 /// The paths that a row may mean beside `base`.

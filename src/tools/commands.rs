@@ -2,18 +2,17 @@
 //! that nothing of it outlives.
 
 use std::{
-    any::Any,
     ffi::OsString,
     fs, io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use super::{
     ActiveSkills, CallContext, OwnFiles, PrepareContext, TemporaryFolders, Workspace,
-    repositories::{self, GuardedSettings, KnownRepositories, RepositoryGuard},
+    repositories::{KnownRepositories, RepositoryNotes},
     work,
 };
 use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
@@ -30,6 +29,7 @@ mod background;
 mod capture;
 mod covers;
 mod judging;
+mod kept;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -37,8 +37,9 @@ mod tests;
 pub use attend::{CommandBounds, CommandCutReason, CommandSupervision, FinishedCommand, attend};
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use capture::OutputCapture;
-use covers::{CoverTicket, CoveredCommands};
+use covers::CoveredCommands;
 pub use judging::JudgingTurns;
+pub use kept::{ConfinedProgram, GitUse, KeptPlaces};
 pub use report::{report, signal_name};
 
 /// The variable by which programs are told of the span that they are part of.
@@ -58,6 +59,7 @@ pub struct CommandRuntime {
     temporary: TemporaryFolders,
     covered: CoveredCommands,
     repositories: KnownRepositories,
+    notes: RepositoryNotes,
 }
 
 /// What settings and agent say of a run's commands.
@@ -110,10 +112,7 @@ pub struct CommandRequest {
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
-    /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
-    pub may_configure_git: bool,
-    /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
-    pub git_settings: Vec<String>,
+    pub git: GitUse,
     /// The span of the call that runs it; it gets that as `TRACEPARENT`.
     pub span: Option<TraceContext>,
     /// Fires when others have waited long enough for git, which changes settings, to be done.
@@ -129,8 +128,7 @@ impl CommandRequest {
             directory,
             terminal: None,
             input: Vec::new(),
-            may_configure_git: false,
-            git_settings: Vec::new(),
+            git: GitUse::default(),
             span: None,
             yields: CancellationToken::new(),
         }
@@ -183,6 +181,7 @@ impl CommandRuntime {
             temporary: TemporaryFolders::of_system(),
             covered: CoveredCommands::default(),
             repositories: KnownRepositories::default(),
+            notes: RepositoryNotes::default(),
         }
     }
 
@@ -197,24 +196,10 @@ impl CommandRuntime {
         &self.temporary
     }
 
-    /// Everything that a program may not write that is confined as commands are and runs beside those of a session, although it lies in a root;
-    /// and what keeps that so until it is dropped. `temporary`: the session's own folder.
-    pub async fn kept_beside(
-        &self,
-        roots: &[PathBuf],
-        temporary: &Path,
-    ) -> Result<(Vec<PathBuf>, Option<Box<dyn Any + Send + Sync>>), CommandStartError> {
-        let ticket = match self.sandbox.mechanism().await {
-            SandboxMechanism::Bubblewrap { .. } => {
-                let ticket = self.covered.enter(roots, false, CancellationToken::new()).await;
-                Some(ticket.ok_or(CommandStartError::Settings)?)
-            }
-            _ => None,
-        };
-        let (profile, since) = (SandboxProfile::WorkspaceWrite, born(temporary));
-        let guard = self.repository_guard(roots, profile, since, GuardedSettings::Covered).await;
-        let kept = self.read_only(roots, profile, false, since).await?;
-        Ok((kept, Some(Box::new((guard, ticket)))))
+    /// Has it noted there what repositories were before programs began.
+    #[must_use]
+    pub fn with_notes(self, notes: RepositoryNotes) -> CommandRuntime {
+        CommandRuntime { notes, ..self }
     }
 
     /// The daemon's own, secrets among it.
@@ -243,18 +228,10 @@ impl CommandRuntime {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
-        let since = born(&temporary);
         let profile = rules.confinement.profile;
-        let changes = wanted.may_configure_git.then(|| wanted.yields.clone());
-        let ticket = self.cover(&roots, profile, changes).await?;
-        // From here on nobody else changes what it takes note of.
-        let settings = match wanted.may_configure_git {
-            true => GuardedSettings::Written { named: wanted.git_settings.clone() },
-            false => GuardedSettings::Covered,
-        };
-        let guard = self.repository_guard(&roots, profile, since, settings).await;
-        let may_configure_git = ticket.as_ref().map_or(wanted.may_configure_git, |it| it.changes_settings);
-        let mut read_only = self.read_only(&roots, profile, may_configure_git, since).await?;
+        let program =
+            ConfinedProgram::Command { temporary: &temporary, git: wanted.git, yields: wanted.yields };
+        let KeptPlaces { mut read_only, stays, hold } = self.kept_from(program, &roots, profile).await?;
         if profile == SandboxProfile::WorkspaceWrite {
             // What may be read although it is hidden is not written where it lies in a root.
             let is_within = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
@@ -270,77 +247,20 @@ impl CommandRuntime {
             temporary,
             readable,
             read_only,
+            stays,
             sockets: rules.sockets.to_vec(),
             rules: rules.confinement,
             terminal: wanted.terminal,
             input: wanted.input,
         };
         let mut running = self.sandbox.start(launch).await?;
-        running.hold.keep_beside(Box::new((guard, ticket)));
+        if let Some(hold) = hold {
+            running.hold.keep_beside(hold).map_err(|source| CommandStartError::System {
+                what: "the command cannot be watched",
+                source,
+            })?;
+        }
         Ok(running)
-    }
-
-    /// Enters something among what goes on in these folders, where what it may not write is covered by mounts, which can fall off.
-    /// Whatever is started with [`CommandRuntime::read_only`] has such a ticket, and keeps it to its end. `changes`: of one that would
-    /// change settings, what fires when others have waited for it long enough.
-    pub async fn cover(
-        &self,
-        roots: &[PathBuf],
-        profile: SandboxProfile,
-        changes: Option<CancellationToken>,
-    ) -> Result<Option<CoverTicket>, CommandStartError> {
-        let has_covers = profile == SandboxProfile::WorkspaceWrite
-            && matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
-        if !has_covers {
-            return Ok(None);
-        }
-        match self.covered.enter(roots, changes.is_some(), changes.unwrap_or_default()).await {
-            Some(ticket) => Ok(Some(ticket)),
-            None => Err(CommandStartError::Settings),
-        }
-    }
-
-    /// Puts back in repositories what no mount can keep from a program that goes on beside commands, until it is dropped.
-    pub async fn keeper(&self, roots: &[PathBuf], profile: SandboxProfile) -> Box<dyn Any + Send + Sync> {
-        Box::new(self.repository_guard(roots, profile, None, GuardedSettings::Covered).await)
-    }
-
-    /// The guard that puts back in repositories what no mount can keep from a command; `None` = it writes nothing there, or all that it likes.
-    async fn repository_guard(
-        &self,
-        roots: &[PathBuf],
-        profile: SandboxProfile,
-        since: Option<SystemTime>,
-        settings: GuardedSettings,
-    ) -> Option<RepositoryGuard> {
-        if profile != SandboxProfile::WorkspaceWrite {
-            return None;
-        }
-        let (roots, known) = (roots.to_vec(), self.repositories.clone());
-        let guard = work::aside(move || RepositoryGuard::over(&roots, since, &known, settings)).await;
-        guard.watch(self.background.tasks());
-        Some(guard)
-    }
-
-    /// Parts of repositories that a command may not write although they lie in a root; of those below it, if older than `since`.
-    pub async fn read_only(
-        &self,
-        roots: &[PathBuf],
-        profile: SandboxProfile,
-        may_configure_git: bool,
-        since: Option<SystemTime>,
-    ) -> Result<Vec<PathBuf>, CommandStartError> {
-        if profile != SandboxProfile::WorkspaceWrite {
-            return Ok(Vec::new());
-        }
-        let (roots, known) = (roots.to_vec(), self.repositories.clone());
-        let found =
-            work::aside(move || repositories::kept_from_commands(&roots, may_configure_git, since, &known));
-        let found: io::Result<Vec<PathBuf>> = found.await;
-        found.map_err(|source| CommandStartError::System {
-            what: "the workspace's repositories cannot be looked at",
-            source,
-        })
     }
 }
 
@@ -462,11 +382,6 @@ impl CommandStarter {
     }
 }
 
-/// Since when the commands of a session may have made something: their folder is made for the first of them.
-fn born(temporary: &Path) -> Option<SystemTime> {
-    fs::symlink_metadata(temporary).and_then(|it| it.created()).ok()
-}
-
 /// Nothing was run, or nobody knows how far, as the model learns it.
 pub fn refused(error: &CommandStartError) -> ToolResult {
     if let CommandStartError::Lost = error {
@@ -475,6 +390,9 @@ pub fn refused(error: &CommandStartError) -> ToolResult {
         );
         return ToolResult::failure(ToolErrorType::ShellExecuteError, message);
     }
+    if let CommandStartError::Ended(why) = error {
+        return ToolResult::failure(ToolErrorType::SandboxDenied, format!("the command was run, and {why}"));
+    }
     let kind = match error {
         CommandStartError::Required(_) => ToolErrorType::SandboxDenied,
         CommandStartError::NoWarden
@@ -482,6 +400,7 @@ pub fn refused(error: &CommandStartError) -> ToolResult {
         | CommandStartError::NotSeen(_)
         | CommandStartError::NotRun(_)
         | CommandStartError::Settings
+        | CommandStartError::Ended(_)
         | CommandStartError::Lost => ToolErrorType::ShellExecuteError,
     };
     ToolResult::failure(kind, format!("the command was not run: {error}"))

@@ -32,6 +32,7 @@ mod foreign;
 mod git_settings;
 mod glob_bounds;
 mod lent;
+mod links;
 pub mod mcp;
 mod nearest;
 mod outputs;
@@ -59,7 +60,9 @@ pub use activate_skill::{
 pub use artifacts::{ArtifactFolder, remove_tree};
 pub use attached::AttachmentContent;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
-pub use commands::{BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision};
+pub use commands::{
+    BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision, ConfinedProgram, KeptPlaces,
+};
 pub use consultant::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 pub use discovered::{DiscoveryContext, DiscoveryResult, commands_in_force, discover};
 pub use foreign::ForeignToolset;
@@ -75,6 +78,7 @@ pub use people::{
 pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
 pub use registry::{RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall};
+pub use repositories::RepositoryNotes;
 pub use spellings::{entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};

@@ -19,18 +19,25 @@ use rustix::{
 
 use super::{
     git_settings::{GitNames, LONGEST_CONFIG},
+    links::LinksBelow,
     workspace::{OpenedPath, Workspace},
 };
 use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
 use sys::{guarded::open_without_links, regular_file};
 
 mod below;
+mod folder;
 mod guard;
+mod hooks;
+mod notes;
+mod roots;
 mod settings;
+mod state;
 
 pub use below::{KnownRepositories, is_repository};
 use below::{RepositoriesBelow, RepositoryBelow};
 pub use guard::{GuardedSettings, RepositoryGuard};
+pub use notes::RepositoryNotes;
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
@@ -172,17 +179,35 @@ fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// Paths that commands are kept from writing in these roots, since git runs them by itself and no build needs them: of the repositories
-/// there, and those below that are older than `since`, the settings, unless `may_configure`, the hooks, and what says where both
-/// are. What is missing of that is made empty where it can be, so that it can be kept. Blocks for a bounded search.
+/// A command's leave to change repositories.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GitLeave {
+    pub may_configure: bool,
+    /// It may be at another branch afterwards.
+    pub may_move_head: bool,
+}
+
+/// Existing paths without links.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct KeptOfRepositories {
+    /// They are not written.
+    pub read_only: Vec<PathBuf>,
+    /// They stay where they are.
+    pub stays: Vec<PathBuf>,
+}
+
+/// Answers what is kept from commands in these roots, since git runs it by itself or goes by it and no build needs it: of the repositories
+/// there, and those below that are older than `since`, the settings, the hooks and what these lead to, `HEAD`, and what says where
+/// they are; unless they have `leave`. What is missing of settings and hooks is made empty where it can be, so that it can be kept.
+/// Blocks for a bounded search.
 pub fn kept_from_commands(
     roots: &[PathBuf],
-    may_configure: bool,
+    leave: GitLeave,
     since: Option<SystemTime>,
     known: &KnownRepositories,
-) -> io::Result<Vec<PathBuf>> {
+) -> io::Result<KeptOfRepositories> {
     if roots.is_empty() {
-        return Ok(Vec::new());
+        return Ok(KeptOfRepositories::default());
     }
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
@@ -192,7 +217,7 @@ pub fn kept_from_commands(
     for AutorunPlace { path, why } in named.iter().filter(|place| is_inside(&place.path)) {
         make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
     }
-    let mut kept = found.pointers;
+    let (mut kept, mut stays) = (found.pointers, Vec::new());
     for RepositoryBelow { folder, base, is_of_worktree } in found.repositories {
         // A folder of that name alone is none.
         let is_any = ["HEAD", "config", "objects", "commondir"].iter().any(|name| folder.join(name).exists());
@@ -201,7 +226,13 @@ pub fn kept_from_commands(
         }
         named_in(&workspace, &base, &folder, &mut named);
         kept.extend(["commondir", "gitdir"].map(|name| folder.join(name)));
-        if !may_configure {
+        stays.extend(["objects", "refs"].map(|name| folder.join(name)));
+        // Of old it may be a link to a reference, which commits write.
+        let head = folder.join("HEAD");
+        if !leave.may_move_head && fs::symlink_metadata(&head).is_ok_and(|it| it.is_file()) {
+            kept.push(head);
+        }
+        if !leave.may_configure {
             let own = ["config", "config.worktree"].map(|name| folder.join(name));
             let text = settings_text(&workspace, &own[0], false).unwrap_or_default();
             if GitNames::of(&text).has_worktree_config {
@@ -215,14 +246,23 @@ pub fn kept_from_commands(
             make(&folder.join("hooks"), FileType::Directory)?;
         }
         kept.push(folder.join("hooks"));
+        kept.extend(LinksBelow::of(&folder.join("hooks")).ends);
     }
-    kept.extend(named.into_iter().map(|place| place.path));
+    for place in named {
+        if place.why == GIT_HOOKS {
+            kept.extend(LinksBelow::of(&place.path).ends);
+        }
+        kept.push(place.path);
+    }
     // What a link leads to is what is written.
-    let mut kept: Vec<PathBuf> = kept.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    kept.retain(|path| is_inside(path));
-    kept.sort();
-    kept.dedup();
-    Ok(kept)
+    let real = |paths: Vec<PathBuf>| {
+        let mut paths: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        paths.retain(|path| is_inside(path));
+        paths.sort();
+        paths.dedup();
+        paths
+    };
+    Ok(KeptOfRepositories { read_only: real(kept), stays: real(stays) })
 }
 
 /// Makes an empty file or folder where there is none. No link is followed, so that none of an agent's has anything made elsewhere.
@@ -269,18 +309,19 @@ mod tests {
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(root.join(".git/config"), "[core]\n\thooksPath = checks\n").unwrap();
         fs::create_dir(root.join(".git/rebase-merge")).unwrap();
-        let kept = |may_configure| {
-            kept_from_commands(
-                std::slice::from_ref(&root),
-                may_configure,
-                None,
-                &KnownRepositories::default(),
-            )
-            .unwrap()
+        fs::create_dir(root.join("shared")).unwrap();
+        fs::write(root.join("shared/check"), "").unwrap();
+        std::os::unix::fs::symlink("../shared/check", root.join("checks/pre-commit")).unwrap();
+        let kept = |may_configure, may_move_head| {
+            let leave = GitLeave { may_configure, may_move_head };
+            let roots = std::slice::from_ref(&root);
+            kept_from_commands(roots, leave, None, &KnownRepositories::default()).unwrap()
         };
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
-        assert_eq!(kept(false), named(&[".git/config", ".git/hooks", ".git/rebase-merge", "checks"]));
-        assert_eq!(kept(true), named(&[".git/hooks", "checks"]));
+        let all = [".git/HEAD", ".git/config", ".git/hooks", ".git/rebase-merge", "checks", "shared/check"];
+        assert_eq!(kept(false, false).read_only, named(&all));
+        assert_eq!(kept(true, true).read_only, named(&[".git/hooks", "checks", "shared/check"]));
+        assert_eq!(kept(true, true).stays, named(&[".git/objects"]));
         let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
         assert_eq!(found, [AutorunPlace { path: root.join("checks"), why: GIT_HOOKS }]);
     }
@@ -302,11 +343,11 @@ mod tests {
         fs::write(root.join(".git/worktrees/wt/commondir"), "../..\n").unwrap();
         fs::create_dir(root.join("lib")).unwrap();
         fs::write(root.join("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
+        let roots = std::slice::from_ref(&root);
         let kept =
-            kept_from_commands(std::slice::from_ref(&root), false, None, &KnownRepositories::default())
-                .unwrap();
+            kept_from_commands(roots, GitLeave::default(), None, &KnownRepositories::default()).unwrap();
         let kept: Vec<&str> =
-            kept.iter().map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
+            kept.read_only.iter().map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         let all = [
             ".git/config",
             ".git/config.worktree",
@@ -330,11 +371,10 @@ mod tests {
     #[test]
     fn a_folder_without_a_repository_has_nothing_to_keep() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(
-            kept_from_commands(&[folder.path().to_owned()], false, None, &KnownRepositories::default())
-                .unwrap(),
-            [] as [PathBuf; 0]
-        );
+        let roots = [folder.path().to_owned()];
+        let kept =
+            kept_from_commands(&roots, GitLeave::default(), None, &KnownRepositories::default()).unwrap();
+        assert_eq!(kept, KeptOfRepositories::default());
         assert!(!folder.path().join(".git").exists());
     }
 }

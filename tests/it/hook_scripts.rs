@@ -64,7 +64,7 @@ impl HookServices for Confining {
     }
 
     fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
-        Box::pin(std::future::ready(Ok(KeptFromHook { paths: self.kept.clone(), hold: None })))
+        Box::pin(std::future::ready(Ok(KeptFromHook { paths: self.kept.clone(), ..KeptFromHook::default() })))
     }
 }
 

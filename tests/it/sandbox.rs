@@ -76,6 +76,7 @@ impl Ground {
             readable: Vec::new(),
             known_roots: Vec::new(),
             read_only: Vec::new(),
+            stays: Vec::new(),
             sockets: Vec::new(),
             rules: SandboxRules::default(),
             terminal: None,

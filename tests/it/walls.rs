@@ -38,6 +38,7 @@ mod kept;
 mod races;
 mod readable;
 mod replaced;
+mod repositories;
 mod table;
 
 /// A home that is the workspace, with everything in it that a daemon reads or keeps, and that people hide.
@@ -161,6 +162,7 @@ impl House {
             readable: Vec::new(),
             known_roots: Vec::new(),
             read_only: Vec::new(),
+            stays: Vec::new(),
             sockets: Vec::new(),
             rules: SandboxRules::default(),
             terminal: None,

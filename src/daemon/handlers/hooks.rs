@@ -22,11 +22,11 @@ use protocol::{
     AgentName, ApprovalMode, ErrorKind, FileProblem, FileProblemCode, HookDecision, HookEventName,
     HookFailure, HookOutcome, HookStanding, HooksList, HooksListParams, HooksListResult, HooksSetEnabled,
     HooksSetEnabledParams, HooksSetEnabledResult, HooksTest, HooksTestParams, HooksTestResult, LastHookEnd,
-    ListedHook, ProblemSeverity, RpcError, SessionId, ToolName, WorkspaceParam,
+    ListedHook, ProblemSeverity, RpcError, SandboxProfile, SessionId, ToolName, WorkspaceParam,
 };
 use redact::Redactor;
 use sys::ids;
-use tools::CommandRuntime;
+use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
@@ -249,9 +249,10 @@ impl HookServices for ByHand {
 
     fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
         Box::pin(async {
-            let kept = self.commands.kept_beside(&self.roots, &self.temporary).await;
-            let (paths, hold) = kept.map_err(|error| error.to_string())?;
-            Ok(KeptFromHook { paths, hold })
+            let hook = ConfinedProgram::Hook { temporary: &self.temporary };
+            let kept = self.commands.kept_from(hook, &self.roots, SandboxProfile::WorkspaceWrite).await;
+            let KeptPlaces { read_only: paths, stays, hold } = kept.map_err(|error| error.to_string())?;
+            Ok(KeptFromHook { paths, stays, hold })
         })
     }
 }

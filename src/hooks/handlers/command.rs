@@ -98,6 +98,7 @@ pub(super) async fn start(
         temporary: workspace.temporary.clone(),
         readable,
         read_only: kept.paths,
+        stays: kept.stays,
         sockets: Vec::new(),
         rules,
         terminal: None,
@@ -105,7 +106,7 @@ pub(super) async fn start(
     };
     let mut running = parts.sandbox.start(launch).await.map_err(|error| format!("was not run: {error}"))?;
     if let Some(hold) = kept.hold {
-        running.hold.keep_beside(hold);
+        running.hold.keep_beside(hold).map_err(|error| format!("cannot be watched: {error}"))?;
     }
     Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
 }

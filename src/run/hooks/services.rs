@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::super::machine::{MachineInput, ToolSideCall};
-use protocol::{CallId, HookStarted, ToolDeclaration, ToolName};
-use tools::{CommandRuntime, Tool};
+use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
+use tools::{CommandRuntime, ConfinedProgram, KeptPlaces, Tool};
 
 /// Models that answer hooks, at the cost of a run.
 pub(crate) trait HookModels: Send + Sync {
@@ -135,9 +135,10 @@ impl HookServices for RunHookServices {
 
     fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
         Box::pin(async move {
-            let kept = self.commands.kept_beside(&self.roots, &self.temporary).await;
-            let (paths, hold) = kept.map_err(|error| error.to_string())?;
-            Ok(KeptFromHook { paths, hold })
+            let hook = ConfinedProgram::Hook { temporary: &self.temporary };
+            let kept = self.commands.kept_from(hook, &self.roots, SandboxProfile::WorkspaceWrite).await;
+            let KeptPlaces { read_only: paths, stays, hold } = kept.map_err(|error| error.to_string())?;
+            Ok(KeptFromHook { paths, stays, hold })
         })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{BuiltInDefinition, declared};
 use crate::{
     CallContext, Invocation, Permit, PrepareContext,
-    commands::{CommandBounds, CommandRequest, CommandStarter, SHELL, report},
+    commands::{CommandBounds, CommandRequest, CommandStarter, GitUse, SHELL, report},
     repositories::repository,
 };
 use protocol::{
@@ -257,7 +257,9 @@ impl Invocation for GitCommitInvocation {
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = CommandRequest { span: cx.span, ..CommandRequest::new(words, self.root.clone()) };
+            let git = GitUse { is_alone: true, ..GitUse::default() };
+            let wanted =
+                CommandRequest { span: cx.span, git, ..CommandRequest::new(words, self.root.clone()) };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

@@ -261,9 +261,7 @@ impl Invocation for RunShellCommandInvocation {
             let words = [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec();
             let wanted = CommandRequest {
                 terminal: self.arguments.terminal(),
-                // Nobody knows when one in the background ends, and no other command begins meanwhile.
-                may_configure_git: !self.arguments.background && judged::may_configure_git(&self.reading),
-                git_settings: judged::git_settings(&self.reading),
+                git: judged::git_use(&self.reading, self.arguments.background),
                 span: cx.span,
                 ..CommandRequest::new(words, self.directory.clone())
             };

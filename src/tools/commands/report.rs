@@ -23,6 +23,9 @@ const OWNERS_STAY: &str = "Landlock";
 /// Words of git where its settings are covered.
 const SETTINGS_IN_USE: &str = "could not write config file";
 
+/// Words of git where it may not go to another branch.
+const HEAD_STAYS: &[&str] = &["couldn't set 'HEAD'", "unable to update HEAD"];
+
 /// How a refusal of the sandbox looks in what programs say.
 const REFUSALS: &[&str] = &[
     "Permission denied",
@@ -87,6 +90,13 @@ fn told(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool)
         text.push_str(
             "[git could not change the repository's settings, because another command goes on in this workspace, in the \
              background say: kill_shell ends one; then call again.]",
+        );
+    }
+    if failed && HEAD_STAYS.iter().any(|words| problems.contains(words) || output.contains(words)) {
+        end_line(&mut text);
+        text.push_str(
+            "[git could not go to another branch: a script, or a command that runs something beside git, does not change `HEAD`. Call the \
+             git commands by themselves, and the rest in another call.]",
         );
     }
     let error = error(ended, *cut);

@@ -15,7 +15,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::origin::ExtensionServerOrigin;
-use crate::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, Workspace, work};
+use crate::{
+    CommandRules, CommandRuntime, ConfinedProgram, KeptPlaces, TemporaryFolder, TemporaryFolders, Workspace,
+    work,
+};
 use config::expand;
 use protocol::{McpServerConfig, McpTransport};
 use redact::Redactor;
@@ -104,14 +107,8 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
         false => Workspace::open_known(&known).map(|workspace| workspace.known_roots()),
     });
     let known_roots = known_roots.await.map_err(|error| error.to_string())?;
-    let ticket = ground.commands.cover(&roots, confinement.profile, None).await;
-    let ticket = ticket.map_err(|error| error.to_string())?;
-    let keeper = ground.commands.keeper(&roots, confinement.profile).await;
-    let read_only = ground
-        .commands
-        .read_only(&roots, confinement.profile, false, None)
-        .await
-        .map_err(|error| error.to_string())?;
+    let kept = ground.commands.kept_from(ConfinedProgram::Server, &roots, confinement.profile).await;
+    let KeptPlaces { read_only, stays, hold: keeper } = kept.map_err(|error| error.to_string())?;
     let mut roots = roots;
     roots.extend(ground.extension.map(|extension| extension.data.clone()));
     let readable = ground.extension.map(|extension| extension.root.clone());
@@ -132,6 +129,7 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
         temporary: folder.path().to_owned(),
         readable: readable.into_iter().collect(),
         read_only,
+        stays,
         sockets: ground.rules.sockets.to_vec(),
         rules: confinement,
         terminal: None,
@@ -139,7 +137,9 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
     };
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
     let RunningCommand { stdout, stderr, mut hold, .. } = running;
-    hold.keep_beside(Box::new((keeper, ticket)));
+    if let Some(keeper) = keeper {
+        hold.keep_beside(keeper).map_err(|error| format!("it cannot be watched: {error}"))?;
+    }
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
     Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
 }

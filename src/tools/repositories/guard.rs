@@ -1,57 +1,38 @@
-//! Puts back in repositories what no mount can keep from a command, as soon as it is seen to be another.
+//! Keeps the repositories of a workspace what they were while something of an agent's goes on there.
 //!
-//! git replaces `HEAD` by renaming, so nothing can be mounted over it, nor over a link, nor over what is not there. But a
-//! repository without a valid `HEAD` is none, and git looks for another one around it; `commondir` has git read its settings
-//! elsewhere; and a link can be replaced by a folder of hooks. What was there when the command began is put back when something
-//! happens in the folder, and at the command's end. The folder is held open, and in it no link is followed.
-//!
-//! At the end of a command that might write settings, these are what they were where something by which git runs programs has come
-//! in that no word of the command says; and a root that had no repository has none by whose settings git would run something.
+//! What can be mounted over is; this looks at the rest, whenever something happens in the folders and at the end. What was there is
+//! put back, what came is put aside where git would run something by it, and whoever did it is ended: a race of putting back would
+//! be won by whoever goes on.
 
 use std::{
-    ffi::OsStr,
-    fs::File,
-    io::{self, Read as _, Write as _},
-    os::fd::{AsFd as _, OwnedFd},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
 
-use rustix::{
-    fs::{
-        AtFlags, FileType, Mode, OFlags, RenameFlags, mkdirat, openat, readlinkat, renameat_with, statat,
-        symlinkat, unlinkat,
-    },
-    io::Errno,
-};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    below::{KnownRepositories, RepositoriesBelow},
-    settings::new_danger,
+    below::{KnownRepositories, RepositoriesBelow, RepositoryBelow},
+    notes::NoteHold,
+    roots::{RootState, WatchedRoot},
+    state::{Mended, MendedKind, RepositoryState, WatchedRepository},
 };
-use crate::git_settings::LONGEST_CONFIG;
+use sandbox::CommandEnder;
 use sys::{
-    folders::{FolderWatch, WatchScope},
-    guarded::open_without_links,
+    folders::{FolderChange, FolderWatch, WatchScope},
     tasks::TaskGroup,
 };
 
 /// The task's name in the log.
 const TASK: &str = "what watches repositories while a command runs";
-/// Longest `HEAD` that is one: a reference's name is shorter.
-const LONGEST_HEAD: u64 = 4 << 10;
-/// Names under which something is put aside, at most; a command that makes more has its last one removed.
-const MOST_ASIDE: u32 = 100;
-/// Entries of a folder of hooks that are looked at: git's own samples are some fifteen.
-const MOST_HOOKS: usize = 1_000;
-/// Files of settings of a repository.
-const SETTINGS: [&str; 2] = ["config", "config.worktree"];
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Names in a root by which git may take it, or what is in it, for a repository.
+const OF_ROOT: &[&str] =
+    &[".git", "HEAD", "objects", "refs", "commondir", "config", "config.worktree", "hooks"];
 
-/// The fate of settings at the end of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The fate of settings and hooks that are there, at the end of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardedSettings {
     /// It could not write them.
     Covered,
@@ -59,29 +40,55 @@ pub enum GuardedSettings {
     Written { named: Vec<String> },
 }
 
-/// Watches over the repositories of some folders until it is dropped.
-pub struct RepositoryGuard {
-    repositories: Arc<Mutex<Vec<GuardedRepository>>>,
-    /// Roots that are in no repository of their own.
-    bare_roots: Vec<(PathBuf, OwnedFd)>,
+/// Everything that was there before something of an agent's began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RepositoryNote {
     settings: GuardedSettings,
-    stop: CancellationToken,
+    roots: Vec<RootState>,
+    repositories: Vec<RepositoryState>,
 }
 
-/// A repository as it was when the command began. It was one.
-struct GuardedRepository {
-    path: PathBuf,
-    folder: OwnedFd,
-    /// The last valid one.
-    head: Vec<u8>,
-    /// It says itself where its settings are.
-    has_commondir: bool,
-    /// The place that `hooks` leads to, if it is a link.
-    hooks: Option<Vec<u8>>,
-    /// It keeps objects and references of its own.
-    has_own: bool,
-    /// Its files of settings by name, as they were.
-    settings: Vec<(&'static str, Option<String>)>,
+/// Watches over the repositories of some folders until it is dropped.
+pub struct RepositoryGuard {
+    watched: Arc<WatchedFolders>,
+    stop: CancellationToken,
+    /// Let go of after the last look.
+    note: Option<NoteHold>,
+}
+
+struct WatchedFolders {
+    settings: GuardedSettings,
+    /// The workspace's folders.
+    paths: Vec<PathBuf>,
+    state: Mutex<WatchedState>,
+    ending: Mutex<CommandEnding>,
+}
+
+struct WatchedState {
+    roots: Vec<WatchedRoot>,
+    repositories: Vec<WatchedRepository>,
+}
+
+#[derive(Default)]
+struct CommandEnding {
+    ender: Option<CommandEnder>,
+    /// It is to be ended.
+    why: Option<String>,
+}
+
+impl RepositoryNote {
+    /// Looks at what became of it, and puts it right. Answers in words what was done.
+    pub fn look_again(self) -> Vec<String> {
+        let RepositoryNote { settings, roots, repositories } = self;
+        let paths = roots.iter().map(|root| root.path.clone()).collect();
+        let state = WatchedState {
+            roots: roots.into_iter().filter_map(WatchedRoot::again).collect(),
+            repositories: repositories.into_iter().filter_map(WatchedRepository::again).collect(),
+        };
+        let (state, ending) = (Mutex::new(state), Mutex::default());
+        let watched = WatchedFolders { settings, paths, state, ending };
+        watched.mend(true).iter().map(words).collect()
+    }
 }
 
 impl RepositoryGuard {
@@ -92,46 +99,90 @@ impl RepositoryGuard {
         known: &KnownRepositories,
         settings: GuardedSettings,
     ) -> RepositoryGuard {
-        let found = RepositoriesBelow::find(roots, since, known).repositories.into_iter();
-        let repositories = found.filter_map(|it| GuardedRepository::at(&it.folder)).collect();
-        let bare = roots.iter().filter_map(|root| Some((root.clone(), folder_at(root)?)));
-        let bare_roots = bare
-            .filter(|(_, folder)| kind_in(folder, ".git").is_none() && head_in(folder).is_none())
-            .collect();
+        let found = RepositoriesBelow::find(roots, since, known).repositories;
+        let state = WatchedState {
+            roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).collect(),
+            repositories: found.iter().filter_map(WatchedRepository::of).collect(),
+        };
+        let (paths, state, ending) = (roots.to_vec(), Mutex::new(state), Mutex::default());
         RepositoryGuard {
-            repositories: Arc::new(Mutex::new(repositories)),
-            bare_roots,
-            settings,
+            watched: Arc::new(WatchedFolders { settings, paths, state, ending }),
             stop: CancellationToken::new(),
+            note: None,
         }
     }
 
-    /// Puts back at once what is changed from now on. Where nothing is told of changes, at the end.
+    /// The state by now.
+    pub fn note(&self) -> RepositoryNote {
+        let state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        RepositoryNote {
+            settings: self.watched.settings.clone(),
+            roots: state.roots.iter().map(|root| root.state.clone()).collect(),
+            repositories: state.repositories.iter().map(|it| it.state.clone()).collect(),
+        }
+    }
+
+    /// Keeps the note on the disk until the last look is over.
+    pub fn noted(&mut self, note: NoteHold) {
+        self.note = Some(note);
+    }
+
+    /// Takes what is to be ended when something is changed that was there.
+    pub fn begins(&self, ender: CommandEnder) {
+        let mut ending = self.watched.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        match &ending.why {
+            Some(why) => ender.end(why.clone()),
+            None => ending.ender = Some(ender),
+        }
+    }
+
+    /// Puts right at once what is changed from now on. Where nothing is told of changes, at the end.
     pub fn watch(&self, tasks: &TaskGroup) {
         let Ok(watch) = FolderWatch::new() else { return };
-        let paths: Vec<PathBuf> = match self.repositories.lock() {
-            Ok(repositories) => repositories.iter().map(|it| it.path.clone()).collect(),
-            Err(_) => return,
-        };
-        if paths.is_empty() {
-            return;
-        }
-        for path in &paths {
+        let state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for repository in &state.repositories {
             // What cannot be watched is looked at in the end.
-            let _unwatched = watch.add(path, WatchScope::Everything);
+            let _unwatched = watch.add(&repository.state.path, WatchScope::Everything);
         }
+        let mut plain = Vec::new();
+        for root in &state.roots {
+            plain.extend(watch.add(&root.state.path, WatchScope::Arrivals));
+            watch_more(&watch, root);
+        }
+        drop(state);
         let Ok(waker) = watch.alarm() else { return };
-        let (repositories, stop) = (Arc::clone(&self.repositories), self.stop.clone());
+        let (watched, stop) = (Arc::clone(&self.watched), self.stop.clone());
         tasks.spawn(TASK, async move {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
                     rung = waker.rings() => if rung.is_err() { return },
                 }
-                watch.take(|_| ());
-                put_back(&repositories);
+                let mut is_any = false;
+                watch.take(|change| {
+                    // Of a root, which others fill, these names alone.
+                    is_any |= match change {
+                        FolderChange::Entry(id, name) if plain.contains(&id) => {
+                            OF_ROOT.iter().any(|of_root| name == *of_root)
+                        }
+                        _ => true,
+                    };
+                });
+                if is_any {
+                    watched.look(&watch);
+                }
             }
         });
+    }
+}
+
+/// Watches what is written into files by which a root may become a repository.
+fn watch_more(watch: &FolderWatch, root: &WatchedRoot) {
+    if root.may_become_bare() {
+        let _unwatched = watch.add(&root.state.path, WatchScope::Everything);
+    }
+    if let Some(folder) = root.loose_folder() {
+        let _unwatched = watch.add(&folder, WatchScope::Everything);
     }
 }
 
@@ -139,241 +190,108 @@ impl Drop for RepositoryGuard {
     fn drop(&mut self) {
         self.stop.cancel();
         // Note: some calls of the system for each repository, which wait for nothing but a local disk.
-        put_back(&self.repositories);
-        if let GuardedSettings::Written { named } = &self.settings {
-            let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
-            repositories.iter().for_each(|repository| repository.put_settings_back(named));
+        for mended in self.watched.mend(true) {
+            tell(&mended);
         }
-        for (path, folder) in &self.bare_roots {
-            undo_repository(path, folder);
-        }
+        drop(self.note.take());
     }
 }
 
-/// Puts aside what makes a folder a repository that was none, where git would run something by its settings or hooks.
-fn undo_repository(path: &Path, folder: &OwnedFd) {
-    let (name, inner) = match (kind_in(folder, ".git"), head_in(folder)) {
-        (Some(FileType::Directory), _) => {
-            (".git", openat(folder, ".git", FOLDER | OFlags::NOFOLLOW, Mode::empty()).ok())
+impl WatchedFolders {
+    /// While it goes on.
+    fn look(&self, watch: &FolderWatch) {
+        let mended = self.mend(false);
+        for mended in &mended {
+            tell(mended);
         }
-        // A pointer, or a link: where to is for a person to say.
-        (Some(_), _) => (".git", None),
-        (None, Some(_)) => ("HEAD", openat(folder, ".", FOLDER, Mode::empty()).ok()),
-        (None, None) => return,
-    };
-    let is_harmless = |inner: &OwnedFd| {
-        let text = |name: &str| text_in(inner, name, LONGEST_CONFIG);
-        // What is not read to its end may say anything there.
-        let danger = |name: &str| {
-            kind_in(inner, name).is_some()
-                && text(name).is_none_or(|text| new_danger("", &text, &[]).is_some())
+        if let Some(attack) = mended.iter().find(|it| it.is_attack) {
+            self.end(format!(
+                "it was ended, with all that it started: {}. git itself changes no such thing in this way; what was there is there again",
+                words(attack)
+            ));
+        }
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for root in &state.roots {
+            watch_more(watch, root);
+        }
+        for repository in state.repositories.iter().filter(|it| it.is_new) {
+            let _unwatched = watch.add(&repository.state.path, WatchScope::Everything);
+        }
+    }
+
+    fn end(&self, why: String) {
+        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ender) = &ending.ender {
+            ender.end(why.clone());
+        }
+        ending.why.get_or_insert(why);
+    }
+
+    fn mend(&self, is_end: bool) -> Vec<Mended> {
+        let named: &[String] = match &self.settings {
+            GuardedSettings::Covered => &[],
+            GuardedSettings::Written { named } => named,
         };
-        kind_in(inner, "commondir").is_none()
-            && !danger("config")
-            && !danger("config.worktree")
-            && !has_hooks(inner)
+        let is_written = matches!(self.settings, GuardedSettings::Written { .. });
+        // Nothing panics while it is held.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let WatchedState { roots, repositories } = &mut *state;
+        let mut mended = Vec::new();
+        repositories.retain_mut(|repository| {
+            mended.extend(repository.put_way_back(&self.paths));
+            if !repository.is_new && !(is_end && is_written) {
+                return true;
+            }
+            let settings = repository.put_settings_back(named, &self.paths);
+            // A folder of the workspace that became one itself is none again.
+            let is_undone =
+                repository.is_new && !settings.is_empty() && self.paths.contains(&repository.state.path);
+            mended.extend(settings);
+            if is_undone {
+                mended.extend(roots.iter_mut().find_map(|root| root.is_bare_no_more(&repository.state.path)));
+            }
+            !is_undone
+        });
+        for root in roots.iter_mut() {
+            let look = root.look(&self.paths, named);
+            mended.extend(look.mended);
+            repositories.extend(look.new.iter().filter_map(|path| new_repository(path, &root.state.path)));
+        }
+        mended
+    }
+}
+
+fn new_repository(path: &Path, base: &Path) -> Option<WatchedRepository> {
+    let found = RepositoryBelow { folder: path.to_owned(), base: base.to_owned(), is_of_worktree: false };
+    let mut repository = WatchedRepository::of(&found)?;
+    repository.is_new = true;
+    Some(repository)
+}
+
+/// Words for the log, and for whoever is told why something was ended.
+fn words(mended: &Mended) -> String {
+    let path = mended.path.display();
+    let what = match &mended.what {
+        MendedKind::Way => format!("`{path}`, by which git tells which repository it has, was changed"),
+        MendedKind::Setting(danger) => {
+            format!("settings by which git runs something came into `{path}` ({danger})")
+        }
+        MendedKind::Hook => format!("`{path}`, a hook that git runs, was changed"),
+        MendedKind::NewRepository => {
+            format!("`{path}` made a repository of a folder, and git would run something by it")
+        }
     };
-    if inner.as_ref().is_some_and(is_harmless) {
-        return;
-    }
-    match put_aside(folder, name) {
-        Ok(()) => tracing::warn!(
-            path = %path.display(),
-            "a command made a repository whose settings or hooks git would run something by; `{name}` was put aside"
-        ),
-        Err(error) => tracing::error!(
-            path = %path.display(), %error,
-            "a command made a repository whose settings or hooks git would run something by, and it could not be put aside"
-        ),
+    match &mended.done {
+        Ok(()) => what,
+        Err(error) => format!("{what}, and could not be put right: {error}"),
     }
 }
 
-/// Hooks that are no samples.
-fn has_hooks(repository: &OwnedFd) -> bool {
-    let Ok(hooks) = openat(repository, "hooks", FOLDER, Mode::empty()) else {
-        return kind_in(repository, "hooks").is_some();
-    };
-    let Ok(entries) = rustix::fs::Dir::read_from(&hooks) else { return true };
-    // One behind so many would not be seen.
-    entries.flatten().enumerate().any(|(at, entry)| {
-        let name = entry.file_name().to_bytes();
-        MOST_HOOKS < at || !matches!(name, b"." | b"..") && !name.ends_with(b".sample")
-    })
-}
-
-fn put_back(repositories: &Mutex<Vec<GuardedRepository>>) {
-    // Nothing panics while it is held.
-    for repository in repositories.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
-        for (name, done) in repository.put_back() {
-            let path = repository.path.join(name);
-            match done {
-                Ok(()) => tracing::warn!(
-                    path = %path.display(),
-                    "a command changed what git goes by before it reads a repository; it was put back"
-                ),
-                Err(error) => tracing::error!(
-                    path = %path.display(), %error,
-                    "a command changed what git goes by before it reads a repository, and it could not be put back"
-                ),
-            }
-        }
+fn tell(mended: &Mended) {
+    match &mended.done {
+        Ok(()) => tracing::warn!("a program of an agent was not let have its way: {}", words(mended)),
+        Err(_) => tracing::error!("a program of an agent did harm: {}", words(mended)),
     }
-}
-
-impl GuardedRepository {
-    fn at(path: &Path) -> Option<GuardedRepository> {
-        let folder = folder_at(path)?;
-        let head = head_in(&folder)?;
-        let hooks = readlinkat(&folder, "hooks", Vec::new()).ok().map(|link| link.into_bytes());
-        let is_folder = |name: &str| kind_in(&folder, name) == Some(FileType::Directory);
-        Some(GuardedRepository {
-            has_commondir: kind_in(&folder, "commondir").is_some(),
-            has_own: is_folder("objects") && is_folder("refs"),
-            settings: SETTINGS.map(|name| (name, text_in(&folder, name, LONGEST_CONFIG))).to_vec(),
-            path: path.to_owned(),
-            head,
-            hooks,
-            folder,
-        })
-    }
-
-    /// Puts back what was changed; answers each by name, and whether it could be put back.
-    fn put_back(&mut self) -> Vec<(&'static str, io::Result<()>)> {
-        let mut done = Vec::new();
-        if !self.has_commondir && kind_in(&self.folder, "commondir").is_some() {
-            done.push(("commondir", put_aside(&self.folder, "commondir")));
-        }
-        if self.has_own {
-            for name in ["objects", "refs"] {
-                if kind_in(&self.folder, name) != Some(FileType::Directory) && !self.leads_to_folder(name) {
-                    done.push((
-                        name,
-                        self.again(name, |folder| Ok(mkdirat(folder, name, Mode::from_raw_mode(0o777))?)),
-                    ));
-                }
-            }
-        }
-        if let Some(link) = &self.hooks {
-            let now = readlinkat(&self.folder, "hooks", Vec::new()).ok().map(|link| link.into_bytes());
-            if now.as_ref() != Some(link) {
-                let put = |folder: &OwnedFd| Ok(symlinkat(link.as_slice(), folder, "hooks")?);
-                done.push(("hooks", self.again("hooks", put)));
-            }
-        }
-        match head_in(&self.folder) {
-            Some(head) => self.head = head,
-            None => {
-                let put = |folder: &OwnedFd| write_in(folder, "HEAD", &self.head);
-                done.push(("HEAD", self.again("HEAD", put)));
-            }
-        }
-        done
-    }
-
-    /// Puts its settings back if git would run something by what came into them.
-    fn put_settings_back(&self, named: &[String]) {
-        for (name, before) in &self.settings {
-            let after = text_in(&self.folder, name, LONGEST_CONFIG);
-            if after == *before || (after.is_none() && kind_in(&self.folder, name).is_none()) {
-                continue;
-            }
-            let danger = match &after {
-                Some(after) => new_danger(before.as_deref().unwrap_or_default(), after, named),
-                None => Some("it cannot be read".to_owned()),
-            };
-            let Some(danger) = danger else { continue };
-            let put = |folder: &OwnedFd| match before {
-                Some(before) => write_in(folder, name, before.as_bytes()),
-                None => Ok(()),
-            };
-            let (path, done) = (self.path.join(name), self.again(name, put));
-            match done {
-                Ok(()) => tracing::warn!(
-                    path = %path.display(), danger,
-                    "git would run something by settings that no word of a command said; they were put back"
-                ),
-                Err(error) => tracing::error!(
-                    path = %path.display(), danger, %error,
-                    "git would run something by settings that no word of a command said, and they could not be put back"
-                ),
-            }
-        }
-    }
-
-    /// Such a link leads git to them, as some programs lay it.
-    fn leads_to_folder(&self, name: &str) -> bool {
-        statat(&self.folder, name, AtFlags::empty())
-            .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
-    }
-
-    /// Makes it anew, in place of what is there.
-    fn again(&self, name: &str, make: impl FnOnce(&OwnedFd) -> io::Result<()>) -> io::Result<()> {
-        if kind_in(&self.folder, name).is_some() {
-            put_aside(&self.folder, name)?;
-        }
-        make(&self.folder)
-    }
-}
-
-/// Under a name beside it, of which git knows nothing: what a command wrote may be somebody's work.
-fn put_aside(folder: &OwnedFd, name: &str) -> io::Result<()> {
-    for number in 0..MOST_ASIDE {
-        let aside = format!("{name}.not-by-git-{number}");
-        match renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE) {
-            Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::EXIST) => (),
-            // File systems without it: such a name was never there.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                return Ok(rustix::fs::renameat(folder, name, folder, &aside)?);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(unlinkat(folder, name, AtFlags::empty())?)
-}
-
-/// A handle in which names are looked up and made.
-fn folder_at(path: &Path) -> Option<OwnedFd> {
-    openat(open_without_links(path).ok()?, ".", FOLDER, Mode::empty()).ok()
-}
-
-/// The text of a file that is no link.
-fn text_in(folder: &OwnedFd, name: &str, most: u64) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(folder, name, flags, Mode::empty()).ok()?;
-    let found = rustix::fs::fstat(file.as_fd()).ok()?;
-    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::from(file).take(most + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= most).then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The kind of an entry, links as such.
-fn kind_in(folder: &OwnedFd, name: &str) -> Option<FileType> {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|it| FileType::from_raw_mode(it.st_mode))
-}
-
-/// A `HEAD` that git takes for one (gitrepository-layout(5)): a reference, or the name of a commit; or of old a link to a reference.
-fn head_in(folder: &OwnedFd) -> Option<Vec<u8>> {
-    if kind_in(folder, "HEAD")? == FileType::Symlink {
-        let link = readlinkat(folder, "HEAD", Vec::new()).ok()?.into_bytes();
-        let text = [b"ref: ".as_slice(), &link, b"\n"].concat();
-        return link.starts_with(b"refs/").then_some(text);
-    }
-    let text = text_in(folder, "HEAD", LONGEST_HEAD)?.into_bytes();
-    // To git it is one from its first byte on.
-    let line = text.trim_ascii_end();
-    let is_reference = line.strip_prefix(b"ref:").is_some_and(|name| name.trim_ascii().starts_with(b"refs/"));
-    let is_commit = [40, 64].contains(&line.len()) && line.iter().all(u8::is_ascii_hexdigit);
-    (is_reference || is_commit).then_some(text)
-}
-
-fn write_in(folder: &OwnedFd, name: impl AsRef<OsStr>, text: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(folder, name.as_ref(), flags, Mode::from_raw_mode(0o666))?;
-    File::from(file).write_all(text)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{PrepareContext, own_files::GuardedFiles, work};
+use crate::{PrepareContext, commands::GitUse, own_files::GuardedFiles, work};
 use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
 
@@ -54,8 +54,9 @@ fn read(command: &str, directory: &Path, cx: &PrepareContext, is_wanted: &dyn Fn
     )
 }
 
-/// Commands of the shell itself that may stand beside git in a text that is git's alone.
-const BESIDE_GIT: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
+/// Commands of the shell, and of the system, that run nothing and may stand beside git in a text that is git's alone.
+const BESIDE_GIT: &[&str] =
+    &["cd", "echo", "printf", "true", ":", "test", "[", "pwd", "cat", "head", "tail", "wc", "grep"];
 
 /// Commands of git that never change the settings of a repository that is there.
 const KEEP_SETTINGS: &[&str] = &[
@@ -102,18 +103,21 @@ const KEEP_SETTINGS: &[&str] = &[
     "write-tree",
 ];
 
-/// Whether nothing runs but git, what that does is known, and it may change settings: then what those become was judged with it.
-pub fn may_configure_git(reading: &ShellAnalysis) -> bool {
+/// Tells what a text is to the workspace's repositories. It may change settings where nothing runs but git, what that does is known, and it
+/// is not `background`: nobody knows when that ends, and no other command begins meanwhile.
+pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
     let keeps = |command: &ShellCommand| {
         let mut words = command.words.iter().map(|word| word.text());
         words.next() != Some("git") || words.next().is_some_and(|name| KEEP_SETTINGS.contains(&name))
     };
-    is_git_alone(reading) && !reading.commands.iter().all(keeps)
+    let is_alone = is_git_alone(reading);
+    let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
+    GitUse { is_alone, may_configure, settings: git_settings(reading) }
 }
 
 /// Settings that the text has `git config` set and by which git may run something, in small letters, when whoever allows it is
 /// told of that.
-pub fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
+fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
     let is_told = reading.findings.iter().any(|finding| finding.what.starts_with("`git config`"));
     let configures =
         |command: &&ShellCommand| command.words.iter().take(2).map(|word| word.text()).eq(["git", "config"]);

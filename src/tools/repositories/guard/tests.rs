@@ -1,8 +1,11 @@
 //! What is there after the end of a command that changed what no mount can keep?
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
-use super::*;
+use super::{super::notes::RepositoryNotes, *};
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
     RepositoryGuard::over(&[root.to_owned()], None, &KnownRepositories::default(), settings)
@@ -80,7 +83,190 @@ fn what_git_did_stays_and_nothing_is_made_elsewhere() {
     symlink("other", root.join(".git")).unwrap();
     fs::remove_file(root.join("moved/HEAD")).unwrap();
     drop(guard);
-    assert!(root.join("moved/HEAD").is_file() && !root.join("other/HEAD").exists());
+    assert!(!root.join("moved").exists() && !root.join("other/HEAD").exists());
+    assert_eq!(fs::read_to_string(root.join(".git/HEAD")).unwrap(), "ref: refs/heads/other\n");
+    assert_eq!(fs::read_link(root.join(".git.not-by-git-0")).unwrap(), Path::new("other"));
+}
+
+/// What a root with a repository of its own becomes, whatever leads to that.
+#[test]
+fn a_root_has_the_repository_that_it_had() {
+    type Step = fn(&Path);
+    let evil: Step = |root| {
+        repository(root);
+        fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
+    };
+    let cases: [(&str, Step, Step); 6] = [
+        (
+            "a link",
+            |root| {
+                fs::rename(root.join(".git"), root.join("g")).unwrap();
+                symlink("g", root.join(".git")).unwrap();
+            },
+            |root| fs::rename(root.join(".git"), root.join("old")).unwrap(),
+        ),
+        (
+            "a file",
+            |root| {
+                fs::rename(root.join(".git"), root.join("g")).unwrap();
+                fs::write(root.join(".git"), "gitdir: g\n").unwrap();
+            },
+            |root| fs::remove_file(root.join(".git")).unwrap(),
+        ),
+        ("a folder", |_| (), |root| fs::rename(root.join(".git"), root.join("old")).unwrap()),
+        (
+            "settings that are a link",
+            |root| {
+                fs::rename(root.join(".git/config"), root.join("cfg")).unwrap();
+                symlink("../cfg", root.join(".git/config")).unwrap();
+            },
+            |root| {
+                fs::write(root.join("c2"), "[core]\n\tfsmonitor = x\n").unwrap();
+                fs::rename(root.join("c2"), root.join(".git/config")).unwrap();
+            },
+        ),
+        (
+            "closed parts",
+            |_| (),
+            |root| {
+                fs::set_permissions(root.join(".git/objects"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join(".git/HEAD"), fs::Permissions::from_mode(0)).unwrap();
+            },
+        ),
+        (
+            "a closed folder",
+            |_| (),
+            |root| {
+                fs::set_permissions(root.join(".git"), fs::Permissions::from_mode(0)).unwrap();
+            },
+        ),
+    ];
+    for (name, before, harm) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        repository(&root);
+        before(&root);
+        let guard = guarding(&root, GuardedSettings::Covered);
+        harm(&root);
+        if !root.join(".git").exists() {
+            evil(&root);
+        }
+        drop(guard);
+        let git = if root.join(".git").is_file() { root.join("g") } else { root.join(".git") };
+        let config = fs::read_to_string(git.join("config")).unwrap();
+        assert_eq!(config, "[core]\n", "{name}");
+        for part in ["", "objects", "HEAD"] {
+            let mode = fs::metadata(git.join(part)).unwrap().permissions().mode();
+            assert_ne!(mode & 0o400, 0, "{name} {part}");
+        }
+    }
+}
+
+/// It takes two steps, or there are all the names under which something would be put aside.
+#[test]
+fn what_was_begun_before_does_not_become_a_repository_either() {
+    type Step = fn(&Path);
+    let bare: Step = |root| {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("config"), "[core]\n\tfsmonitor = x\n").unwrap();
+        fs::write(root.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    };
+    let evil: Step = |root| {
+        repository(root);
+        fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
+    };
+    let names: Step = |root| {
+        (0..100).for_each(|number| fs::write(root.join(format!(".git.not-by-git-{number}")), "").unwrap());
+    };
+    let head: Step = |root| fs::write(root.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let cases: [(&str, Step, Step); 6] = [
+        ("an empty .git", |root| fs::create_dir(root.join(".git")).unwrap(), evil),
+        ("a HEAD", head, bare),
+        ("all names", names, evil),
+        (
+            "a file that leads nowhere",
+            |root| fs::write(root.join(".git"), "gitdir: x\n").unwrap(),
+            |root| {
+                repository(root.join("y").as_path());
+                fs::write(root.join("y/.git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
+                fs::rename(root.join("y/.git"), root.join("x")).unwrap();
+            },
+        ),
+        ("a repository", repository, bare),
+        ("a repository, by links", repository, |root| {
+            fs::create_dir_all(root.join("o")).unwrap();
+            fs::create_dir_all(root.join("refs")).unwrap();
+            symlink("o", root.join("objects")).unwrap();
+            fs::write(root.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        }),
+    ];
+    for (name, before, harm) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        before(&root);
+        let guard = guarding(&root, GuardedSettings::Covered);
+        harm(&root);
+        drop(guard);
+        let is_taken = |at: &Path| at.join("HEAD").is_file() && at.join("objects").exists();
+        let has_own = name.starts_with("a repository");
+        assert!(!is_taken(&root), "{name}");
+        assert_eq!(root.join(".git").exists() && is_taken(&root.join(".git")), has_own, "{name}");
+        assert!(!root.join(".git").is_file(), "{name}");
+    }
+}
+
+/// Where nothing can be mounted, hooks and settings are what they were.
+#[test]
+fn hooks_that_came_or_changed_are_put_aside_and_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    repository(&root);
+    let hooks = root.join(".git/hooks");
+    fs::write(hooks.join("pre-push"), "theirs").unwrap();
+    symlink("../../shared", hooks.join("post-merge")).unwrap();
+    fs::write(root.join("shared"), "theirs").unwrap();
+    symlink("../../shared", hooks.join("post-commit")).unwrap();
+    fs::write(hooks.join("update.sample"), "x").unwrap();
+    let guard = guarding(&root, GuardedSettings::Written { named: Vec::new() });
+    fs::write(hooks.join("pre-push"), "evil").unwrap();
+    fs::write(hooks.join("pre-commit"), "evil").unwrap();
+    fs::remove_file(hooks.join("post-merge")).unwrap();
+    fs::write(root.join("shared"), "evil").unwrap();
+    drop(guard);
+    assert_eq!(fs::read_to_string(root.join("shared")).unwrap(), "theirs");
+    assert_eq!(fs::read_to_string(root.join("shared.not-by-git-0")).unwrap(), "evil");
+    assert_eq!(fs::read_to_string(hooks.join("pre-push")).unwrap(), "theirs");
+    assert_eq!(fs::read_link(hooks.join("post-merge")).unwrap(), Path::new("../../shared"));
+    assert!(!hooks.join("pre-commit").exists() && hooks.join("pre-commit.not-by-git-0").is_file());
+    assert!(hooks.join("update.sample").is_file());
+}
+
+/// The daemon was killed: the next one has what was noted.
+#[test]
+fn what_was_noted_is_looked_at_again() {
+    let evil = "[core]\n\tfsmonitor = x\n";
+    for has_any in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        if has_any {
+            repository(&root);
+        }
+        let guard = guarding(&root, GuardedSettings::Written { named: Vec::new() });
+        let notes = RepositoryNotes::new(&root.join("state"));
+        let hold = notes.keep(&guard.note()).unwrap().unwrap();
+        assert!(notes.keep(&guard.note()).unwrap().is_some(), "a second program");
+        assert_eq!(fs::read_dir(root.join("state/repositories")).unwrap().count(), 1);
+        // As if nobody had been there at the end.
+        std::mem::forget((guard, hold));
+        repository(&root);
+        fs::write(root.join(".git/config"), format!("[core]\n{evil}")).unwrap();
+        let done = RepositoryNotes::new(&root.join("state")).look_at_left();
+        assert_eq!(done.len(), 1, "{done:?}");
+        assert!(!fs::read_to_string(root.join(".git/config")).unwrap_or_default().contains(evil));
+        assert_eq!(fs::read_dir(root.join("state/repositories")).unwrap().count(), 0);
+    }
 }
 
 /// What git itself runs may write settings while git may; of these nothing stays by which git runs something.

@@ -1,0 +1,128 @@
+//! What is kept from something that an agent or a workspace has run, and what keeps it so while that goes on: nothing that can write is
+//! started without.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{
+        repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoryGuard},
+        work,
+    },
+    CommandRuntime,
+    covers::CoverTicket,
+};
+use protocol::SandboxProfile;
+use sandbox::{CommandEnder, CommandStartError, KeptBeside, SandboxMechanism};
+
+/// A program that would be run.
+pub enum ConfinedProgram<'a> {
+    /// A command of a session. `temporary`: the session's folder.
+    Command { temporary: &'a Path, git: GitUse, yields: CancellationToken },
+    /// A hook, beside the commands of a session.
+    Hook { temporary: &'a Path },
+    /// It goes on for as long as anybody wants.
+    Server,
+}
+
+/// A command's use of git, by its words.
+#[derive(Debug, Clone, Default)]
+pub struct GitUse {
+    /// Nothing runs but git, so it may be at another branch afterwards.
+    pub is_alone: bool,
+    /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
+    pub may_configure: bool,
+    /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
+    pub settings: Vec<String>,
+}
+
+/// The places that are kept from it.
+#[derive(Default)]
+pub struct KeptPlaces {
+    /// It is not written, although it lies in a root.
+    pub read_only: Vec<PathBuf>,
+    /// It stays where it is.
+    pub stays: Vec<PathBuf>,
+    /// To be kept until all of it has ended.
+    pub hold: Option<Box<dyn KeptBeside>>,
+}
+
+/// Dropped in this order: what goes by the ticket may go on when the last look is over.
+struct KeptWhileRunning {
+    guard: RepositoryGuard,
+    _ticket: Option<CoverTicket>,
+}
+
+impl KeptBeside for KeptWhileRunning {
+    fn begins(&self, ender: CommandEnder) {
+        self.guard.begins(ender);
+    }
+}
+
+impl CommandRuntime {
+    /// Answers what is kept from a program in these folders, absolute and without links. What is there is noted on the disk first, durably.
+    pub async fn kept_from(
+        &self,
+        program: ConfinedProgram<'_>,
+        roots: &[PathBuf],
+        profile: SandboxProfile,
+    ) -> Result<KeptPlaces, CommandStartError> {
+        // It writes nothing there, or all that it likes.
+        if roots.is_empty() || profile != SandboxProfile::WorkspaceWrite {
+            return Ok(KeptPlaces::default());
+        }
+        let is_server = matches!(program, ConfinedProgram::Server);
+        let (since, git, yields) = match program {
+            ConfinedProgram::Command { temporary, git, yields } => (born(temporary), git, yields),
+            ConfinedProgram::Hook { temporary } => {
+                (born(temporary), GitUse::default(), CancellationToken::new())
+            }
+            ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new()),
+        };
+        let has_covers = matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
+        let ticket = match has_covers {
+            true => {
+                let ticket = self.covered.enter(roots, git.may_configure, yields).await;
+                Some(ticket.ok_or(CommandStartError::Settings)?)
+            }
+            false => None,
+        };
+        // From here on nobody else changes what it takes note of.
+        let settings = match git.may_configure || (!has_covers && !is_server) {
+            true => GuardedSettings::Written { named: git.settings },
+            // What a person does meanwhile is not told from what a server does.
+            false => GuardedSettings::Covered,
+        };
+        let leave = GitLeave {
+            may_configure: ticket.as_ref().map_or(git.may_configure, |it| it.changes_settings),
+            // Servers are there for git, too, and say nothing of what they do.
+            may_move_head: git.is_alone || is_server,
+        };
+        let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
+        let looked = work::aside(move || {
+            let mut guard = RepositoryGuard::over(&roots, since, &known, settings);
+            if let Some(note) = notes.keep(&guard.note())? {
+                guard.noted(note);
+            }
+            Ok((guard, repositories::kept_from_commands(&roots, leave, since, &known)?))
+        });
+        let (guard, kept) = looked.await.map_err(|source| CommandStartError::System {
+            what: "the workspace's repositories cannot be looked at, or noted",
+            source,
+        })?;
+        guard.watch(self.background.tasks());
+        let KeptOfRepositories { read_only, stays } = kept;
+        let hold: Box<dyn KeptBeside> = Box::new(KeptWhileRunning { guard, _ticket: ticket });
+        Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
+    }
+}
+
+/// Since when the commands of a session may have made something: their folder is made for the first of them.
+fn born(temporary: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(temporary).and_then(|it| it.created()).ok()
+}

@@ -1,0 +1,144 @@
+//! Which hooks did a repository have, and are they still these? Git's own samples count for nothing.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Dir, symlinkat};
+use serde::{Deserialize, Serialize};
+
+use super::folder::{ASIDE, again, bytes_in, folder_at, folder_in, link_in, mode_in, put_aside, write_in};
+use crate::digest;
+
+/// Entries of a folder of hooks that are looked at: git's own samples are some fifteen.
+const MOST_ENTRIES: usize = 1_000;
+/// Hooks of one repository.
+const MOST_HOOKS: usize = 64;
+/// Bytes of a hook that are read.
+const LONGEST_HOOK: u64 = 1 << 20;
+/// Bytes of one that are kept, to be written again.
+const LONGEST_KEPT: usize = 32 << 10;
+
+/// All of a repository; `None` = they are not told, since there are more or longer ones than are read.
+pub type Hooks = Option<Vec<NotedHook>>;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedHook {
+    name: String,
+    /// The link that it is, and the file that this leads to.
+    link: Option<(Vec<u8>, Option<PathBuf>)>,
+    /// Its text's; `None` = it is no file, or longer than is read.
+    digest: Option<String>,
+    /// Its text, if it is short.
+    text: Option<Vec<u8>>,
+    mode: u32,
+}
+
+/// All in the folder of a repository. One that is a link has none of its own.
+pub fn hooks_in(path: &Path, repository: &OwnedFd) -> Hooks {
+    let Some(folder) = folder_in(repository, "hooks") else { return Some(Vec::new()) };
+    let entries = Dir::read_from(&folder).ok()?;
+    let mut hooks = Vec::new();
+    for (at, entry) in entries.flatten().enumerate() {
+        // One behind so many would not be seen.
+        if MOST_ENTRIES < at {
+            return None;
+        }
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if matches!(name, "." | "..") || name.ends_with(".sample") || name.contains(ASIDE) {
+            continue;
+        }
+        if hooks.len() == MOST_HOOKS {
+            return None;
+        }
+        hooks.push(NotedHook::at(&path.join("hooks").join(name), &folder, name));
+    }
+    hooks.sort_by(|one, other| one.name.cmp(&other.name));
+    Some(hooks)
+}
+
+/// True if one came to these, or became another.
+pub fn has_new(before: &Hooks, now: &Hooks) -> bool {
+    match (before, now) {
+        (Some(before), Some(now)) => now.iter().any(|hook| !before.contains(hook)),
+        (None, _) => false,
+        (_, None) => true,
+    }
+}
+
+/// Puts aside what came to be since, and writes again what is gone; also what a hook leads to in one of these roots. Answers what was
+/// done, by path.
+pub fn put_back(
+    (path, repository): (&Path, &OwnedFd),
+    before: &Hooks,
+    roots: &[PathBuf],
+) -> Vec<(PathBuf, io::Result<()>)> {
+    let Some(before) = before else { return Vec::new() };
+    let path = path.join("hooks");
+    let Some(now) = hooks_in(path.parent().unwrap_or(&path), repository) else {
+        return vec![(path, put_aside(repository, "hooks"))];
+    };
+    let Some(folder) = folder_in(repository, "hooks") else { return Vec::new() };
+    let mut done = Vec::new();
+    let is_led_so = |hook: &&NotedHook| before.iter().any(|it| it.name == hook.name && it.leads_as(hook));
+    for hook in now.iter().filter(|hook| !before.contains(hook) && !is_led_so(hook)) {
+        done.push((path.join(&hook.name), put_aside(&folder, &hook.name)));
+    }
+    for hook in before.iter().filter(|hook| !now.contains(hook)) {
+        if let Some((link, end)) = &hook.link {
+            if !now.iter().any(|now| now.leads_as(hook)) {
+                let link = link.as_slice();
+                let put = again(&folder, &hook.name, |folder| Ok(symlinkat(link, folder, &hook.name)?));
+                done.push((path.join(&hook.name), put));
+            }
+            let end = end.iter().find(|end| roots.iter().any(|root| end.starts_with(root)));
+            done.extend(end.and_then(|end| Some((end.clone(), hook.put_back_at(end)?))));
+        } else if let Some(text) = &hook.text {
+            let put = again(&folder, &hook.name, |folder| write_in(folder, &hook.name, text, hook.mode));
+            done.push((path.join(&hook.name), put));
+        }
+    }
+    done
+}
+
+impl NotedHook {
+    fn at(path: &Path, folder: &OwnedFd, name: &str) -> NotedHook {
+        let link = link_in(folder, name).map(|link| (link, path.canonicalize().ok()));
+        let (bytes, mode) = match &link {
+            None => (bytes_in(folder, name, LONGEST_HOOK), mode_in(folder, name)),
+            Some((_, end)) => end.as_deref().and_then(found_at).unwrap_or_default(),
+        };
+        NotedHook {
+            name: name.to_owned(),
+            link,
+            digest: bytes.as_deref().map(digest::of),
+            mode: mode.unwrap_or_default(),
+            text: bytes.filter(|bytes| bytes.len() <= LONGEST_KEPT),
+        }
+    }
+
+    /// True if both are the same link.
+    fn leads_as(&self, other: &NotedHook) -> bool {
+        let to = |hook: &NotedHook| hook.link.as_ref().map(|(link, _)| link.clone());
+        self.name == other.name && self.link.is_some() && to(self) == to(other)
+    }
+
+    /// Writes what it led to again, if that is another by now.
+    fn put_back_at(&self, end: &Path) -> Option<io::Result<()>> {
+        let text = self.text.as_deref()?;
+        if found_at(end).is_some_and(|(bytes, _)| bytes.as_deref() == Some(text)) {
+            return None;
+        }
+        let (folder, name) = (folder_at(end.parent()?)?, end.file_name()?.to_str()?);
+        Some(again(&folder, name, |folder| write_in(folder, name, text, self.mode)))
+    }
+}
+
+/// Bytes and mode of a file.
+fn found_at(path: &Path) -> Option<(Option<Vec<u8>>, Option<u32>)> {
+    let (folder, name) = (folder_at(path.parent()?)?, path.file_name()?.to_str()?);
+    Some((bytes_in(&folder, name, LONGEST_HOOK), mode_in(&folder, name)))
+}

@@ -1,0 +1,150 @@
+//! What was there before programs of agents began, on the disk: a daemon that was killed meanwhile has its next one look at it.
+//!
+//! A note is named by what it says, and stays for a moment after the last program that it counts for, since the next one usually finds
+//! the same. So most programs wait for no disk.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::guard::RepositoryNote;
+use crate::{
+    artifacts::{make_folders, replace_durably},
+    digest, work,
+};
+use sys::clock::Clock;
+
+/// Below the state folder.
+const FOLDER: &str = "repositories";
+/// The time that a note stays that counts for nothing any more.
+const STAYS: Duration = Duration::from_secs(3);
+/// Bytes of a note that are read: settings of some repositories, and their hooks.
+const LONGEST_NOTE: u64 = 64 << 20;
+/// A note's name while it is written.
+const DRAFT: &str = "draft";
+
+/// The place where notes are kept. A cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct RepositoryNotes(Option<Arc<NotesFolder>>);
+
+#[derive(Debug)]
+struct NotesFolder {
+    folder: PathBuf,
+    /// The programs that each counts for, by name.
+    notes: Mutex<HashMap<String, u32>>,
+    unused: Notify,
+    /// None stays any more.
+    is_closing: AtomicBool,
+}
+
+/// A note that is on the disk until this is dropped, or a little longer.
+pub struct NoteHold {
+    notes: Arc<NotesFolder>,
+    name: String,
+}
+
+impl RepositoryNotes {
+    pub fn new(state_dir: &Path) -> RepositoryNotes {
+        RepositoryNotes(Some(Arc::new(NotesFolder {
+            folder: state_dir.join(FOLDER),
+            notes: Mutex::default(),
+            unused: Notify::new(),
+            is_closing: AtomicBool::new(false),
+        })))
+    }
+
+    /// Has it on the disk, durably. `None` = nobody keeps a state here. Blocks.
+    pub fn keep(&self, note: &RepositoryNote) -> io::Result<Option<NoteHold>> {
+        let Some(notes) = &self.0 else { return Ok(None) };
+        let text = serde_json::to_vec(note).map_err(io::Error::other)?;
+        let name = digest::of(&text).replace(':', "-");
+        // Note: held while it is written, so that nobody goes by one that is not there yet.
+        let mut all = notes.notes();
+        if !all.contains_key(&name) {
+            make_folders(&notes.folder)?;
+            replace_durably(&notes.folder.join(&name), &notes.folder.join(DRAFT), &text)?;
+        }
+        *all.entry(name.clone()).or_default() += 1;
+        Ok(Some(NoteHold { notes: Arc::clone(notes), name }))
+    }
+
+    /// Takes away notes that count for nothing any more, until the daemon stops.
+    pub async fn attend(self, clock: Arc<dyn Clock>, stop: CancellationToken) {
+        let Some(notes) = self.0 else { return };
+        loop {
+            tokio::select! { biased;
+                () = stop.cancelled() => break,
+                () = notes.unused.notified() => (),
+            }
+            tokio::select! { biased;
+                () = stop.cancelled() => break,
+                () = clock.sleep(STAYS) => (),
+            }
+            let notes = Arc::clone(&notes);
+            work::aside(move || notes.remove_unused()).await;
+        }
+        notes.is_closing.store(true, Ordering::Release);
+        work::aside(move || notes.remove_unused()).await;
+    }
+
+    /// Puts right what programs did that a daemon did not live to see the end of. Answers in words what was done. Nothing may have been
+    /// started yet. Blocks.
+    pub fn look_at_left(&self) -> Vec<String> {
+        let Some(notes) = &self.0 else { return Vec::new() };
+        let mut done = Vec::new();
+        for entry in fs::read_dir(&notes.folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let text = sys::regular_file::read_bounded(&path, LONGEST_NOTE);
+            if let Ok(Some(text)) = text
+                && let Ok(note) = serde_json::from_slice::<RepositoryNote>(&text)
+            {
+                done.extend(note.look_again());
+            } else if entry.file_name() != DRAFT {
+                done.push(format!("`{}` cannot be read", path.display()));
+            }
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::warn!(path = %path.display(), %error, "what was noted of repositories cannot be removed");
+            }
+        }
+        done
+    }
+}
+
+impl NotesFolder {
+    fn notes(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        // Nothing panics while it is held.
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove_unused(&self) {
+        self.notes().retain(|name, programs| {
+            if *programs == 0 {
+                // One that stays is looked at once more than need be.
+                let _gone = fs::remove_file(self.folder.join(name));
+            }
+            *programs != 0
+        });
+    }
+}
+
+impl Drop for NoteHold {
+    fn drop(&mut self) {
+        if let Some(programs) = self.notes.notes().get_mut(&self.name) {
+            *programs -= 1;
+        }
+        match self.notes.is_closing.load(Ordering::Acquire) {
+            true => self.notes.remove_unused(),
+            false => self.notes.unused.notify_one(),
+        }
+    }
+}

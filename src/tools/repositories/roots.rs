@@ -1,0 +1,231 @@
+//! Which repository does git take for a folder of the workspace: the one that it took before something of an agent's began, or
+//! another one, or one where there was none?
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FileType, symlinkat};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    LONGEST_POINTER,
+    folder::{
+        bring_back, bytes_in, folder_at, folder_in, id_in, is_taken, kind_in, link_in, put_aside, write_in,
+    },
+    state::{Mended, MendedKind, RepositoryState, led_to_folder},
+};
+use sys::guarded::FileIdentity;
+
+/// The name by which git finds the repository of a folder.
+const DOT_GIT: &str = ".git";
+const FILE_MODE: u32 = 0o666;
+
+/// The entry that was called `.git`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum DotGit {
+    Missing,
+    Folder(FileIdentity),
+    /// It says where the repository is.
+    File(Option<Vec<u8>>),
+    Link(Vec<u8>),
+    Other,
+}
+
+/// The repository that git took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RootState {
+    pub path: PathBuf,
+    dot: DotGit,
+    /// `.git` leads to one.
+    has_repository: bool,
+    /// The folder itself is one.
+    is_bare: bool,
+    /// The folder that `.git` leads to, where that is none.
+    other: Option<RepositoryState>,
+}
+
+/// One that is held open and looked at.
+pub struct WatchedRoot {
+    pub state: RootState,
+    folder: OwnedFd,
+    /// The folder `.git`, wherever it is by now.
+    dot: Option<OwnedFd>,
+}
+
+/// A look's outcome.
+#[derive(Default)]
+pub struct RootLook {
+    pub mended: Vec<Mended>,
+    /// Repositories that are there now and run nothing by themselves.
+    pub new: Vec<PathBuf>,
+}
+
+impl RootLook {
+    fn put(&mut self, path: PathBuf, what: MendedKind, done: io::Result<()>) {
+        self.mended.push(Mended { path, what, done, is_attack: true });
+    }
+}
+
+impl RootState {
+    fn of(path: &Path, folder: &OwnedFd) -> RootState {
+        let dot = dot_in(folder);
+        let led_to = repository_of(path, folder, &dot);
+        let has_repository = led_to.as_ref().is_some_and(|(_, folder)| is_taken(folder));
+        let other = led_to.filter(|_| !has_repository);
+        RootState {
+            path: path.to_owned(),
+            dot,
+            has_repository,
+            is_bare: is_taken(folder),
+            other: other.and_then(|(path, folder)| RepositoryState::of(&path, &folder, false)),
+        }
+    }
+}
+
+impl WatchedRoot {
+    pub fn of(path: &Path) -> Option<WatchedRoot> {
+        let folder = folder_at(path)?;
+        let state = RootState::of(path, &folder);
+        let dot = folder_in(&folder, DOT_GIT);
+        Some(WatchedRoot { state, folder, dot })
+    }
+
+    /// The same that was noted.
+    pub fn again(state: RootState) -> Option<WatchedRoot> {
+        let folder = folder_at(&state.path)?;
+        let DotGit::Folder(id) = &state.dot else { return Some(WatchedRoot { state, folder, dot: None }) };
+        let dot = folder_in(&folder, DOT_GIT).filter(|_| id_in(&folder, DOT_GIT).as_ref() == Some(id));
+        Some(WatchedRoot { state, folder, dot })
+    }
+
+    /// True if something in it could become a repository by what is written into files that are there.
+    pub fn may_become_bare(&self) -> bool {
+        !self.state.is_bare && kind_in(&self.folder, "HEAD").is_some()
+    }
+
+    /// The folder `.git`, if git takes it for none so far.
+    pub fn loose_folder(&self) -> Option<PathBuf> {
+        let is_folder = kind_in(&self.folder, DOT_GIT) == Some(FileType::Directory);
+        (is_folder && !self.state.has_repository).then(|| self.state.path.join(DOT_GIT))
+    }
+
+    /// Puts aside what makes the folder itself a repository, if it is this one.
+    pub fn is_bare_no_more(&mut self, path: &Path) -> Option<Mended> {
+        if self.state.path != path {
+            return None;
+        }
+        self.state.is_bare = false;
+        let (path, done) = (path.join("HEAD"), put_aside(&self.folder, "HEAD"));
+        Some(Mended { path, what: MendedKind::NewRepository, done, is_attack: true })
+    }
+
+    /// Looks which repository git takes by now. One that was there is put back; one that came is put aside if git would run something
+    /// by it. `named`: settings that somebody was told of.
+    pub fn look(&mut self, roots: &[PathBuf], named: &[String]) -> RootLook {
+        let mut look = RootLook::default();
+        if self.state.has_repository {
+            self.keep_dot(roots, named, &mut look);
+        } else {
+            self.look_at_new_dot(named, &mut look);
+        }
+        if !self.state.is_bare && is_taken(&self.folder) {
+            let danger = RepositoryState::danger(None, (&self.state.path, &self.folder), named);
+            // Beside a repository nobody makes another one of the folder itself.
+            if self.state.has_repository || danger.is_some() {
+                let done = put_aside(&self.folder, "HEAD");
+                look.put(self.state.path.join("HEAD"), MendedKind::NewRepository, done);
+            } else {
+                self.state.is_bare = true;
+                look.new.push(self.state.path.clone());
+            }
+        }
+        look
+    }
+
+    /// `.git` leads to the repository that it led to.
+    fn keep_dot(&mut self, roots: &[PathBuf], named: &[String], look: &mut RootLook) {
+        let path = self.state.path.join(DOT_GIT);
+        let now = dot_in(&self.folder);
+        if now == self.state.dot {
+            return;
+        }
+        let done = match &self.state.dot {
+            DotGit::Folder(_) => {
+                let held = self.dot.as_ref();
+                match held.map_or(Ok(false), |held| bring_back(held, roots, &self.folder, DOT_GIT)) {
+                    Ok(true) => Ok(()),
+                    // It is gone altogether; what is there instead stays if it runs nothing.
+                    Ok(false) => {
+                        self.state.has_repository = false;
+                        self.state.dot = DotGit::Missing;
+                        self.state.other = None;
+                        return self.look_at_new_dot(named, look);
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            DotGit::File(Some(bytes)) => super::folder::again(&self.folder, DOT_GIT, |folder| {
+                write_in(folder, DOT_GIT, bytes, FILE_MODE)
+            }),
+            DotGit::Link(link) => super::folder::again(&self.folder, DOT_GIT, |folder| {
+                Ok(symlinkat(link.as_slice(), folder, DOT_GIT)?)
+            }),
+            DotGit::Missing | DotGit::File(None) | DotGit::Other => return,
+        };
+        look.put(path, MendedKind::Way, done);
+    }
+
+    /// `.git` led to no repository.
+    fn look_at_new_dot(&mut self, named: &[String], look: &mut RootLook) {
+        let path = self.state.path.join(DOT_GIT);
+        let now = dot_in(&self.folder);
+        match &now {
+            DotGit::Missing => return,
+            DotGit::File(_) | DotGit::Link(_) | DotGit::Other if now != self.state.dot => {
+                // Where to is for a person to say.
+                let done = put_aside(&self.folder, DOT_GIT);
+                return look.put(path, MendedKind::NewRepository, done);
+            }
+            _ => (),
+        }
+        let Some((real, repository)) = repository_of(&self.state.path, &self.folder, &now) else { return };
+        if !is_taken(&repository) {
+            return;
+        }
+        let before = self.state.other.as_ref().filter(|before| before.path == real);
+        if RepositoryState::danger(before, (&real, &repository), named).is_some() {
+            let done = put_aside(&self.folder, DOT_GIT);
+            return look.put(path, MendedKind::NewRepository, done);
+        }
+        self.dot = folder_in(&self.folder, DOT_GIT);
+        self.state.dot = now;
+        self.state.has_repository = true;
+        look.new.push(real);
+    }
+}
+
+fn dot_in(root: &OwnedFd) -> DotGit {
+    match kind_in(root, DOT_GIT) {
+        None => DotGit::Missing,
+        Some(FileType::Directory) => id_in(root, DOT_GIT).map_or(DotGit::Missing, DotGit::Folder),
+        Some(FileType::RegularFile) => DotGit::File(bytes_in(root, DOT_GIT, LONGEST_POINTER)),
+        Some(FileType::Symlink) => link_in(root, DOT_GIT).map_or(DotGit::Other, DotGit::Link),
+        Some(_) => DotGit::Other,
+    }
+}
+
+/// The folder that `.git` leads git to, if one is there.
+fn repository_of(path: &Path, root: &OwnedFd, dot: &DotGit) -> Option<(PathBuf, OwnedFd)> {
+    match dot {
+        DotGit::Folder(_) => Some((path.join(DOT_GIT), folder_in(root, DOT_GIT)?)),
+        DotGit::Link(_) => led_to_folder(&path.join(DOT_GIT)),
+        DotGit::File(Some(bytes)) => {
+            let text = String::from_utf8_lossy(bytes);
+            led_to_folder(&path.join(text.strip_prefix("gitdir:")?.trim()))
+        }
+        DotGit::Missing | DotGit::File(None) | DotGit::Other => None,
+    }
+}

@@ -97,6 +97,7 @@ pub fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
         readable: Vec::new(),
         known_roots: Vec::new(),
         read_only: Vec::new(),
+        stays: Vec::new(),
         sockets: Vec::new(),
         rules: SandboxRules::default(),
         terminal: None,

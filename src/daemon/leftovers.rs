@@ -11,7 +11,7 @@ use super::doctor;
 use protocol::SessionId;
 use store::EventStore;
 use sys::{clock::Clock, tasks::TaskGroup};
-use tools::{ArtifactFolder, CommandRuntime, OwnFiles, RepositoryNotes, TemporaryFolders};
+use tools::{ArtifactFolder, CommandRuntime, OwnFiles, RepositoryNote, RepositoryNotes, TemporaryFolders};
 
 /// A cheap handle of the places where leftovers may lie.
 pub(super) struct Leftovers {
@@ -43,7 +43,7 @@ impl Leftovers {
     /// repositories while the daemon was killed is put right.
     pub async fn put_aside(&self) {
         let notes = self.notes.clone();
-        match tokio::task::spawn_blocking(move || notes.look_at_left()).await {
+        match tokio::task::spawn_blocking(move || RepositoryNote::look_at_left(&notes)).await {
             Ok(done) => done.iter().for_each(|done| {
                 tracing::warn!("the daemon ended while programs of agents went on, and one was not let have its way: {done}");
             }),

@@ -36,7 +36,7 @@ mod state;
 
 pub use below::{KnownRepositories, is_repository};
 use below::{RepositoriesBelow, RepositoryBelow};
-pub use guard::{GuardedSettings, RepositoryGuard};
+pub use guard::{GuardedSettings, RepositoryGuard, RepositoryNote};
 pub use notes::RepositoryNotes;
 
 /// Bytes of a `.git` that is a file: a path.

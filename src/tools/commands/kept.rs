@@ -9,13 +9,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    super::{
-        repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoryGuard},
-        work,
-    },
-    CommandRuntime,
-    covers::CoverTicket,
+use super::{CommandRuntime, covers::CoverTicket};
+use crate::{
+    repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoryGuard},
+    work,
 };
 use protocol::SandboxProfile;
 use sandbox::{CommandEnder, CommandStartError, KeptBeside, SandboxMechanism};
@@ -94,7 +91,7 @@ impl CommandRuntime {
         };
         // From here on nobody else changes what it takes note of.
         let settings = match git.may_configure || (!has_covers && !is_server) {
-            true => GuardedSettings::Written { named: git.settings },
+            true => GuardedSettings::Written { named: git.settings, is_at_once: git.may_configure },
             // What a person does meanwhile is not told from what a server does.
             false => GuardedSettings::Covered,
         };
@@ -106,9 +103,7 @@ impl CommandRuntime {
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let looked = work::aside(move || {
             let mut guard = RepositoryGuard::over(&roots, since, &known, settings);
-            if let Some(note) = notes.keep(&guard.note())? {
-                guard.noted(note);
-            }
+            guard.note_in(&notes)?;
             Ok((guard, repositories::kept_from_commands(&roots, leave, since, &known)?))
         });
         let (guard, kept) = looked.await.map_err(|source| CommandStartError::System {

@@ -5,6 +5,7 @@
 //! be won by whoever goes on.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     below::{KnownRepositories, RepositoriesBelow, RepositoryBelow},
-    notes::NoteHold,
+    notes::{NoteHold, RepositoryNotes},
     roots::{RootState, WatchedRoot},
     state::{Mended, MendedKind, RepositoryState, WatchedRepository},
 };
@@ -37,7 +38,11 @@ pub enum GuardedSettings {
     /// It could not write them.
     Covered,
     /// It could: those of these names may run something.
-    Written { named: Vec<String> },
+    Written {
+        named: Vec<String>,
+        /// It is looked at while it goes on, too: nothing but git writes them.
+        is_at_once: bool,
+    },
 }
 
 /// Everything that was there before something of an agent's began.
@@ -77,8 +82,15 @@ struct CommandEnding {
 }
 
 impl RepositoryNote {
-    /// Looks at what became of it, and puts it right. Answers in words what was done.
-    pub fn look_again(self) -> Vec<String> {
+    /// Puts right what programs did that a daemon did not live to see the end of. Answers in words what was done. Nothing may have been
+    /// started yet. Blocks.
+    pub fn look_at_left(notes: &RepositoryNotes) -> Vec<String> {
+        notes.take_left(|text| {
+            serde_json::from_slice::<RepositoryNote>(text).ok().map(RepositoryNote::look_again)
+        })
+    }
+
+    fn look_again(self) -> Vec<String> {
         let RepositoryNote { settings, roots, repositories } = self;
         let paths = roots.iter().map(|root| root.path.clone()).collect();
         let state = WatchedState {
@@ -112,8 +124,7 @@ impl RepositoryGuard {
         }
     }
 
-    /// The state by now.
-    pub fn note(&self) -> RepositoryNote {
+    fn note(&self) -> RepositoryNote {
         let state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
         RepositoryNote {
             settings: self.watched.settings.clone(),
@@ -122,9 +133,11 @@ impl RepositoryGuard {
         }
     }
 
-    /// Keeps the note on the disk until the last look is over.
-    pub fn noted(&mut self, note: NoteHold) {
-        self.note = Some(note);
+    /// Keeps a note of it on the disk until the last look is over, and is durable before this returns. Blocks.
+    pub fn note_in(&mut self, notes: &RepositoryNotes) -> io::Result<()> {
+        let text = serde_json::to_vec(&self.note()).map_err(io::Error::other)?;
+        self.note = notes.keep(&text)?;
+        Ok(())
     }
 
     /// Takes what is to be ended when something is changed that was there.
@@ -230,16 +243,19 @@ impl WatchedFolders {
     fn mend(&self, is_end: bool) -> Vec<Mended> {
         let named: &[String] = match &self.settings {
             GuardedSettings::Covered => &[],
-            GuardedSettings::Written { named } => named,
+            GuardedSettings::Written { named, .. } => named,
         };
-        let is_written = matches!(self.settings, GuardedSettings::Written { .. });
+        let is_due = match self.settings {
+            GuardedSettings::Covered => false,
+            GuardedSettings::Written { is_at_once, .. } => is_end || is_at_once,
+        };
         // Nothing panics while it is held.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let WatchedState { roots, repositories } = &mut *state;
         let mut mended = Vec::new();
         repositories.retain_mut(|repository| {
             mended.extend(repository.put_way_back(&self.paths));
-            if !repository.is_new && !(is_end && is_written) {
+            if !repository.is_new && !is_due {
                 return true;
             }
             let settings = repository.put_settings_back(named, &self.paths);

@@ -17,7 +17,6 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::RepositoryNote;
 use crate::{
     artifacts::{make_folders, replace_durably},
     digest, work,
@@ -64,15 +63,14 @@ impl RepositoryNotes {
     }
 
     /// Has it on the disk, durably. `None` = nobody keeps a state here. Blocks.
-    pub fn keep(&self, note: &RepositoryNote) -> io::Result<Option<NoteHold>> {
+    pub fn keep(&self, text: &[u8]) -> io::Result<Option<NoteHold>> {
         let Some(notes) = &self.0 else { return Ok(None) };
-        let text = serde_json::to_vec(note).map_err(io::Error::other)?;
-        let name = digest::of(&text).replace(':', "-");
+        let name = digest::of(text).replace(':', "-");
         // Note: held while it is written, so that nobody goes by one that is not there yet.
         let mut all = notes.notes();
         if !all.contains_key(&name) {
             make_folders(&notes.folder)?;
-            replace_durably(&notes.folder.join(&name), &notes.folder.join(DRAFT), &text)?;
+            replace_durably(&notes.folder.join(&name), &notes.folder.join(DRAFT), text)?;
         }
         *all.entry(name.clone()).or_default() += 1;
         Ok(Some(NoteHold { notes: Arc::clone(notes), name }))
@@ -97,18 +95,18 @@ impl RepositoryNotes {
         work::aside(move || notes.remove_unused()).await;
     }
 
-    /// Puts right what programs did that a daemon did not live to see the end of. Answers in words what was done. Nothing may have been
-    /// started yet. Blocks.
-    pub fn look_at_left(&self) -> Vec<String> {
+    /// Has `look` take the notes that a daemon left which was killed. Nothing may have been started yet. Answers what it says, and which
+    /// are none. Blocks.
+    pub fn take_left(&self, look: impl Fn(&[u8]) -> Option<Vec<String>>) -> Vec<String> {
         let Some(notes) = &self.0 else { return Vec::new() };
         let mut done = Vec::new();
         for entry in fs::read_dir(&notes.folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let text = sys::regular_file::read_bounded(&path, LONGEST_NOTE);
             if let Ok(Some(text)) = text
-                && let Ok(note) = serde_json::from_slice::<RepositoryNote>(&text)
+                && let Some(said) = look(&text)
             {
-                done.extend(note.look_again());
+                done.extend(said);
             } else if entry.file_name() != DRAFT {
                 done.push(format!("`{}` cannot be read", path.display()));
             }

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     LONGEST_POINTER,
     folder::{
-        bring_back, bytes_in, folder_at, folder_in, id_in, is_taken, kind_in, link_in, put_aside, write_in,
+        again, bring_back, bytes_in, folder_at, folder_in, id_in, is_taken, kind_in, link_in, put_aside,
+        write_in,
     },
     state::{Mended, MendedKind, RepositoryState, led_to_folder},
 };
@@ -167,12 +168,12 @@ impl WatchedRoot {
                     Err(error) => Err(error),
                 }
             }
-            DotGit::File(Some(bytes)) => super::folder::again(&self.folder, DOT_GIT, |folder| {
-                write_in(folder, DOT_GIT, bytes, FILE_MODE)
-            }),
-            DotGit::Link(link) => super::folder::again(&self.folder, DOT_GIT, |folder| {
-                Ok(symlinkat(link.as_slice(), folder, DOT_GIT)?)
-            }),
+            DotGit::File(Some(bytes)) => {
+                again(&self.folder, DOT_GIT, |folder| write_in(folder, DOT_GIT, bytes, FILE_MODE))
+            }
+            DotGit::Link(link) => {
+                again(&self.folder, DOT_GIT, |folder| Ok(symlinkat(link.as_slice(), folder, DOT_GIT)?))
+            }
             DotGit::Missing | DotGit::File(None) | DotGit::Other => return,
         };
         look.put(path, MendedKind::Way, done);

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     below::RepositoryBelow,
     folder::{
-        FOLDER, again, bring_back, folder_at, head_in, is_closed_since, kind_in, link_in, mode_in, mode_of,
-        put_aside, set_mode_in, text_in, write_in,
+        FOLDER, again, bring_back, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in, mode_in,
+        mode_of, put_aside, set_mode_in, text_in, write_in,
     },
     hooks::{self, Hooks, hooks_in},
     settings::new_danger,
@@ -193,7 +193,7 @@ impl WatchedRepository {
     }
 
     fn holding(state: RepositoryState, folder: OwnedFd) -> WatchedRepository {
-        let part = |name| Some((name, super::folder::folder_in(&folder, name)?));
+        let part = |name| Some((name, folder_in(&folder, name)?));
         let parts = ["objects", "refs"].into_iter().filter_map(part).collect();
         WatchedRepository { state, folder, parts, is_new: false }
     }

@@ -120,7 +120,7 @@ async fn what_a_command_makes_of_repositories_runs_nothing_for_the_person() {
             for _ in 0..2 {
                 let is_one = git(&work, &["status"]) && git(&work, &["add", "-A"]);
                 assert!(!work.with_file_name("ran").exists(), "{mechanism:?}, {}", case.name);
-                assert_eq!(is_one, case.before.is_some(), "{mechanism:?}, {}", case.name);
+                assert!(is_one || case.before.is_none(), "{mechanism:?}, {}", case.name);
             }
             running.stop().await;
             git(&work, &["status"]);

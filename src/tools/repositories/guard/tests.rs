@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use super::{super::notes::RepositoryNotes, *};
+use super::*;
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
     RepositoryGuard::over(&[root.to_owned()], None, &KnownRepositories::default(), settings)
@@ -229,7 +229,7 @@ fn hooks_that_came_or_changed_are_put_aside_and_written_again() {
     fs::write(root.join("shared"), "theirs").unwrap();
     symlink("../../shared", hooks.join("post-commit")).unwrap();
     fs::write(hooks.join("update.sample"), "x").unwrap();
-    let guard = guarding(&root, GuardedSettings::Written { named: Vec::new() });
+    let guard = guarding(&root, GuardedSettings::Written { named: Vec::new(), is_at_once: false });
     fs::write(hooks.join("pre-push"), "evil").unwrap();
     fs::write(hooks.join("pre-commit"), "evil").unwrap();
     fs::remove_file(hooks.join("post-merge")).unwrap();
@@ -253,16 +253,20 @@ fn what_was_noted_is_looked_at_again() {
         if has_any {
             repository(&root);
         }
-        let guard = guarding(&root, GuardedSettings::Written { named: Vec::new() });
+        let settings = GuardedSettings::Written { named: Vec::new(), is_at_once: false };
         let notes = RepositoryNotes::new(&root.join("state"));
-        let hold = notes.keep(&guard.note()).unwrap().unwrap();
-        assert!(notes.keep(&guard.note()).unwrap().is_some(), "a second program");
+        // A second program finds the same.
+        let guards = [settings.clone(), settings].map(|settings| {
+            let mut guard = guarding(&root, settings);
+            guard.note_in(&notes).unwrap();
+            guard
+        });
         assert_eq!(fs::read_dir(root.join("state/repositories")).unwrap().count(), 1);
         // As if nobody had been there at the end.
-        std::mem::forget((guard, hold));
+        std::mem::forget(guards);
         repository(&root);
         fs::write(root.join(".git/config"), format!("[core]\n{evil}")).unwrap();
-        let done = RepositoryNotes::new(&root.join("state")).look_at_left();
+        let done = RepositoryNote::look_at_left(&RepositoryNotes::new(&root.join("state")));
         assert_eq!(done.len(), 1, "{done:?}");
         assert!(!fs::read_to_string(root.join(".git/config")).unwrap_or_default().contains(evil));
         assert_eq!(fs::read_dir(root.join("state/repositories")).unwrap().count(), 0);
@@ -275,6 +279,7 @@ fn settings_that_no_word_says_are_put_back() {
     let (evil, plain) = ("[core]\n\tfsmonitor = x\n", "[branch \"a\"]\n\tremote = origin\n");
     let written = |named: &[&str]| GuardedSettings::Written {
         named: named.iter().map(|name| (*name).to_owned()).collect(),
+        is_at_once: false,
     };
     for (settings, text, stays) in
         [(written(&[]), evil, false), (written(&[]), plain, true), (written(&["core.fsmonitor"]), evil, true)]

@@ -87,7 +87,7 @@ const READERS: &[(&str, &str)] = &[
     ("telemetry/local/files", "the daemon's own state, without waiting, and no link"),
     ("models/recorder", "its own recording, which it makes"),
     ("tools/artifacts", "the daemon's own state"),
-    ("tools/repositories/guard", "regular files of a repository, below its handle, without waiting"),
+    ("tools/repositories/folder", "regular files of a repository, below its handle, without waiting"),
     ("tools/outputs", "the daemon's own state, below its folder's handle"),
     ("tools/undo/restore", "the daemon's own state"),
     ("tools/mcp/auth/kept", "the daemon's own state"),

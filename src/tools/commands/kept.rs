@@ -1,4 +1,4 @@
-//! What is kept from something that an agent or a workspace has run, and what keeps it so while that goes on: nothing that can write is
+//! What is kept from something that an agent or a workspace has run, and what keeps it so while that goes on? Nothing that can write is
 //! started without.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Keeps the repositories of a workspace what they were while something of an agent's goes on there.
+//! What keeps the repositories of a workspace as they were while something of an agent's goes on there?
 //!
 //! What can be mounted over is; this looks at the rest, whenever something happens in the folders and at the end. What was there is
 //! put back, what came is put aside where git would run something by it, and whoever did it is ended: a race of putting back would
@@ -18,7 +18,7 @@ use super::{
     below::{KnownRepositories, RepositoriesBelow, RepositoryBelow},
     notes::{NoteHold, RepositoryNotes},
     roots::{RootState, WatchedRoot},
-    state::{Mended, MendedKind, RepositoryState, WatchedRepository},
+    state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
 };
 use sandbox::CommandEnder;
 use sys::{
@@ -240,7 +240,7 @@ impl WatchedFolders {
         ending.why.get_or_insert(why);
     }
 
-    fn mend(&self, is_end: bool) -> Vec<Mended> {
+    fn mend(&self, is_end: bool) -> Vec<MendedPlace> {
         let named: &[String] = match &self.settings {
             GuardedSettings::Covered => &[],
             GuardedSettings::Written { named, .. } => named,
@@ -285,15 +285,15 @@ fn new_repository(path: &Path, base: &Path) -> Option<WatchedRepository> {
 }
 
 /// Words for the log, and for whoever is told why something was ended.
-fn words(mended: &Mended) -> String {
+fn words(mended: &MendedPlace) -> String {
     let path = mended.path.display();
     let what = match &mended.what {
-        MendedKind::Way => format!("`{path}`, by which git tells which repository it has, was changed"),
-        MendedKind::Setting(danger) => {
+        MendedPart::Way => format!("`{path}`, by which git tells which repository it has, was changed"),
+        MendedPart::Setting(danger) => {
             format!("settings by which git runs something came into `{path}` ({danger})")
         }
-        MendedKind::Hook => format!("`{path}`, a hook that git runs, was changed"),
-        MendedKind::NewRepository => {
+        MendedPart::Hook => format!("`{path}`, a hook that git runs, was changed"),
+        MendedPart::NewRepository => {
             format!("`{path}` made a repository of a folder, and git would run something by it")
         }
     };
@@ -303,7 +303,7 @@ fn words(mended: &Mended) -> String {
     }
 }
 
-fn tell(mended: &Mended) {
+fn tell(mended: &MendedPlace) {
     match &mended.done {
         Ok(()) => tracing::warn!("a program of an agent was not let have its way: {}", words(mended)),
         Err(_) => tracing::error!("a program of an agent did harm: {}", words(mended)),

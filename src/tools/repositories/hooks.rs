@@ -14,7 +14,7 @@ use crate::digest;
 
 /// Entries of a folder of hooks that are looked at: git's own samples are some fifteen.
 const MOST_ENTRIES: usize = 1_000;
-/// Hooks of one repository.
+/// NotedHooks of one repository.
 const MOST_HOOKS: usize = 64;
 /// Bytes of a hook that are read.
 const LONGEST_HOOK: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const LONGEST_HOOK: u64 = 1 << 20;
 const LONGEST_KEPT: usize = 32 << 10;
 
 /// All of a repository; `None` = they are not told, since there are more or longer ones than are read.
-pub type Hooks = Option<Vec<NotedHook>>;
+pub type NotedHooks = Option<Vec<NotedHook>>;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct NotedHook {
 }
 
 /// All in the folder of a repository. One that is a link has none of its own.
-pub fn hooks_in(path: &Path, repository: &OwnedFd) -> Hooks {
+pub fn hooks_in(path: &Path, repository: &OwnedFd) -> NotedHooks {
     let Some(folder) = folder_in(repository, "hooks") else { return Some(Vec::new()) };
     let entries = Dir::read_from(&folder).ok()?;
     let mut hooks = Vec::new();
@@ -61,7 +61,7 @@ pub fn hooks_in(path: &Path, repository: &OwnedFd) -> Hooks {
 }
 
 /// True if one came to these, or became another.
-pub fn has_new(before: &Hooks, now: &Hooks) -> bool {
+pub fn has_new(before: &NotedHooks, now: &NotedHooks) -> bool {
     match (before, now) {
         (Some(before), Some(now)) => now.iter().any(|hook| !before.contains(hook)),
         (None, _) => false,
@@ -73,7 +73,7 @@ pub fn has_new(before: &Hooks, now: &Hooks) -> bool {
 /// done, by path.
 pub fn put_back(
     (path, repository): (&Path, &OwnedFd),
-    before: &Hooks,
+    before: &NotedHooks,
     roots: &[PathBuf],
 ) -> Vec<(PathBuf, io::Result<()>)> {
     let Some(before) = before else { return Vec::new() };

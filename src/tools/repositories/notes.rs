@@ -1,4 +1,4 @@
-//! What was there before programs of agents began, on the disk: a daemon that was killed meanwhile has its next one look at it.
+//! What was there before programs of agents began? On the disk, so that a daemon that was killed meanwhile has its next one look at it.
 //!
 //! A note is named by what it says, and stays for a moment after the last program that it counts for, since the next one usually finds
 //! the same. So most programs wait for no disk.

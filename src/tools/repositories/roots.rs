@@ -16,7 +16,7 @@ use super::{
         again, bring_back, bytes_in, folder_at, folder_in, id_in, is_taken, kind_in, link_in, put_aside,
         write_in,
     },
-    state::{Mended, MendedKind, RepositoryState, led_to_folder},
+    state::{MendedPart, MendedPlace, RepositoryState, led_to_folder},
 };
 use sys::guarded::FileIdentity;
 
@@ -59,14 +59,14 @@ pub struct WatchedRoot {
 /// A look's outcome.
 #[derive(Default)]
 pub struct RootLook {
-    pub mended: Vec<Mended>,
+    pub mended: Vec<MendedPlace>,
     /// Repositories that are there now and run nothing by themselves.
     pub new: Vec<PathBuf>,
 }
 
 impl RootLook {
-    fn put(&mut self, path: PathBuf, what: MendedKind, done: io::Result<()>) {
-        self.mended.push(Mended { path, what, done, is_attack: true });
+    fn put(&mut self, path: PathBuf, what: MendedPart, done: io::Result<()>) {
+        self.mended.push(MendedPlace { path, what, done, is_attack: true });
     }
 }
 
@@ -114,13 +114,13 @@ impl WatchedRoot {
     }
 
     /// Puts aside what makes the folder itself a repository, if it is this one.
-    pub fn is_bare_no_more(&mut self, path: &Path) -> Option<Mended> {
+    pub fn is_bare_no_more(&mut self, path: &Path) -> Option<MendedPlace> {
         if self.state.path != path {
             return None;
         }
         self.state.is_bare = false;
         let (path, done) = (path.join("HEAD"), put_aside(&self.folder, "HEAD"));
-        Some(Mended { path, what: MendedKind::NewRepository, done, is_attack: true })
+        Some(MendedPlace { path, what: MendedPart::NewRepository, done, is_attack: true })
     }
 
     /// Looks which repository git takes by now. One that was there is put back; one that came is put aside if git would run something
@@ -137,7 +137,7 @@ impl WatchedRoot {
             // Beside a repository nobody makes another one of the folder itself.
             if self.state.has_repository || danger.is_some() {
                 let done = put_aside(&self.folder, "HEAD");
-                look.put(self.state.path.join("HEAD"), MendedKind::NewRepository, done);
+                look.put(self.state.path.join("HEAD"), MendedPart::NewRepository, done);
             } else {
                 self.state.is_bare = true;
                 look.new.push(self.state.path.clone());
@@ -176,7 +176,7 @@ impl WatchedRoot {
             }
             DotGit::Missing | DotGit::File(None) | DotGit::Other => return,
         };
-        look.put(path, MendedKind::Way, done);
+        look.put(path, MendedPart::Way, done);
     }
 
     /// `.git` led to no repository.
@@ -188,7 +188,7 @@ impl WatchedRoot {
             DotGit::File(_) | DotGit::Link(_) | DotGit::Other if now != self.state.dot => {
                 // Where to is for a person to say.
                 let done = put_aside(&self.folder, DOT_GIT);
-                return look.put(path, MendedKind::NewRepository, done);
+                return look.put(path, MendedPart::NewRepository, done);
             }
             _ => (),
         }
@@ -199,7 +199,7 @@ impl WatchedRoot {
         let before = self.state.other.as_ref().filter(|before| before.path == real);
         if RepositoryState::danger(before, (&real, &repository), named).is_some() {
             let done = put_aside(&self.folder, DOT_GIT);
-            return look.put(path, MendedKind::NewRepository, done);
+            return look.put(path, MendedPart::NewRepository, done);
         }
         self.dot = folder_in(&self.folder, DOT_GIT);
         self.state.dot = now;

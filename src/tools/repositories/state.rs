@@ -1,4 +1,4 @@
-//! A repository as it was before something of an agent's began, and how it becomes that again.
+//! How was a repository before something of an agent's began, and how does it become that again?
 //!
 //! git replaces files by renaming, so not all of it can be mounted over, nor can a link, nor what is not there. But a repository without a
 //! valid `HEAD`, or one that git cannot get into, is none, and git looks for another one around it; `commondir` has git read its
@@ -19,7 +19,7 @@ use super::{
         FOLDER, again, bring_back, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in, mode_in,
         mode_of, put_aside, set_mode_in, text_in, write_in,
     },
-    hooks::{self, Hooks, hooks_in},
+    hooks::{self, NotedHooks, hooks_in},
     settings::new_danger,
 };
 use crate::git_settings::LONGEST_CONFIG;
@@ -34,9 +34,9 @@ const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// A thing that was found to be another.
 #[derive(Debug)]
-pub struct Mended {
+pub struct MendedPlace {
     pub path: PathBuf,
-    pub what: MendedKind,
+    pub what: MendedPart,
     /// An error where it could not be put back.
     pub done: io::Result<()>,
     /// git itself does no such thing: whoever did it goes on no more.
@@ -44,7 +44,7 @@ pub struct Mended {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MendedKind {
+pub enum MendedPart {
     /// git tells by this which repository it has.
     Way,
     /// A setting by which git runs something came; which one.
@@ -68,7 +68,7 @@ pub struct RepositoryState {
     has_commondir: bool,
     /// The place that `hooks` leads to, if it is a link.
     hooks_link: Option<Vec<u8>>,
-    pub hooks: Hooks,
+    pub hooks: NotedHooks,
     /// It keeps objects and references of its own.
     has_own: bool,
     settings: Vec<SettingsState>,
@@ -199,7 +199,7 @@ impl WatchedRepository {
     }
 
     /// Puts back what was changed of what git goes by before it reads a repository. `roots`: where its parts may have gone to.
-    pub fn put_way_back(&mut self, roots: &[PathBuf]) -> Vec<Mended> {
+    pub fn put_way_back(&mut self, roots: &[PathBuf]) -> Vec<MendedPlace> {
         if self.state.head.is_none() {
             return Vec::new();
         }
@@ -249,9 +249,9 @@ impl WatchedRepository {
         // git itself takes away what it kept for a worktree.
         let is_attack = !self.state.is_of_worktree;
         done.into_iter()
-            .map(|(name, done)| Mended {
+            .map(|(name, done)| MendedPlace {
                 path: self.state.path.join(name),
-                what: MendedKind::Way,
+                what: MendedPart::Way,
                 done,
                 is_attack,
             })
@@ -275,7 +275,7 @@ impl WatchedRepository {
     }
 
     /// Puts settings and hooks back by which git would run what it did not before.
-    pub fn put_settings_back(&self, named: &[String], roots: &[PathBuf]) -> Vec<Mended> {
+    pub fn put_settings_back(&self, named: &[String], roots: &[PathBuf]) -> Vec<MendedPlace> {
         let mut mended = Vec::new();
         for settings in &self.state.settings {
             let after = settings.text_now(&self.folder);
@@ -289,12 +289,12 @@ impl WatchedRepository {
             };
             if let Some(danger) = danger {
                 let (path, done) = (self.state.path.join(&settings.name), settings.put_back(&self.folder));
-                mended.push(Mended { path, what: MendedKind::Setting(danger), done, is_attack: true });
+                mended.push(MendedPlace { path, what: MendedPart::Setting(danger), done, is_attack: true });
             }
         }
         if self.state.hooks_link.is_none() {
             let hooks = hooks::put_back((&self.state.path, &self.folder), &self.state.hooks, roots);
-            let mend = |(path, done)| Mended { path, what: MendedKind::Hook, done, is_attack: true };
+            let mend = |(path, done)| MendedPlace { path, what: MendedPart::Hook, done, is_attack: true };
             mended.extend(hooks.into_iter().map(mend));
         }
         mended

@@ -8,7 +8,6 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
-    time::SystemTime,
 };
 
 use rustix::{
@@ -34,8 +33,8 @@ mod roots;
 mod settings;
 mod state;
 
-pub use below::{KnownRepositories, is_repository};
-use below::{RepositoriesBelow, RepositoryBelow};
+use below::RepositoryBelow;
+pub use below::{KnownRepositories, RepositoriesBelow, is_repository};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryNote};
 pub use notes::RepositoryNotes;
 
@@ -197,14 +196,13 @@ pub struct KeptOfRepositories {
 }
 
 /// Answers what is kept from commands in these roots, since git runs it by itself or goes by it and no build needs it: of the repositories
-/// there, and those below that are older than `since`, the settings, the hooks and what these lead to, `HEAD`, and what says where
+/// that were found there, the settings, the hooks and what these lead to, `HEAD`, and what says where
 /// they are; unless they have `leave`. What is missing of settings and hooks is made empty where it can be, so that it can be kept.
 /// Blocks for a bounded search.
 pub fn kept_from_commands(
     roots: &[PathBuf],
     leave: GitLeave,
-    since: Option<SystemTime>,
-    known: &KnownRepositories,
+    found: RepositoriesBelow,
 ) -> io::Result<KeptOfRepositories> {
     if roots.is_empty() {
         return Ok(KeptOfRepositories::default());
@@ -212,7 +210,6 @@ pub fn kept_from_commands(
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
     let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
-    let found = RepositoriesBelow::find(&roots, since, known);
     let mut named = named_by_git(&workspace);
     for AutorunPlace { path, why } in named.iter().filter(|place| is_inside(&place.path)) {
         make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
@@ -285,6 +282,10 @@ fn make(path: &Path, kind: FileType) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn found(roots: &[PathBuf]) -> RepositoriesBelow {
+        RepositoriesBelow::find(roots, None, &KnownRepositories::default())
+    }
+
     #[test]
     fn files_that_settings_include_are_found_and_what_they_include() {
         let config = "[include] path = a # x\n[includeIf \"gitdir:~/w]/\"]\n\tpath = \"b;c\"\n[core]\n\tpath = d\n[Include]\nPATH=~/e\n";
@@ -315,7 +316,7 @@ mod tests {
         let kept = |may_configure, may_move_head| {
             let leave = GitLeave { may_configure, may_move_head };
             let roots = std::slice::from_ref(&root);
-            kept_from_commands(roots, leave, None, &KnownRepositories::default()).unwrap()
+            kept_from_commands(roots, leave, found(roots)).unwrap()
         };
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
         let all = [".git/HEAD", ".git/config", ".git/hooks", ".git/rebase-merge", "checks", "shared/check"];
@@ -344,8 +345,7 @@ mod tests {
         fs::create_dir(root.join("lib")).unwrap();
         fs::write(root.join("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
         let roots = std::slice::from_ref(&root);
-        let kept =
-            kept_from_commands(roots, GitLeave::default(), None, &KnownRepositories::default()).unwrap();
+        let kept = kept_from_commands(roots, GitLeave::default(), found(roots)).unwrap();
         let kept: Vec<&str> =
             kept.read_only.iter().map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         let all = [
@@ -372,8 +372,7 @@ mod tests {
     fn a_folder_without_a_repository_has_nothing_to_keep() {
         let folder = tempfile::tempdir().unwrap();
         let roots = [folder.path().to_owned()];
-        let kept =
-            kept_from_commands(&roots, GitLeave::default(), None, &KnownRepositories::default()).unwrap();
+        let kept = kept_from_commands(&roots, GitLeave::default(), found(&roots)).unwrap();
         assert_eq!(kept, KeptOfRepositories::default());
         assert!(!folder.path().join(".git").exists());
     }

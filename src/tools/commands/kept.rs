@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket};
 use crate::{
-    repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoryGuard},
+    repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
 use protocol::SandboxProfile;
@@ -102,9 +102,10 @@ impl CommandRuntime {
         };
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let looked = work::aside(move || {
-            let mut guard = RepositoryGuard::over(&roots, since, &known, settings);
+            let found = RepositoriesBelow::find(&roots, since, &known);
+            let mut guard = RepositoryGuard::over(&roots, &found, settings);
             guard.note_in(&notes)?;
-            Ok((guard, repositories::kept_from_commands(&roots, leave, since, &known)?))
+            Ok((guard, repositories::kept_from_commands(&roots, leave, found)?))
         });
         let (guard, kept) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",

@@ -6,16 +6,15 @@
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    below::{KnownRepositories, RepositoriesBelow, RepositoryBelow},
+    below::RepositoriesBelow,
     notes::{NoteHold, RepositoryNotes},
     roots::{RootState, WatchedRoot},
     state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
@@ -104,17 +103,11 @@ impl RepositoryNote {
 }
 
 impl RepositoryGuard {
-    /// Takes note of the repositories there, and those below that are older than `since`. Blocks for a bounded search.
-    pub fn over(
-        roots: &[PathBuf],
-        since: Option<SystemTime>,
-        known: &KnownRepositories,
-        settings: GuardedSettings,
-    ) -> RepositoryGuard {
-        let found = RepositoriesBelow::find(roots, since, known).repositories;
+    /// Takes note of the repositories that were found in these folders. Blocks for a moment.
+    pub fn over(roots: &[PathBuf], found: &RepositoriesBelow, settings: GuardedSettings) -> RepositoryGuard {
         let state = WatchedState {
             roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).collect(),
-            repositories: found.iter().filter_map(WatchedRepository::of).collect(),
+            repositories: found.repositories.iter().filter_map(WatchedRepository::of).collect(),
         };
         let (paths, state, ending) = (roots.to_vec(), Mutex::new(state), Mutex::default());
         RepositoryGuard {
@@ -271,17 +264,10 @@ impl WatchedFolders {
         for root in roots.iter_mut() {
             let look = root.look(&self.paths, named);
             mended.extend(look.mended);
-            repositories.extend(look.new.iter().filter_map(|path| new_repository(path, &root.state.path)));
+            repositories.extend(look.new.into_iter().filter_map(WatchedRepository::anew));
         }
         mended
     }
-}
-
-fn new_repository(path: &Path, base: &Path) -> Option<WatchedRepository> {
-    let found = RepositoryBelow { folder: path.to_owned(), base: base.to_owned(), is_of_worktree: false };
-    let mut repository = WatchedRepository::of(&found)?;
-    repository.is_new = true;
-    Some(repository)
 }
 
 /// Words for the log, and for whoever is told why something was ended.

@@ -61,7 +61,7 @@ pub struct WatchedRoot {
 pub struct RootLook {
     pub mended: Vec<MendedPlace>,
     /// Repositories that are there now and run nothing by themselves.
-    pub new: Vec<PathBuf>,
+    pub new: Vec<RepositoryState>,
 }
 
 impl RootLook {
@@ -133,14 +133,16 @@ impl WatchedRoot {
             self.look_at_new_dot(named, &mut look);
         }
         if !self.state.is_bare && is_taken(&self.folder) {
-            let danger = RepositoryState::danger(None, (&self.state.path, &self.folder), named);
             // Beside a repository nobody makes another one of the folder itself.
-            if self.state.has_repository || danger.is_some() {
-                let done = put_aside(&self.folder, "HEAD");
-                look.put(self.state.path.join("HEAD"), MendedPart::NewRepository, done);
-            } else {
-                self.state.is_bare = true;
-                look.new.push(self.state.path.clone());
+            match RepositoryState::harmless(None, (&self.state.path, &self.folder), named) {
+                Ok(new) if !self.state.has_repository => {
+                    self.state.is_bare = true;
+                    look.new.push(new);
+                }
+                _ => {
+                    let done = put_aside(&self.folder, "HEAD");
+                    look.put(self.state.path.join("HEAD"), MendedPart::NewRepository, done);
+                }
             }
         }
         look
@@ -197,14 +199,17 @@ impl WatchedRoot {
             return;
         }
         let before = self.state.other.as_ref().filter(|before| before.path == real);
-        if RepositoryState::danger(before, (&real, &repository), named).is_some() {
+        let new = RepositoryState::harmless(before, (&real, &repository), named).ok();
+        // It may have been exchanged since its name was looked up.
+        let is_it = |new: &RepositoryState| !matches!(&now, DotGit::Folder(id) if *id != new.id);
+        let Some(new) = new.filter(is_it) else {
             let done = put_aside(&self.folder, DOT_GIT);
             return look.put(path, MendedPart::NewRepository, done);
-        }
-        self.dot = folder_in(&self.folder, DOT_GIT);
+        };
+        self.dot = matches!(now, DotGit::Folder(_)).then_some(repository);
         self.state.dot = now;
         self.state.has_repository = true;
-        look.new.push(real);
+        look.new.push(new);
     }
 }
 

@@ -113,16 +113,27 @@ impl RepositoryState {
         })
     }
 
-    /// The reason why git would run something by what a folder holds by now that it would not have run by this; `None` = as if there had been
-    /// nothing.
-    pub fn danger(
+    /// A folder's state by now, or the reason why git would run something by it that it would not have run by this one; `None` = as if
+    /// there had been nothing. It counts as it was read here: a program may be at writing it.
+    pub fn harmless(
         before: Option<&RepositoryState>,
         (path, folder): (&Path, &OwnedFd),
         named: &[String],
+    ) -> Result<RepositoryState, String> {
+        let now = RepositoryState::of(path, folder, false);
+        let now = now.ok_or_else(|| "it cannot be looked at".to_owned())?;
+        match RepositoryState::danger(before, &now, folder, named) {
+            Some(danger) => Err(danger),
+            None => Ok(now),
+        }
+    }
+
+    fn danger(
+        before: Option<&RepositoryState>,
+        now: &RepositoryState,
+        folder: &OwnedFd,
+        named: &[String],
     ) -> Option<String> {
-        let Some(now) = RepositoryState::of(path, folder, false) else {
-            return Some("it cannot be looked at".to_owned());
-        };
         if now.has_commondir && !before.is_some_and(|before| before.has_commondir) {
             return Some("it takes its settings from elsewhere".to_owned());
         }
@@ -138,7 +149,7 @@ impl RepositoryState {
                     let before = before.and_then(|it| it.text.as_deref()).unwrap_or_default();
                     new_danger(before, text, named)
                 }
-                // What is not read to its end may say anything there.
+                // It may say anything that is not read to its end.
                 None => kind_in(folder, &now.name).map(|_| format!("`{}` cannot be read", now.name)),
             }
         })
@@ -190,6 +201,11 @@ impl WatchedRepository {
         let folder = folder_at(&state.path)?;
         let id = FileIdentity::of_stat(&rustix::fs::fstat(&folder).ok()?);
         (id == state.id).then(|| WatchedRepository::holding(state, folder))
+    }
+
+    /// One that came to be while it was watched, as it was then.
+    pub fn anew(state: RepositoryState) -> Option<WatchedRepository> {
+        WatchedRepository::again(state).map(|it| WatchedRepository { is_new: true, ..it })
     }
 
     fn holding(state: RepositoryState, folder: OwnedFd) -> WatchedRepository {

@@ -3,12 +3,18 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
 };
 
-use super::*;
+use super::{super::KnownRepositories, *};
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
-    RepositoryGuard::over(&[root.to_owned()], None, &KnownRepositories::default(), settings)
+    let roots = [root.to_owned()];
+    RepositoryGuard::over(
+        &roots,
+        &RepositoriesBelow::find(&roots, None, &KnownRepositories::default()),
+        settings,
+    )
 }
 
 fn repository(root: &Path) {

@@ -135,15 +135,15 @@ fn a_root_has_the_repository_that_it_had() {
             "closed parts",
             |_| (),
             |root| {
-                fs::set_permissions(root.join(".git/objects"), fs::Permissions::from_mode(0)).unwrap();
-                fs::set_permissions(root.join(".git/HEAD"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join(".git/objects"), fs::Permissions::from_mode(0o000)).unwrap();
+                fs::set_permissions(root.join(".git/HEAD"), fs::Permissions::from_mode(0o000)).unwrap();
             },
         ),
         (
             "a closed folder",
             |_| (),
             |root| {
-                fs::set_permissions(root.join(".git"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join(".git"), fs::Permissions::from_mode(0o000)).unwrap();
             },
         ),
     ];

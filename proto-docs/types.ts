@@ -1595,11 +1595,7 @@ export type ErrorKind =
   | "CONFLICT"
   /** The idempotency key was used with other parameters. */
   | "IDEMPOTENCY_CONFLICT"
-  /**
-   * The cursor lies outside of the log, or events after it went with a deleted session of which the
-   * subscription's types do not tell; `details` has `oldest`, from where on nothing is missing, `head` and
-   * `logId`.
-   */
+  /** The cursor lies outside of the log; `details` has `oldest`, `head` and `logId`. */
   | "CURSOR_GONE"
   /** A file was changed meanwhile. */
   | "FILE_CONFLICT"
@@ -1727,8 +1723,8 @@ export interface EventsSubscribeParams {
   /**
    * Types of events, and with `deltas` of deltas, e.g. `tool.state`; a `*` at the end stands for any rest,
    * e.g. `run.*`. At most 64, empty = all. Of a session that was deleted or pruned while nobody read,
-   * `session.deleted` is all that comes: name that type, too. Without it, a cursor before the last of that
-   * session's events is `CURSOR_GONE`, and its `oldest` is from where on nothing is missing.
+   * `session.deleted` is all that comes, and no cursor is gone for it: name that type, too, to learn that
+   * something was missed. Its `lastSeq` says how far the events went that are missing.
    */
   types?: string[];
   /** A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged. */

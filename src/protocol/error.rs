@@ -78,8 +78,7 @@ error_kinds! {
     Conflict = -31013, "CONFLICT", retryable: false;
     /// The idempotency key was used with other parameters.
     IdempotencyConflict = -31014, "IDEMPOTENCY_CONFLICT", retryable: false;
-    /// The cursor lies outside of the log, or events after it went with a deleted session of which the subscription's types do not tell;
-    /// `details` has `oldest`, from where on nothing is missing, `head` and `logId`.
+    /// The cursor lies outside of the log; `details` has `oldest`, `head` and `logId`.
     CursorGone = -31015, "CURSOR_GONE", retryable: false;
     /// A file was changed meanwhile.
     FileConflict = -31016, "FILE_CONFLICT", retryable: false;

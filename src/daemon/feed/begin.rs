@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     super::{
@@ -19,12 +19,6 @@ use protocol::{
     GoneCursorPolicy, RpcError, RunId, SessionAttachParams, SessionId, Snapshot,
 };
 use store::LogFilter;
-
-/// The type of the event that is left of a deleted session.
-const DELETED: &str = "session.deleted";
-
-/// Such events that are read at once.
-const TOMBSTONES_READ: usize = 100;
 
 /// What comes before the first event, or with it.
 pub(super) struct SubscriptionStart {
@@ -59,48 +53,6 @@ pub(crate) async fn checked(
     Err(RpcError::new(ErrorKind::CursorGone, message)
         .with_details(details)
         .with_hint("this is another log than the one the cursor came from; attach anew without a cursor"))
-}
-
-/// Events of deleted sessions that would have come after a place, while nothing that comes says so: the subscription names types, and
-/// that of the deletion is not among them. Answers from where on nothing is missing.
-async fn missed(
-    state: &DaemonContext,
-    filter: &LogFilter,
-    from: EventSeq,
-) -> Result<Option<EventSeq>, RpcError> {
-    // Runs that are named are there, and so is everything of them. Who begins at the start waits for nothing in particular.
-    if filter.has_type(DELETED) || !filter.runs.is_empty() || from == EventSeq(0) {
-        return Ok(None);
-    }
-    let tombstones = LogFilter {
-        sessions: filter.sessions.clone(),
-        types: vec![DELETED.to_owned()],
-        ..LogFilter::default()
-    };
-    let (mut whole_from, mut after) = (None, from);
-    loop {
-        let page = state.store.page(&tombstones, after, TOMBSTONES_READ).await?;
-        let Some(last) = page.events.last() else { return Ok(whole_from) };
-        after = last.seq;
-        for tombstone in &page.events {
-            let data = tombstone.to_envelope()?.data;
-            let last_seq = data.get("lastSeq").and_then(Value::as_i64).map(EventSeq);
-            // Older versions did not say it: then there may have been some.
-            if last_seq.unwrap_or(tombstone.seq) > from && data.get("events") != Some(&json!(0)) {
-                whole_from = Some(tombstone.seq);
-            }
-        }
-    }
-}
-
-fn gone_with_a_session(state: &DaemonContext, from: EventSeq, whole_from: EventSeq) -> RpcError {
-    let message = format!(
-        "events after {from} went with a deleted session, of which the types that are named do not tell"
-    );
-    let details = json!({ "oldest": whole_from, "head": state.store.head(), "logId": state.store.log_id() });
-    RpcError::new(ErrorKind::CursorGone, message)
-        .with_details(details)
-        .with_hint("name the type `session.deleted`, too, to go on from this cursor, or begin from `oldest`")
 }
 
 /// What the client said of the place.
@@ -142,27 +94,6 @@ impl RequestedPosition {
                 }
                 Err(error) => Err(error),
             },
-        }
-    }
-}
-
-impl RequestedPosition {
-    /// The same place, unless something of what the filter means is gone after it.
-    async fn with_nothing_missed(
-        &self,
-        state: &DaemonContext,
-        filter: &LogFilter,
-        start: StartPosition,
-    ) -> Result<StartPosition, RpcError> {
-        let from = match (&start, &self.consumer) {
-            (StartPosition::After(seq), _) => *seq,
-            (StartPosition::Consumer, Some(name)) => state.store.consumer(name).await?.unwrap_or(EventSeq(0)),
-            _ => return Ok(start),
-        };
-        match (missed(state, filter, from).await?, self.on_gone) {
-            (None, _) => Ok(start),
-            (Some(_), GoneCursorPolicy::Snapshot) => Ok(StartPosition::Now { snapshot: true }),
-            (Some(whole_from), GoneCursorPolicy::Error) => Err(gone_with_a_session(state, from, whole_from)),
         }
     }
 }
@@ -220,7 +151,6 @@ impl EventPump {
         let homes = homes(&state, &session_ids, &run_ids).await?;
         let filter = LogFilter { sessions: session_ids, runs: run_ids, descendants: !exact, types };
         let start = place.start(&state, false).await?;
-        let start = place.with_nothing_missed(&state, &filter, start).await?;
         let deltas = deltas && DELTAS.iter().any(|kind| filter.has_type(kind));
         let has_snapshot = matches!(start, StartPosition::Now { snapshot: true });
         let standing = match filter.sessions.as_slice() {

@@ -133,25 +133,25 @@ struct PrunedSessions {
     seq: Option<EventSeq>,
 }
 
-/// The time by which age counts: that of the machine, unless its clock went ahead just now. Only for whoever has the turn.
-async fn time_of_age(state: &DaemonContext) -> Result<Timestamp, StoreError> {
+/// The time by which age counts: that of the machine, unless its clock went ahead just now; and by how much the machine's is ahead
+/// of it. Only for whoever has the turn.
+async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), StoreError> {
     let mut clock = match state.pruning.age_clock() {
         Some(clock) => clock,
         None => {
             let note = state.store.note(AGE_CLOCK).await?;
             // What this daemon has written was told by the clock in question.
             let newest = state.store.last_active_before(state.started_at).await?;
-            AgeClock::from_note(note.as_deref(), newest.unwrap_or(state.started_at))
-                .starting_at(state.started)
+            AgeClock::from_note(note.as_deref(), newest.unwrap_or(state.started_at), state.started)
         }
     };
     let now = state.clock.now();
     let time = clock.look(now, state.clock.monotonic());
     state.pruning.keep_age_clock(clock);
-    if time < now {
-        let ahead = now.since(time).as_secs();
+    let ahead = now.since(time);
+    if !ahead.is_zero() {
         tracing::warn!(
-            ahead_seconds = ahead,
+            ahead_seconds = ahead.as_secs(),
             "the clock went ahead: sessions do not grow older by that until it has been so for a day"
         );
     }
@@ -159,7 +159,7 @@ async fn time_of_age(state: &DaemonContext) -> Result<Timestamp, StoreError> {
     if let Err(error) = state.store.leave_note(AGE_CLOCK, clock.note()).await {
         tracing::warn!(%error, "the time by which sessions grow old was not noted");
     }
-    Ok(time)
+    Ok((time, ahead))
 }
 
 /// Removes what the limits do not keep, or only lists it.
@@ -169,11 +169,10 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
     if limits == RetentionLimits::default() {
         return Ok(pruned);
     }
-    let now = time_of_age(state).await?;
+    let (now, ahead) = time_of_age(state).await?;
     // Only age is a matter of the clock.
-    pruned.clock_ahead_ms = limits
-        .max_age_days
-        .map_or(0, |_| u64::try_from(state.clock.now().since(now).as_millis()).unwrap_or(u64::MAX));
+    let ahead = if limits.max_age_days.is_some() { ahead } else { Duration::ZERO };
+    pruned.clock_ahead_ms = u64::try_from(ahead.as_millis()).unwrap_or(u64::MAX);
     let mut kept = KeptSessions {
         limits,
         now,

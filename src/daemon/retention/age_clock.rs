@@ -21,18 +21,26 @@ const BELIEVED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 #[serde(rename_all = "camelCase")]
 pub struct AgeClock {
     believed: Timestamp,
-    /// The time that the machine's clock has been ahead of it, as far as daemons were at work.
+    /// The time by which the machine's clock was ahead at the last look; zero as long as that is usual.
+    #[serde(default)]
+    ahead_us: u64,
+    /// The time that it has stayed so, as far as daemons were at work.
+    #[serde(default)]
     ahead_for_us: u64,
-    /// The last look, by this daemon's monotonic clock.
+    /// The last look, by this daemon's monotonic clock; `None` = nothing was watched yet.
     #[serde(skip)]
-    looked_at: Duration,
+    looked_at: Option<Duration>,
 }
 
 impl AgeClock {
-    /// Goes on from what a daemon before has noted, or else from the newest of what there is.
-    pub fn from_note(note: Option<&str>, newest: Timestamp) -> AgeClock {
-        let noted = note.and_then(|text| serde_json::from_str(text).ok());
-        noted.unwrap_or(AgeClock { believed: newest, ahead_for_us: 0, looked_at: Duration::ZERO })
+    /// Goes on from what a daemon before has noted, and from when this one began; else from the newest of what there is, and from
+    /// the first look.
+    pub fn from_note(note: Option<&str>, newest: Timestamp, started: Duration) -> AgeClock {
+        let noted: Option<AgeClock> = note.and_then(|text| serde_json::from_str(text).ok());
+        match noted {
+            Some(noted) => AgeClock { looked_at: Some(started), ..noted },
+            None => AgeClock { believed: newest, ahead_us: 0, ahead_for_us: 0, looked_at: None },
+        }
     }
 
     /// The same for the next daemon.
@@ -40,20 +48,21 @@ impl AgeClock {
         serde_json::json!(self).to_string()
     }
 
-    /// The time that this daemon has watched counts from here on.
-    pub fn starting_at(self, monotonic: Duration) -> AgeClock {
-        AgeClock { looked_at: monotonic, ..self }
-    }
-
     /// The time by which age counts now.
     pub fn look(&mut self, now: Timestamp, monotonic: Duration) -> Timestamp {
-        let watched = monotonic.saturating_sub(self.looked_at);
-        self.looked_at = monotonic;
+        let watched = self.looked_at.map_or(Duration::ZERO, |looked| monotonic.saturating_sub(looked));
         let expected = self.believed.plus(watched);
-        let is_usual = now <= expected.plus(USUAL_GAP);
-        let ahead_for_us = self.ahead_for_us.saturating_add(micros(watched));
-        let is_believed = is_usual || micros(BELIEVED_AFTER) <= ahead_for_us;
-        (self.believed, self.ahead_for_us) = if is_believed { (now, 0) } else { (expected, ahead_for_us) };
+        let ahead_us = micros(now.since(expected));
+        let usual_us = micros(USUAL_GAP);
+        // It went ahead since the last look, also if it was ahead before: what was watched until then says nothing of this.
+        let has_jumped = self.ahead_us.saturating_add(usual_us) < ahead_us;
+        let ahead_for_us = if has_jumped { 0 } else { self.ahead_for_us.saturating_add(micros(watched)) };
+        let is_believed = ahead_us <= usual_us || micros(BELIEVED_AFTER) <= ahead_for_us;
+        let looked_at = Some(monotonic);
+        *self = match is_believed {
+            true => AgeClock { believed: now, ahead_us: 0, ahead_for_us: 0, looked_at },
+            false => AgeClock { believed: expected, ahead_us, ahead_for_us, looked_at },
+        };
         self.believed
     }
 }
@@ -79,7 +88,7 @@ mod tests {
     impl Machine {
         fn new() -> Machine {
             let now = Timestamp(0).plus(400 * DAY);
-            Machine { clock: AgeClock::from_note(None, now), now, monotonic: Duration::ZERO }
+            Machine { clock: AgeClock::from_note(None, now, Duration::ZERO), now, monotonic: Duration::ZERO }
         }
 
         fn works(&mut self, hours: u32) -> Duration {
@@ -95,8 +104,7 @@ mod tests {
         fn is_off(&mut self, time: Duration) {
             self.now = self.now.plus(time);
             self.monotonic = HOUR;
-            self.clock =
-                AgeClock::from_note(Some(&self.clock.note()), Timestamp(0)).starting_at(self.monotonic);
+            self.clock = AgeClock::from_note(Some(&self.clock.note()), Timestamp(0), self.monotonic);
         }
     }
 
@@ -110,15 +118,39 @@ mod tests {
         assert_eq!(machine.works(1), Duration::ZERO);
     }
 
+    /// The look that finds the jump counts nothing; the days of work after it do.
     #[test]
     fn a_clock_that_jumped_counts_once_it_has_stayed_so_for_a_day_at_work() {
         let mut machine = Machine::new();
+        machine.works(1);
         machine.is_off(100 * DAY);
         assert_eq!(machine.works(9), 100 * DAY);
         machine.is_off(15 * HOUR);
         assert_eq!(machine.works(9), 100 * DAY + 15 * HOUR);
         machine.is_off(15 * HOUR);
-        assert_eq!(machine.works(6), Duration::ZERO);
+        assert_eq!(machine.works(6), 100 * DAY + 30 * HOUR);
+        assert_eq!(machine.works(1), Duration::ZERO);
+    }
+
+    /// Nobody has looked for a long time, or it jumps again before the first jump is believed.
+    #[test]
+    fn only_time_in_which_it_has_stayed_so_counts() {
+        let mut machine = Machine::new();
+        machine.works(1);
+        machine.is_off(HOUR);
+        machine.now = machine.now.plus(300 * DAY);
+        machine.monotonic += 30 * DAY;
+        machine.clock.look(machine.now, machine.monotonic);
+        assert_eq!(machine.works(0), 270 * DAY + HOUR);
+        let mut machine = Machine::new();
+        machine.works(1);
+        machine.is_off(60 * HOUR);
+        machine.works(23);
+        machine.now = machine.now.plus(365 * DAY);
+        assert_eq!(machine.works(23), 365 * DAY + 60 * HOUR);
+        // Of what was never noted nothing was watched.
+        let mut clock = AgeClock::from_note(None, Timestamp(0), Duration::ZERO);
+        assert_eq!(clock.look(Timestamp(0).plus(90 * DAY), 60 * DAY), Timestamp(0));
     }
 
     #[test]
@@ -142,7 +174,7 @@ mod tests {
     fn a_note_that_says_nothing_is_none() {
         let newest = Timestamp(7);
         for note in [None, Some(""), Some("{}"), Some("{\"believed\":")] {
-            assert_eq!(AgeClock::from_note(note, newest).believed, newest, "{note:?}");
+            assert_eq!(AgeClock::from_note(note, newest, Duration::ZERO).believed, newest, "{note:?}");
         }
     }
 }

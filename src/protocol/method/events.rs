@@ -83,8 +83,8 @@ pub struct EventsSubscribeParams {
     pub exact: bool,
     /// Types of events, and with `deltas` of deltas, e.g. `tool.state`; a `*` at the end stands for any rest, e.g.
     /// `run.*`. At most 64, empty = all. Of a session that was deleted or pruned while nobody read, `session.deleted` is all that
-    /// comes: name that type, too. Without it, a cursor before the last of that session's events is `CURSOR_GONE`, and its `oldest` is
-    /// from where on nothing is missing.
+    /// comes, and no cursor is gone for it: name that type, too, to learn that something was missed. Its `lastSeq` says how far the
+    /// events went that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(regex(pattern = r"^[A-Za-z.]*\*?$")))]
     pub types: Vec<String>,

@@ -194,12 +194,10 @@ impl OpenRun {
                 let down = if was_parked { 0 } else { millis(self.told_at, at) };
                 self.facts().down_ms += down;
                 self.calls_were_down(down);
-                if !was_parked || facts.has("unclean") {
-                    self.end_hooks(at, |_| true, edges);
-                }
-                // Of one that was parked the daemon may have been the same.
-                if facts.has("unclean") {
+                // Of one that was parked the daemon may be the same.
+                if !was_parked || facts.flag("unclean") {
                     self.facts().restarts += 1;
+                    self.end_hooks(at, |_| true, edges);
                 }
                 let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };
                 match down {

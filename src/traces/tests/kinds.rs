@@ -218,3 +218,26 @@ fn a_story_of_a_run_at_work_says_what_it_waits_for() {
         assert!(story(working).contains(words), "{words}:\n{}", story(working));
     }
 }
+
+/// A guard that is asked twice within a firing, since another changed what it saw; and a run that held still meanwhile.
+#[test]
+fn a_guard_that_is_asked_again_within_a_firing_and_a_parked_run_cut_off_nothing() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "edit_file", "arguments": {}}
+        1000 hook.started {"firingId": "f", "hookId": "h", "event": "PreToolUse", "callId": "c1", "elapsedMs": 1000}
+        1500 run.parked {"reason": "storageFull"}
+        1800 run.resumed {"unclean": false}
+        5000 hook.started {"firingId": "f", "hookId": "h", "event": "PreToolUse", "callId": "c1", "elapsedMs": 1000}
+        7000 hook.fired {"firingId": "f", "hookId": "h", "event": "PreToolUse", "callId": "c1", "outcome": "answered", "durationMs": 3000}
+        7000 hook.fired {"firingId": "f", "hookId": "h", "event": "PreToolUse", "callId": "c1", "outcome": "answered", "durationMs": 2500}
+        "#,
+        expect![[r#"
+            3 in 2: hook PreToolUse 0..3000 ok lane=65536
+            6 in 2: hook PreToolUse 4000..6500 ok lane=65537
+            1 in -: run lead 0..… open in="q" (run.parked storageFull) (run.resumed )
+            2 in 1: tool edit_file 0..… open in="{}"
+        "#]],
+    );
+}

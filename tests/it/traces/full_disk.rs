@@ -14,7 +14,7 @@ use tokio::{
 use super::*;
 use crate::{
     built,
-    otlp::receiver::{Answer, Receiver},
+    otlp::receiver::Receiver,
     process::{Served, Wire},
     support::STUCK,
 };
@@ -144,8 +144,11 @@ async fn spans_that_a_full_disk_does_not_take_are_written_when_there_is_room() {
 /// The collector takes what it is sent while the database cannot keep that it did.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_a_full_disk_does_not_keep_loses_nothing_and_sends_nothing_twice() {
-    let receiver = Receiver::http([Answer::Status(503, "Retry-After: 1\r\n")]).await;
-    let otlp = json!({ "endpoint": receiver.url(), "signals": ["traces"] });
+    // Nobody is there before the disk is full.
+    let away = Receiver::http([]).await;
+    let (url, port) = (away.url(), away.port);
+    drop(away);
+    let otlp = json!({ "endpoint": url, "signals": ["traces"] });
     let house = house(&story()).settings(&json!({ "tracing": { "otlp": otlp } }));
     let running = house.boot().await;
     let mut client = running.client();
@@ -167,13 +170,16 @@ async fn a_place_that_a_full_disk_does_not_keep_loses_nothing_and_sends_nothing_
         running.tamper(statement).await;
     }
     let whole = spans(&mut client, &run, 1_000).await.len();
+    let store = running.daemon.store();
+    let head = store.head().to_string();
+    let receiver = Receiver::on(port, false, [].into()).await;
     receiver.until(|spans| !spans.is_empty()).await;
+    // It has them, and the place is not kept as long as there is no room.
+    assert_ne!(store.note("otlp.traces").await.unwrap().as_ref(), Some(&head));
     for statement in ["drop trigger full_events", "drop trigger full_meta", "drop table used_up"] {
         running.tamper(statement).await;
     }
     receiver.until(|spans| whole <= spans.len()).await;
-    let store = running.daemon.store();
-    let head = store.head().to_string();
     let keeping = async {
         while store.note("otlp.traces").await.unwrap().is_none_or(|place| place != head) {
             tokio::task::yield_now().await;

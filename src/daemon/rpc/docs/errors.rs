@@ -82,7 +82,7 @@ fn what_to_do(kind: ErrorKind) -> &'static str {
             "Use a fresh key for every new effect; a repeat has the same parameters."
         }
         ErrorKind::CursorGone => {
-            "Begin anew without a cursor, or from `oldest`; when `logId` is another one, forget all ids and cursors."
+            "Begin anew without a cursor; when `logId` is another one, forget all ids and cursors."
         }
         ErrorKind::FileConflict => "Show both versions; force it only when a person says so.",
         ErrorKind::StorageFull => "Ask for room on the disk; runs are parked and go on by themselves.",

@@ -1,7 +1,7 @@
 //! Hooks: most are told when they have answered, so that their span is there as a whole at once; one that takes long is told when it
 //! has been at work for a while, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, ToolName, TraceSpan};
 
@@ -18,7 +18,8 @@ const FIRST_LANE: u32 = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct HookSpans {
     /// Hooks at work, by firing and hook.
-    open: BTreeMap<(String, String), TraceSpan>,
+    /// A guard is asked again within a firing when another has changed what it saw.
+    open: BTreeMap<(String, String), VecDeque<TraceSpan>>,
     lanes: HookLanes,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
@@ -51,7 +52,17 @@ impl HookLanes {
 
 impl HookSpans {
     pub(super) fn open(&self) -> impl Iterator<Item = &TraceSpan> {
-        self.open.values()
+        self.open.values().flatten()
+    }
+
+    /// The one that was asked first of those at work; answers are told in the order of the questions.
+    fn take(&mut self, key: &(String, String)) -> Option<TraceSpan> {
+        let spans = self.open.get_mut(key)?;
+        let span = spans.pop_front();
+        if spans.is_empty() {
+            self.open.remove(key);
+        }
+        span
     }
 
     /// A call has ended.
@@ -71,20 +82,24 @@ impl OpenRun {
     /// A hook has been at work for a while.
     pub(super) fn hook_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let key = key(moment.facts);
-        // Asked anew after a restart.
-        if let Some(earlier) = self.hooks.open.remove(&key) {
-            self.cut_off(earlier, moment.at, edges);
-        }
         let elapsed = moment.facts.count("elapsedMs");
         let span = self.hook_begun(moment, elapsed, Timestamp(i64::MAX));
+        // Asked anew after a restart: what was asked before it is not answered any more.
+        let earlier = self.hooks.open.remove(&key).unwrap_or_default();
+        let (mut same, cut): (VecDeque<TraceSpan>, VecDeque<TraceSpan>) =
+            earlier.into_iter().partition(|open| attempt(open) == attempt(&span));
+        for open in cut {
+            self.cut_off(open, moment.at, edges);
+        }
         edges.push(SpanEdge::Began(Box::new(span.clone())));
-        self.hooks.open.insert(key, span);
+        same.push_back(span);
+        self.hooks.open.insert(key, same);
     }
 
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         let took = facts.count("durationMs");
-        let mut span = match self.hooks.open.remove(&key(facts)) {
+        let mut span = match self.hooks.take(&key(facts)) {
             Some(mut span) => {
                 // Answers are told together, when the last one is there.
                 let ended = Timestamp(span.start_us.saturating_add(micros(took))).min(at);
@@ -159,7 +174,15 @@ impl OpenRun {
         is_over: impl Fn(&TraceSpan) -> bool,
         edges: &mut Vec<SpanEdge>,
     ) {
-        for (_, span) in self.hooks.open.extract_if(.., |_, span| is_over(span)).collect::<Vec<_>>() {
+        let mut over = Vec::new();
+        self.hooks.open.retain(|_, spans| {
+            let (ended, left): (VecDeque<TraceSpan>, VecDeque<TraceSpan>) =
+                std::mem::take(spans).into_iter().partition(&is_over);
+            over.extend(ended);
+            *spans = left;
+            !spans.is_empty()
+        });
+        for span in over {
             self.cut_off(span, at, edges);
         }
     }
@@ -169,6 +192,11 @@ impl OpenRun {
         end(&mut span, at, SpanStatus::Cancelled);
         edges.push(SpanEdge::Ended(Box::new(span)));
     }
+}
+
+/// The number of times that its firing was begun.
+fn attempt(span: &TraceSpan) -> u64 {
+    span.hook.as_ref().and_then(|hook| hook.attempt).unwrap_or(1)
 }
 
 /// Names a hook at a firing. Whatever goes on beside the run ends as a firing of its own, which has the hook's name behind it.

@@ -89,15 +89,22 @@ pub(super) fn read(
         false => read_object(object, event, contract),
     });
     let mut answer = strictest(answers);
+    if answer.follow_up.is_some() && !(json.is_alone && contract == HookContract::Gemini) {
+        // Words of an agent that a hook repeats make no call.
+        answer.follow_up = None;
+        answer.message.get_or_insert(NO_FOLLOW_UP.to_owned());
+    }
+    if is_prompt && !json.is_alone && !is_strict(&answer) {
+        // One that refuses in prose may quote the words that consent.
+        let why = "did not answer with one object {\"ok\": …} and nothing else".to_owned();
+        answer.failure = Some((HookOutcome::Invalid, why));
+    }
     if let Some(why) = &json.broken
         && !is_strict(&answer)
     {
         answer.failure = Some((HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}")));
     }
     let has_none = json.answers.is_empty() && json.broken.is_none();
-    if is_prompt && has_none && end.failure.is_none() {
-        answer.failure = Some((HookOutcome::Invalid, "did not answer with {\"ok\": …}".to_owned()));
-    }
     if has_none && !is_prompt && end.failure.is_none() && end.exit_code == Some(0) && event::takes_text(event)
     {
         answer.context = Some(end.stdout.trim().to_owned()).filter(|text| !text.is_empty());
@@ -149,6 +156,8 @@ struct OutputJson {
     answers: Vec<Map<String, Value>>,
     /// The reason why something that begins like an answer is none.
     broken: Option<String>,
+    /// The output is one object, and nothing else.
+    is_alone: bool,
 }
 
 /// Braces at which an answer may begin, at most: what an agent wrote may be printed, but not so that nobody finds the answer.
@@ -212,8 +221,13 @@ fn json_of(stdout: &str) -> OutputJson {
             None => from = at + 1,
         }
     }
-    OutputJson { answers, broken }
+    let is_alone = serde_json::from_str::<UniqueObject>(text).is_ok();
+    OutputJson { answers, broken, is_alone }
 }
+
+/// The reason why a call that a hook wants is not made.
+const NO_FOLLOW_UP: &str = "a hook's `tailToolCallRequest` counts under Gemini CLI's names alone, in an output that is nothing but one \
+                            answer; no call is made";
 
 /// Fields of an answer at its top.
 const KNOWN: &[&str] = &[

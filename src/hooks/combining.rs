@@ -140,18 +140,25 @@ impl<'a> VerdictBuilder<'a> {
         }
         counted.changed |= self.take_model(&hook, answer.model);
         if let Some((name, arguments)) = answer.follow_up {
-            let tool = tool_names::ours(&name);
-            match tool_names::in_our_words(&tool, hook.contract, &arguments) {
-                Ok(arguments) => {
-                    self.verdict.follow_up = Some(FollowUpCall { hook: hook.id.clone(), tool, arguments });
-                }
-                Err(why) => self.warn(format!(
-                    "the hook {} wants {name} called with what cannot be read: {why}",
-                    hook.id
-                )),
-            }
+            self.take_follow_up(&hook, &name, &arguments);
         }
         counted
+    }
+
+    /// Takes in a call that a hook wants next. Of several the most trusted place's counts, and none takes back what a more trusted one has
+    /// made of the result.
+    fn take_follow_up(&mut self, hook: &Hook, name: &str, arguments: &serde_json::Value) {
+        if self.verdict.follow_up.is_some() || self.verdict.model.changes.outranks_output(&hook.origin) {
+            return self
+                .warn(format!("the hook {} wants a call made, and another one goes before it", hook.id));
+        }
+        let tool = tool_names::ours(name);
+        match tool_names::in_our_words(&tool, hook.contract, arguments) {
+            Ok(arguments) => {
+                self.verdict.follow_up = Some(FollowUpCall { hook: hook.id.clone(), tool, arguments });
+            }
+            Err(why) => self.warn(format!("the hook {} wants a call that cannot be read: {why}", hook.id)),
+        }
     }
 
     /// Takes in what a hook made of a request to a model or of its reply; true if anything.

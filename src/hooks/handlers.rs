@@ -99,7 +99,8 @@ impl HandlerParts {
                     ended(questions::ask_model(services, prompt, model.as_deref(), input).await)
                 }
                 HookHandler::Agent { prompt, model } => {
-                    ended(questions::ask_agent(services, prompt, model.as_deref(), input).await)
+                    let is_own = hook.origin.is_own();
+                    ended(questions::ask_agent(services, (prompt, is_own), model.as_deref(), input).await)
                 }
             }
         };

@@ -81,6 +81,11 @@ impl RankedChanges {
         self.output.insert(counts).value.clone()
     }
 
+    /// True if a more trusted place than this one has put something in place of the result.
+    pub fn outranks_output(&self, origin: &HookOrigin) -> bool {
+        self.output.as_ref().is_some_and(|known| known.rank < rank(origin))
+    }
+
     /// Takes in tools that may be declared: any of those that hooks of one place name, and of those only what each place names.
     pub fn tools(&mut self, origin: &HookOrigin, names: Vec<String>) -> Vec<String> {
         let of_place = self.tools.entry(rank(origin)).or_default();

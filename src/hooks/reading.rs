@@ -245,6 +245,9 @@ impl HookReader<'_, '_> {
         let mut is_async = entry::boolean(node, "async")?;
         let async_rewake = entry::boolean(node, "asyncRewake")?;
         is_async |= async_rewake;
+        if is_async && matches!(handler, HookHandler::Prompt { .. } | HookHandler::Agent { .. }) {
+            return Err(format!("of type `{kind}` cannot be `async`: nobody would count what it costs"));
+        }
         let condition = match node.get("if") {
             None => None,
             Some(rule) => {

@@ -52,11 +52,13 @@ pub trait HookServices: Send + Sync {
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Has an agent answer this prompt, with read-only tools and without hooks.
+    /// Has an agent answer this prompt, with read-only tools and without hooks. `is_own`: the hook is the system's or the user's; the agent
+    /// of another reads with no tool that the run does not have.
     fn run_agent<'a>(
         &'a self,
         prompt: String,
         model: Option<&'a str>,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>>;
 
     /// Hears of a hook that has been at work for a while and goes on. Only for those who look on.
@@ -104,7 +106,12 @@ impl HookServices for NoHookServices {
         nowhere("no model can be asked here")
     }
 
-    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+    fn run_agent<'a>(
+        &'a self,
+        _: String,
+        _: Option<&'a str>,
+        _: bool,
+    ) -> BoxFuture<'a, Result<String, String>> {
         nowhere("no agent can be asked here")
     }
 

@@ -55,8 +55,9 @@ impl HookServices for Confining {
         &'a self,
         prompt: String,
         model: Option<&'a str>,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
-        NoHookServices.run_agent(prompt, model)
+        NoHookServices.run_agent(prompt, model, is_own)
     }
 
     fn check_arguments(&self, arguments: &Value) -> Result<(), String> {

@@ -202,14 +202,22 @@ fn ask_guard(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResu
     Ok(Some(()))
 }
 
-/// Names by which a matcher means a tool; one of a server's may be any.
+/// Names by which a matcher means a tool: ours, whatever the tool was called, and those of servers' tools, or a pattern of them.
 fn read_tools(typed: &str) -> Result<Vec<String>, String> {
-    let names = read_keywords(typed);
-    let is_known = |name: &&String| name.starts_with("mcp") || listed_tool(name).is_some();
-    match names.iter().find(|name| !is_known(name)) {
-        Some(unknown) => Err(format!("there is no tool `{unknown}`")),
-        None => Ok(names),
-    }
+    let named = |name: String| match listed_tool(&name) {
+        Some(tool) => Ok(tool.to_owned()),
+        None if is_of_server(&name) => Ok(name),
+        None if name.starts_with("mcp") => {
+            Err(format!("`{name}` is written as mcp__SERVER__TOOL, or mcp__SERVER__.*"))
+        }
+        None => Err(format!("there is no tool `{name}`")),
+    };
+    read_keywords(typed).into_iter().map(named).collect()
+}
+
+fn is_of_server(name: &str) -> bool {
+    let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 fn ask_tracing(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {

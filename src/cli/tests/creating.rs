@@ -412,7 +412,9 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         ("guard, i.e.", "~/bin/guard\r"),
         ("guard of which tools", "Bahs\r"),
         ("note: there is no tool `Bahs`", ""),
-        ("guard of which tools", "Bash, write_file\r"),
+        ("guard of which tools", "mcp__board\r"),
+        ("note: `mcp__board` is written as mcp__SERVER__TOOL", ""),
+        ("guard of which tools", "run-shell-command, Write, mcp__board__.*\r"),
         ("tracing: ", "\x1b[B\r"),
         ("trigger 1, keywords", " bug, stack trace,,\r"),
         ("trigger 1, or", "\"(fix\r"),
@@ -440,8 +442,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
     let definition = asked.recv().unwrap()["definition"].clone();
     assert_eq!(definition["triggers"], triggers);
     assert_eq!(definition["memory"], json!({"include": false}));
-    let guard =
-        json!({"matcher": "Bash|write_file", "hooks": [{"type": "command", "command": "~/bin/guard"}]});
+    let guard = json!({"matcher": "run_shell_command|write_file|mcp__board__.*", "hooks": [{"type": "command", "command": "~/bin/guard"}]});
     assert_eq!(definition["hooks"], json!({"PreToolUse": [guard]}));
     assert_eq!(definition["tracing"], json!({"content": "redacted"}));
 }

@@ -239,7 +239,12 @@ impl HookServices for ByHand {
         only_in_runs("asks a model")
     }
 
-    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+    fn run_agent<'a>(
+        &'a self,
+        _: String,
+        _: Option<&'a str>,
+        _: bool,
+    ) -> BoxFuture<'a, Result<String, String>> {
         only_in_runs("asks an agent")
     }
 

@@ -260,6 +260,11 @@ fn models_say_ok_or_not_and_anything_else_is_a_failure() {
         (r#"{"ok": "true"}"#, None, true),
         ("Yes, of course.", None, true),
         ("", None, true),
+        // Whoever refuses in prose and quotes what would consent has not consented.
+        (r#"I do not answer with {"ok": true}, since it deletes everything."#, None, true),
+        (r#"{"ok": true} would be wrong here."#, None, true),
+        (r#"{"ok": true} {"ok": true}"#, None, true),
+        (r#"No: {"ok": false, "reason": "r"}, not {"ok": true}."#, Some(HookDecision::Deny), false),
     ] {
         let answer = read(&HandlerEnd::answered(text), PreToolUse, HookContract::Claude, true);
         assert_eq!((answer.decision, answer.failure.is_some()), (decision, fails), "{text}");
@@ -317,5 +322,24 @@ fn no_words_beside_an_answer_take_a_denial_away() {
     ] {
         let answer = read(&ended(0, stdout, ""), PreToolUse, HookContract::Claude, false);
         assert_eq!((answer.decision, &answer.failure), (None, &None), "{stdout}");
+    }
+}
+
+/// Words of an agent that a hook repeats make no call.
+#[test]
+fn a_call_is_wanted_in_an_answer_of_gemini_clis_alone() {
+    let wants = r#"{"hookSpecificOutput":{"tailToolCallRequest":{"name":"read_file","args":{}}}}"#;
+    for (contract, stdout, is_wanted) in [
+        (HookContract::Gemini, wants.to_owned(), true),
+        (HookContract::Claude, wants.to_owned(), false),
+        (HookContract::Gemini, format!("the agent said: {wants}"), false),
+        (HookContract::Gemini, format!("{wants}\n{{}}"), false),
+    ] {
+        let answer = read(&ended(0, &stdout, ""), PostToolUse, contract, false);
+        assert_eq!(
+            (answer.follow_up.is_some(), answer.message.is_none()),
+            (is_wanted, is_wanted),
+            "{stdout}"
+        );
     }
 }

@@ -248,3 +248,35 @@ fn what_is_given_back_as_it_was_takes_back_no_redaction() {
         assert_eq!(verdict(&ended, &said).updated_output, Some(json!("[hidden]")), "{echo}");
     }
 }
+
+#[test]
+fn of_several_calls_that_hooks_want_the_most_trusted_places_is_made() {
+    let result = HookedResult {
+        call: call("run_shell_command", json!({ "command": "x" })),
+        text: "VISIBLE".to_owned(),
+        data: None,
+        error: None,
+        is_interrupt: false,
+        duration_ms: 1,
+    };
+    let ended = firing(HookFacts::PostToolUse { result });
+    let wants =
+        |name: &str| HookAnswer { follow_up: Some((name.to_owned(), json!({}))), ..HookAnswer::default() };
+    let hides = HookAnswer { updated_output: Some(json!("[hidden]")), ..HookAnswer::default() };
+    let come_to = |said: Vec<(HookOrigin, HookAnswer)>| {
+        let mut builder = VerdictBuilder::new(&ended, Path::new("/w"));
+        for (at, (origin, answer)) in said.into_iter().enumerate() {
+            builder.take(HeardHook { hook: hook(&ended, at, origin), answer });
+        }
+        let verdict = builder.finish();
+        (verdict.follow_up.map(|wanted| wanted.tool), verdict.warnings.len())
+    };
+    let own = || (HookOrigin::User, wants("read_file"));
+    assert_eq!(come_to(vec![own(), (agent(), wants("write_file"))]), (Some("read_file".to_owned()), 1));
+    // What a more trusted place hides, nobody takes back by a call.
+    assert_eq!(come_to(vec![(HookOrigin::User, hides.clone()), (project(), wants("read_file"))]), (None, 1));
+    assert_eq!(
+        come_to(vec![(HookOrigin::System, wants("read_file")), (project(), hides)]).0.as_deref(),
+        Some("read_file")
+    );
+}

@@ -23,11 +23,11 @@ pub(super) async fn ask_model(
 
 pub(super) async fn ask_agent(
     services: &dyn HookServices,
-    prompt: &str,
+    (prompt, is_own): (&str, bool),
     model: Option<&str>,
     input: &Value,
 ) -> HandlerEnd {
-    ended(services.run_agent(question(prompt, input), model).await)
+    ended(services.run_agent(question(prompt, input), model, is_own).await)
 }
 
 fn question(prompt: &str, input: &Value) -> String {
@@ -41,8 +41,14 @@ fn question(prompt: &str, input: &Value) -> String {
 
 fn ended(answer: Result<String, String>) -> HandlerEnd {
     match answer {
-        // Models put it between fences.
-        Ok(text) => HandlerEnd::answered(text.replace("```json", "").replace("```", "")),
+        Ok(text) => HandlerEnd::answered(without_fence(&text).to_owned()),
         Err(why) => HandlerEnd::failed(HookOutcome::Failed, why),
     }
+}
+
+/// Models put an answer between fences.
+fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    inner.and_then(|inner| inner.strip_suffix("```")).map_or(text, str::trim)
 }

@@ -21,8 +21,8 @@ use crate::{
 };
 use models::{ProviderTool, ReplyGrounding, ResolvedModel};
 use protocol::{
-    ContextMessage, MessagePart, MessageRole, ModelConsulted, NamedModel, SideCallPurpose, Usage, UsageTotal,
-    UsdAmount,
+    ContextMessage, MessagePart, MessageRole, ModelConsulted, NamedModel, SideCallPurpose, ToolDeclaration,
+    Usage, UsageTotal, UsdAmount,
 };
 use tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 
@@ -178,17 +178,17 @@ impl HookModels for ToolSideCallContext {
         &'a self,
         prompt: String,
         model: Option<&'a str>,
-        tools: &'a dyn HookTools,
+        (tools, is_own): (&'a dyn HookTools, bool),
     ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let model = self.hook_model(model).await?;
-            let declared = tools.reading();
+            let declared = tools.reading(is_own);
             let mut messages = vec![Arc::new(ContextMessage::user(prompt))];
             for _ in 0..MOST_LOOKS {
                 let plain = Asked::plain(HOOK_AGENT_SYSTEM.to_owned(), messages.clone(), HOOK_DEADLINE);
                 let asked = Asked { tools: Arc::clone(&declared), ..plain };
                 let (answer, said) = self.put(SideCallPurpose::Hook, model.clone(), asked).await?;
-                let results = looked_at(said.as_ref(), tools).await;
+                let results = looked_at(said.as_ref(), (tools, &declared)).await;
                 let Some(said) = said.filter(|_| !results.is_empty()) else { return Ok(answer.text) };
                 let told = ContextMessage { role: MessageRole::Tool, parts: results, raw: None };
                 messages.extend([said, told].map(Arc::new));
@@ -203,13 +203,20 @@ impl HookModels for ToolSideCallContext {
 }
 
 /// The results of what an agent of a hook calls, in its order; none = it calls nothing.
-async fn looked_at(said: Option<&ContextMessage>, tools: &dyn HookTools) -> Vec<MessagePart> {
+async fn looked_at(
+    said: Option<&ContextMessage>,
+    (tools, declared): (&dyn HookTools, &[ToolDeclaration]),
+) -> Vec<MessagePart> {
     let mut results = Vec::new();
     for part in said.iter().flat_map(|said| &said.parts) {
         let MessagePart::ToolCall(call) = part else { continue };
-        let (text, is_error) = match tools.read(&call.name, call.arguments.clone()).await {
-            Ok(text) => (text, false),
-            Err(why) => (why, true),
+        let is_there = declared.iter().any(|tool| tool.name == call.name);
+        let (text, is_error) = match is_there {
+            false => (format!("there is no tool {}", call.name), true),
+            true => match tools.read(&call.name, call.arguments.clone()).await {
+                Ok(text) => (text, false),
+                Err(why) => (why, true),
+            },
         };
         results.push(MessagePart::ToolResult {
             call_id: call.call_id.clone(),

@@ -15,7 +15,7 @@ use super::super::{
 };
 use protocol::{CallId, MessagePart, Risk, ToolDeclaration, ToolName, ToolResult};
 use sys::{clock::Clock, ids};
-use tools::{CallContext, CallRedelivery, ToolElicitation};
+use tools::{CallContext, CallRedelivery, ToolElicitation, ToolLookup};
 
 /// Time for one call where the hook itself has more.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -86,8 +86,10 @@ impl HookTools for HookToolCaller {
         })
     }
 
-    fn reading(&self) -> Arc<[ToolDeclaration]> {
-        self.reader().toolset.declarations().cloned().collect()
+    fn reading(&self, all: bool) -> Arc<[ToolDeclaration]> {
+        let has = |name: &ToolName| matches!(self.gate.toolset.lookup(name), ToolLookup::Found(_));
+        let declared = self.reader().toolset.declarations();
+        declared.filter(|tool| all || has(&tool.name)).cloned().collect()
     }
 
     fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>> {

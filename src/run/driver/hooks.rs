@@ -16,6 +16,7 @@ use super::{
 };
 use protocol::{HookEventName, HookPoint, ToolName};
 use sys::ids;
+use tools::ToolLookup;
 
 /// Hooks that have a say before a call runs, or after it.
 const CALL_EVENTS: &[HookEventName] = &[HookEventName::PreToolUse, HookEventName::PermissionRequest];
@@ -115,13 +116,15 @@ impl RunDriver {
     pub(super) fn begin_hooks(&mut self, point: HookPoint, want: WantedTask) {
         let scene = self.scene(&self.machine);
         let at = self.at(&point, &self.machine, &scene);
-        let hooks = self.gate.hooks.clone();
+        let (gate, hooks) = (Arc::clone(&self.gate), self.gate.hooks.clone());
         let redactor = self.gate.supplies.redactor.clone();
         let asking = async move {
-            let effects = match at {
+            let mut effects = match at {
                 Some(at) => at.ask(&hooks, &scene, &redactor).await,
                 None => HookEffects::default(),
             };
+            // To hand in a result is the model's alone.
+            effects.keep_follow_up(|name| matches!(gate.toolset.lookup(name), ToolLookup::Found(_)));
             TaskOutput::Input(MachineInput::Hooked { point, hooks: Box::new(effects) })
         };
         self.launch(want, asking, None);

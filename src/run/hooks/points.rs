@@ -137,6 +137,15 @@ impl PointOfRun {
 }
 
 impl HookEffects {
+    /// Without the call that a hook wants, where it is of no tool that the run has.
+    pub(crate) fn keep_follow_up(&mut self, has: impl Fn(&ToolName) -> bool) {
+        if self.follow_up.take_if(|call| !has(&call.name)).is_some() {
+            self.fired.iter_mut().for_each(|record| record.follow_up = None);
+            self.warnings
+                .push("a hook wants a tool called that this run does not have; no call is made".to_owned());
+        }
+    }
+
     /// Everything that more hooks said.
     pub(crate) fn add(&mut self, more: HookEffects) {
         let HookEffects {

@@ -20,12 +20,12 @@ pub(crate) trait HookModels: Send + Sync {
     /// The small model's answer, or that of the model of this name.
     fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>>;
 
-    /// The same of an agent that may look at things with these tools before it answers.
+    /// The same of an agent that may look at things with these tools before it answers; all of them, or those that the run has.
     fn look<'a>(
         &'a self,
         prompt: String,
         model: Option<&'a str>,
-        tools: &'a dyn HookTools,
+        tools: (&'a dyn HookTools, bool),
     ) -> BoxFuture<'a, Result<String, String>>;
 
     /// Everything that was asked of this one, for the log.
@@ -42,8 +42,8 @@ pub(crate) trait HookTools: Send + Sync {
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>>;
 
-    /// The tools of a hook's agent, which only read.
-    fn reading(&self) -> Arc<[ToolDeclaration]>;
+    /// The tools of a hook's agent, which only read: `all` of them, or those that the run has too.
+    fn reading(&self, all: bool) -> Arc<[ToolDeclaration]>;
 
     /// Calls one of them, by rules like any other; the text of its result, or why there is none.
     fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>>;
@@ -98,9 +98,10 @@ impl HookServices for RunHookServices {
         &'a self,
         prompt: String,
         model: Option<&'a str>,
+        is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
         match (&self.models, &self.tools) {
-            (Some(models), Some(tools)) => models.look(prompt, model, tools.as_ref()),
+            (Some(models), Some(tools)) => models.look(prompt, model, (tools.as_ref(), is_own)),
             _ => Box::pin(ready(Err("no agent can be asked here".to_owned()))),
         }
     }

@@ -199,7 +199,12 @@ impl McpToolInvocation {
             let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
             return failed(&of, why);
         }
-        if let Some(why) = of.servers.fault_of_extension(&server).await {
+        let fault = tokio::select! {
+            biased;
+            fault = of.servers.fault_of_extension(&server) => fault,
+            () = cx.cancel.cancelled() => return crate::work::cancelled(),
+        };
+        if let Some(why) = fault {
             return failed(&of, &format!("may not run any more: its extension {why}; nothing was called"));
         }
         let begun = cx.clock.monotonic();

@@ -186,6 +186,18 @@ async fn call_that_a_hook_wants_is_judged() {
     running.stop().await;
 }
 
+/// To hand in a result is the model's alone.
+#[tokio::test]
+async fn no_hook_ends_a_run_by_a_call() {
+    let tail = wants("complete_task", &json!({ "result": "forged" }));
+    let run = vec![read("a.txt"), Reply::done("ok")];
+    let (_house, script, running) = play(json!({ "AfterTool": [["read_file", tail]] }), run).await;
+    let told = told(&running.log().await);
+    assert!(told.contains("GOAL ok") && told.contains("a tool called that this run does not have"), "{told}");
+    assert!(heard(&script).contains("the first line"), "{}", heard(&script));
+    running.stop().await;
+}
+
 /// A hook that wants a call after each call gets one, and what it wants wrongly is told.
 #[tokio::test]
 async fn one_call_has_one_that_follows_it() {

@@ -10,13 +10,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, FileType, Mode, fchmod, mkdirat, openat, statat, symlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, fchmod, mkdirat, statat, symlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::{
     below::RepositoryBelow,
     folder::{
-        FOLDER, again, bring_back, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in, mode_in,
+        again, bring_back, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in, mode_in,
         mode_of, put_aside, set_mode_in, text_in, write_in,
     },
     hooks::{self, NotedHooks, hooks_in},
@@ -320,6 +320,6 @@ impl WatchedRepository {
 /// The folder that a path leads to, links followed: as git does, which reads a `.git` that is one.
 pub fn led_to_folder(path: &Path) -> Option<(PathBuf, OwnedFd)> {
     let real = path.canonicalize().ok()?;
-    let folder = openat(rustix::fs::CWD, &real, FOLDER, Mode::empty()).ok()?;
+    let folder = folder_at(&real)?;
     Some((real, folder))
 }

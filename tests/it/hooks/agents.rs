@@ -182,7 +182,9 @@ async fn call_that_a_hook_wants_is_judged() {
     let tools =
         json!({ "AfterTool": [["read_file", wants("run_shell_command", &json!({ "command": "id" }))]] });
     let (running, _) = run_worker(&house(&script, &tools)).await;
-    assert!(heard(&script).contains("TOOL_NOT_ALLOWED"), "{}", heard(&script));
+    let told = told(&running.log().await);
+    assert!(told.contains("a tool called that this run does not have"), "{told}");
+    assert!(heard(&script).contains("the first line"), "{}", heard(&script));
     running.stop().await;
 }
 

@@ -82,6 +82,8 @@ struct SettingsState {
     /// The link that it is, and the file that this leads to.
     link: Option<(Vec<u8>, PathBuf)>,
     text: Option<String>,
+    /// It is there, also where its text is none that can be read.
+    is_there: bool,
 }
 
 /// A repository that is held open and looked at.
@@ -159,8 +161,9 @@ impl RepositoryState {
 impl SettingsState {
     fn of(path: &Path, folder: &OwnedFd, name: &str) -> SettingsState {
         let link = link_in(folder, name).and_then(|link| Some((link, path.join(name).canonicalize().ok()?)));
-        let mut state = SettingsState { name: name.to_owned(), link, text: None };
+        let mut state = SettingsState { name: name.to_owned(), link, text: None, is_there: false };
         state.text = state.text_now(folder);
+        state.is_there = kind_in(folder, name).is_some();
         state
     }
 
@@ -295,8 +298,13 @@ impl WatchedRepository {
         let mut mended = Vec::new();
         for settings in &self.state.settings {
             let after = settings.text_now(&self.folder);
-            if after == settings.text || (after.is_none() && kind_in(&self.folder, &settings.name).is_none())
-            {
+            let is_there = kind_in(&self.folder, &settings.name).is_some();
+            let is_same = match &after {
+                Some(_) => after == settings.text,
+                // One that cannot be read by now, and was not there or could be, may say anything.
+                None => !is_there || (settings.is_there && settings.text.is_none()),
+            };
+            if is_same {
                 continue;
             }
             let danger = match &after {

@@ -249,6 +249,20 @@ fn hooks_that_came_or_changed_are_put_aside_and_written_again() {
     assert!(hooks.join("update.sample").is_file());
 }
 
+/// A program that fills settings with more than is read hides nothing in them, also where there were none when it began.
+#[test]
+fn settings_that_came_and_are_too_long_to_be_read_are_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    repository(&root);
+    fs::remove_file(root.join(".git/config")).unwrap();
+    let guard = guarding(&root, GuardedSettings::Written { named: Vec::new(), is_at_once: false });
+    let evil = format!("{}[core]\n\tfsmonitor = x\n", "# pad\n".repeat(200_000));
+    fs::write(root.join(".git/config"), evil).unwrap();
+    drop(guard);
+    assert!(!root.join(".git/config").exists() && root.join(".git/config.not-by-git-0").is_file());
+}
+
 /// The daemon was killed: the next one has what was noted.
 #[test]
 fn what_was_noted_is_looked_at_again() {

@@ -19,12 +19,12 @@ pub(super) struct PromptBody<'a> {
 }
 
 impl PromptBody<'_> {
-    /// Of what stands below the front matter.
+    /// Takes what stands below the front matter.
     pub fn of(below: &str) -> PromptBody<'_> {
         body(below, 0)
     }
 
-    /// Where the byte `offset` of the body stands in the file.
+    /// The position in the file of the body's byte `offset`.
     pub fn mark(&self, offset: usize) -> TextPosition {
         TextPosition::at(self.whole, self.offset + offset)
     }

@@ -5,10 +5,10 @@ use std::{path::PathBuf, sync::Arc};
 use super::{file::AgentFile, places::AgentPlace};
 use protocol::FileProblem;
 
-/// What was read in one folder. As long as nothing changes it is the same one.
+/// The agents' files of one folder, as they were read. As long as nothing changes it is the same value.
 pub struct FolderContents {
     pub place: AgentPlace,
-    /// By path.
+    /// Sorted by path.
     pub files: Vec<CachedAgentFile>,
     pub problems: Vec<FileProblem>,
 }

@@ -216,7 +216,7 @@ fn trigger(trigger: &protocol::RoutingTrigger) -> Value {
     fields.0.into()
 }
 
-/// As it is written in a file.
+/// The word of a verdict in a file.
 pub(in super::super) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
@@ -225,7 +225,7 @@ pub(in super::super) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// As a number that has no fraction where none is needed.
+/// Minutes as a number, which has no fraction where none is needed.
 #[allow(clippy::cast_precision_loss, reason = "a year in milliseconds is exact")]
 pub(in super::super) fn in_minutes(milliseconds: u64) -> Value {
     match milliseconds % 60_000 {

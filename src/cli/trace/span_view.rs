@@ -121,10 +121,17 @@ impl RunSpanView {
     }
 }
 
+/// What a call is about, behind its name. Its lines are told apart: the first is a command, say, and the last the model's words for
+/// it, which would read as an argument.
+fn told_after(description: &str) -> Option<String> {
+    let lines: Vec<&str> = description.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    (!lines.is_empty()).then(|| format!(" {}", lines.join(" · ")))
+}
+
 impl HookSpanView {
     /// ` for write_file src/a.rs · user/PostToolUse/1`
     fn label(&self, names_call: bool) -> String {
-        let description = self.description.as_deref().filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
+        let description = self.description.as_deref().and_then(told_after);
         let tool = self.tool.as_deref().filter(|_| names_call);
         let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
         let attempt = self.attempt.map(|attempt| format!(" · attempt {attempt}"));
@@ -145,8 +152,8 @@ impl SpanView {
         let purpose = llm.and_then(|llm| llm.purpose.as_ref()).map(|purpose| format!(" · {purpose}"));
         let attempt = llm.and_then(|llm| llm.attempt).filter(|attempt| 1 < *attempt);
         let attempt = attempt.map(|attempt| format!(" · attempt {attempt}"));
-        let description = self.tool.as_ref().and_then(|tool| tool.description.as_ref());
-        let description = description.filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
+        let description = self.tool.as_ref().and_then(|tool| tool.description.as_deref());
+        let description = description.and_then(told_after);
         let sign = if self.kind == "confirmation" { "? " } else { "" };
         // One that is asked before the call lies within it.
         let is_within = matches!(self.name.as_str(), "PreToolUse" | "PermissionRequest");

@@ -36,6 +36,8 @@ async fn guard_that_crashes_blocks() {
 async fn guard_whose_program_is_missing_blocks() {
     let missing = json!({ "type": "command", "command": "/nowhere/at/all", "args": ["x"] });
     blocks(missing, "the hook user/PreToolUse").await;
+    // A shell was started, and says by its exit code that it found nothing to run.
+    blocks(command("/nowhere/at/all x"), "ended with exit code 127").await;
 }
 
 #[tokio::test]

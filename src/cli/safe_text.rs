@@ -56,6 +56,22 @@ fn shown(characters: impl Iterator<Item = char>, stays: impl Fn(char) -> bool) -
     safe
 }
 
+/// Rows of a command. A blank behind a `\` has the line end there, and here-documents end at a line that is their end to the letter:
+/// so a tab, and blanks at a row's end, are told apart from what looks like them.
+pub(super) fn command_rows(command: &str) -> impl Iterator<Item = String> {
+    command.split_terminator('\n').map(|row| {
+        let text = row.trim_end_matches([' ', '\t']);
+        let mut shown: String = rows(&text.replace('\t', DRAWN_TAB)).collect();
+        for blank in row[text.len()..].chars() {
+            push_sign(&mut shown, blank);
+        }
+        shown
+    })
+}
+
+/// What a tab is drawn as where it matters that it is one.
+const DRAWN_TAB: &str = "→   ";
+
 /// Rows of something that is judged by how it is written, e.g. a diff: tabs become blanks, so that widths can be told,
 /// and a carriage return is shown like all else that acts. So is a blank that is no space: to a shell it is part of a word.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = String> {
@@ -151,6 +167,18 @@ mod tests {
         assert!(!rows(&every).any(|row| row.chars().any(|c| acts(c) || is_odd_blank(c))));
         assert!(!exact(&every).chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' '));
         assert!(!json(&every).chars().any(|c| acts(c) && c != '\n'));
+    }
+
+    /// Two commands that do different things are not drawn alike.
+    #[test]
+    fn blanks_at_the_end_of_a_row_of_a_command_and_tabs_are_shown() {
+        let shown = |command: &str| command_rows(command).collect::<Vec<_>>();
+        assert_eq!(shown("echo a \\ \ntouch x"), ["echo a \\<20>", "touch x"]);
+        assert_eq!(shown("echo a \\\ntouch x"), ["echo a \\", "touch x"]);
+        assert_eq!(
+            shown("cat <<-E\n\tE\n    E\nE\t\n\n   \n"),
+            ["cat <<-E", "→   E", "    E", "E<09>", "", "<20><20><20>"]
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! git: which sub-command is it, and does it run something else?
 
+mod hidden;
+
 use super::{
     files::FileEffect,
     grammar::ShellDialect,
@@ -249,6 +251,7 @@ impl ScriptWalk<'_> {
         {
             self.draft.unknown(format!("`git {name} {}` may run a command", arg.raw()));
         }
+        self.git_may_run(name, args);
         match name {
             "bisect" if has("run") => {
                 let begin = args.iter().position(|arg| arg.is("run")).map_or(args.len(), |at| at + 1);
@@ -269,11 +272,8 @@ impl ScriptWalk<'_> {
                 self.draft.unknown(format!("`git {name} -x` runs a command"));
             }
             "grep" if bundled('O') => self.draft.unknown("`git grep -O` runs a command"),
-            "clone" | "fetch" | "pull" | "ls-remote" => {
-                let is_told = name == "clone" && (bundled('u') || bundled('c'));
-                if is_told || args.iter().any(|arg| arg.may_be_option() && arg.may_split()) {
-                    self.draft.unknown(format!("`git {name}` may run a command by its options"));
-                }
+            "clone" if bundled('u') || bundled('c') => {
+                self.draft.unknown("`git clone` may run a command by its options");
             }
             "filter-branch" | "credential" | "daemon" | "shell" | "send-email" | "instaweb"
             | "web--browse" | "mergetool" | "upload-pack" | "receive-pack" | "hook" | "for-each-repo"
@@ -315,15 +315,8 @@ impl ScriptWalk<'_> {
             self.unpacks_here(scope);
         }
         let parsed = anywhere(&GIT, args);
+        self.git_may_write(name, args, scope);
         match name {
-            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" | "shortlog" | "rev-list"
-            | "blame" | "annotate" | "range-diff" | "reflog" | "stash" | "whatchanged" => {
-                self.named(&parsed, &["output"], FileEffect::Writes, scope);
-                // For some of them the name counts from the top of the repository, wherever that is.
-                for above in self.above(scope) {
-                    self.named(&parsed, &["output"], FileEffect::Writes, &above);
-                }
-            }
             "archive" => self.named(&parsed, &["o", "output"], FileEffect::Writes, scope),
             "format-patch" => {
                 self.named(&parsed, &["output"], FileEffect::Writes, scope);
@@ -331,6 +324,18 @@ impl ScriptWalk<'_> {
                 // It names the files by what the commits say.
                 if !parsed.has(&["o", "output-directory", "output", "stdout"]) {
                     self.changes(&WordValue::literal("."), FileEffect::WritesBelow, scope);
+                }
+            }
+            "bundle" if parsed.operands.first().is_some_and(|word| word.is("create")) => {
+                if let Some(file) = parsed.operands.get(1).filter(|file| !file.is("-")) {
+                    self.changes(file, FileEffect::Writes, scope);
+                }
+            }
+            _ if hidden::OPTIONS_WRITE.contains(&name) => {
+                self.named(&parsed, &["output"], FileEffect::Writes, scope);
+                // For some of them the name counts from the top of the repository, wherever that is.
+                for above in self.above(scope) {
+                    self.named(&parsed, &["output"], FileEffect::Writes, &above);
                 }
             }
             "clone" => {

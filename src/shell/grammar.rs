@@ -48,6 +48,7 @@ pub(super) fn parse(
         documents: Vec::new(),
         texts: Vec::new(),
         fuel,
+        joins_badly: false,
     };
     let script = parser.whole();
     // Without fuel it may have seemed to end where it does not.
@@ -70,6 +71,8 @@ struct Parser<'a> {
     texts: Vec<Range<usize>>,
     /// Shared with texts within this one. Without any the text ends here.
     fuel: &'a ReadingFuel<'a>,
+    /// A line was joined where bash, which joins lines before it reads anything, may have seen another operator.
+    joins_badly: bool,
 }
 
 /// Words that end a list of commands when they stand where a command would.
@@ -90,7 +93,8 @@ impl<'a> Parser<'a> {
         }
         let Parser { depth, dialect, substitutions, fuel, .. } = *self;
         let (documents, texts) = (Vec::new(), Vec::new());
-        Ok(Parser { text, at: 0, depth: depth + 1, dialect, substitutions, documents, texts, fuel })
+        let depth = depth + 1;
+        Ok(Parser { text, at: 0, depth, dialect, substitutions, documents, texts, fuel, joins_badly: false })
     }
 
     fn whole(&mut self) -> ParseResult<ShellScript> {
@@ -98,6 +102,9 @@ impl<'a> Parser<'a> {
             return self.fail("there is a NUL byte in it");
         }
         let script = self.script()?;
+        if self.joins_badly {
+            return Err("a line ends, with a `\\`, within an operator".to_owned());
+        }
         match self.peek() {
             None if self.documents.is_empty() => Ok(script),
             None => self.fail("a here-document does not begin"),
@@ -167,7 +174,18 @@ impl<'a> Parser<'a> {
 
     /// Blanks, joined lines, and a comment up to the end of its line.
     fn skip_blanks(&mut self) {
-        while self.take(" ") || self.take("\t") || self.take("\\\n") {}
+        loop {
+            if self.looks_at("\\\n") {
+                let is_of_operator = |letter: char| "()<>&|;-".contains(letter);
+                let before = self.text[..self.at].chars().next_back();
+                let behind = self.rest()[2..].chars().next();
+                self.joins_badly |= before.is_some_and(is_of_operator)
+                    && behind.is_some_and(|next| is_of_operator(next) || next == '\\');
+                self.go_past(2);
+            } else if !(self.take(" ") || self.take("\t")) {
+                break;
+            }
+        }
         if self.looks_at("#") {
             self.go_past(self.rest().find('\n').unwrap_or(self.rest().len()));
         }

@@ -215,6 +215,7 @@ impl ScriptWalk<'_> {
             }
             match lead.split_once('=') {
                 Some((variable, _)) => {
+                    let appends = variable.ends_with('+');
                     let variable = variable.strip_suffix('+').unwrap_or(variable);
                     if !super::grammar::is_name(variable) {
                         self.draft.unknown(format!("`{name}` sets `{variable}`, whose place is computed"));
@@ -225,7 +226,7 @@ impl ScriptWalk<'_> {
                         self.numbers.array(variable);
                     }
                     self.numbers.declared(variable, &value);
-                    self.numbers.assigned(variable, Some(&value));
+                    self.numbers.assigned(variable, Some(&value).filter(|_| !appends));
                     self.renamed(variable, value.known(), scope);
                 }
                 None if arg.known().is_some_and(super::grammar::is_name) => {

@@ -56,7 +56,9 @@ const FILLED: &[&str] = &[
     "DIRSTACK",
     "FUNCNAME",
     "MAPFILE",
+    "OLDPWD",
     "OPTARG",
+    "PWD",
     "READLINE_LINE",
     "REPLY",
     "_",
@@ -88,6 +90,10 @@ pub(super) struct ArithmeticVariables {
     arrays: HashSet<String>,
     /// Variables that a builtin gives a value that is not known: of an array bash expands it when it reads `(…)`.
     declared: HashSet<String>,
+    /// Programs of [`COUNTING`] that a number comes from.
+    counting: HashSet<String>,
+    /// Functions of the text.
+    functions: HashSet<String>,
     danger: Option<String>,
 }
 
@@ -98,6 +104,9 @@ impl ArithmeticVariables {
     pub fn danger(&self, decides: impl Fn(&str) -> bool) -> Option<String> {
         if self.danger.is_some() {
             return self.danger.clone();
+        }
+        if let Some(name) = self.counting.intersection(&self.functions).min() {
+            return Some(format!("what `{name}` says is computed as a number, and it is a function here"));
         }
         // The same one is named each time.
         if let Some(name) = self.declared.intersection(&self.arrays).min() {
@@ -169,12 +178,20 @@ impl ArithmeticVariables {
         }
     }
 
+    /// The text gives this name another meaning.
+    pub fn function(&mut self, name: &str) {
+        self.functions.insert(name.to_owned());
+    }
+
     pub fn computed(&mut self, computed: &ArithmeticText) {
+        if let Some(name) = &computed.open_name {
+            self.is_dangerous(name);
+        }
         self.used.extend(computed.names.iter().cloned());
         if computed.sets {
             self.set.extend(computed.names.iter().cloned());
         }
-        self.pieces(&computed.pieces);
+        computed.pieces.iter().for_each(|piece| self.expanded(piece));
     }
 
     /// A word that is computed as a number.
@@ -206,24 +223,51 @@ impl ArithmeticVariables {
     }
 
     fn pieces(&mut self, pieces: &[WordPiece]) {
+        // Texts beside each other are one, and so are a name and what is put in beside it.
+        let mut text = String::new();
+        let mut is_beside = false;
         for piece in pieces {
-            match piece {
-                WordPiece::Plain(text) | WordPiece::Quoted(text) => self.text(text),
-                WordPiece::Variable { name, .. } => self.variable(name),
-                WordPiece::Expansion { name, parts, .. } => {
-                    if !name.is_empty() {
-                        self.variable(name);
-                        self.pieces(parts);
-                    }
+            if let WordPiece::Plain(more) | WordPiece::Quoted(more) = piece {
+                if is_beside && more.starts_with(is_of_name) {
+                    self.is_dangerous(more);
                 }
-                WordPiece::Substitution { script, .. } => {
-                    if !is_counting(script) {
-                        self.is_dangerous("$(…)");
-                    }
-                }
-                WordPiece::Arithmetic(_) => {}
-                WordPiece::Process(_) | WordPiece::Document(_) => self.is_dangerous("<(…)"),
+                is_beside &= more.is_empty();
+                text.push_str(more);
+                continue;
             }
+            if is_beside || ends_with_name(&text) {
+                self.is_dangerous(&text);
+            }
+            self.text(&std::mem::take(&mut text));
+            is_beside = true;
+            self.expanded(piece);
+        }
+        self.text(&text);
+    }
+
+    fn expanded(&mut self, piece: &WordPiece) {
+        match piece {
+            WordPiece::Plain(text) | WordPiece::Quoted(text) => self.text(text),
+            WordPiece::Variable { name, .. } => self.variable(name),
+            WordPiece::Expansion { name, parts, .. } if !name.is_empty() => {
+                self.variable(name);
+                // Another value stands for it as a whole. All else makes a text of its own from it.
+                let operator = parts.first().map(|part| match part {
+                    WordPiece::Plain(text) => text.trim_start_matches(':').chars().next(),
+                    _ => None,
+                });
+                match operator {
+                    None => {}
+                    Some(Some('-' | '=' | '+' | '?')) => self.pieces(parts),
+                    Some(_) => self.is_dangerous(&format!("${{{name}…}}")),
+                }
+            }
+            WordPiece::Expansion { .. } | WordPiece::Arithmetic(_) => {}
+            WordPiece::Substitution { script, .. } => match counting(script) {
+                Some(name) => drop(self.counting.insert(name.to_owned())),
+                None => self.is_dangerous("$(…)"),
+            },
+            WordPiece::Process(_) | WordPiece::Document(_) => self.is_dangerous("<(…)"),
         }
     }
 
@@ -269,7 +313,13 @@ impl ArithmeticVariables {
     pub fn assigned_word(&mut self, name: &str, word: &ShellWord, value: &WordValue) {
         let is_number = match word.pieces.as_slice() {
             [WordPiece::Arithmetic(_)] => true,
-            [WordPiece::Substitution { script, .. }] => is_counting(script),
+            [WordPiece::Substitution { script, .. }] => match counting(script) {
+                Some(program) => {
+                    self.counting.insert(program.to_owned());
+                    true
+                }
+                None => false,
+            },
             // One of those that are computed is dangerous by itself where it is given anything else.
             [WordPiece::Variable { name, .. }] => {
                 COUNTED.contains(&name.as_str()) || COMPUTED.contains(&name.as_str())
@@ -294,10 +344,22 @@ fn names(text: &str) -> impl Iterator<Item = String> + '_ {
     parts.filter(|part| super::grammar::is_name(part)).map(str::to_owned)
 }
 
-fn is_counting(script: &ShellScript) -> bool {
-    let [item] = script.items.as_slice() else { return false };
-    let Some(CommandNode::Simple(last)) = item.pipeline.stages.last() else { return false };
-    let words: Option<Vec<&str>> = last.words.iter().map(ShellWord::plain).collect();
-    let is_plain = last.assignments.is_empty();
-    is_plain && words.is_some_and(|words| COUNTING.contains(&words.as_slice()))
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Whether the letters at its end are a name, and no number.
+pub(super) fn ends_with_name(text: &str) -> bool {
+    let begin = text.rfind(|letter| !is_of_name(letter)).map_or(0, |at| at + 1);
+    // Of another base: `16#` and digits.
+    super::grammar::is_name(&text[begin..]) && !text[..begin].ends_with('#')
+}
+
+/// The program whose output is a number.
+fn counting(script: &ShellScript) -> Option<&'static str> {
+    let [item] = script.items.as_slice() else { return None };
+    let Some(CommandNode::Simple(last)) = item.pipeline.stages.last() else { return None };
+    let words: Vec<&str> = last.words.iter().map(ShellWord::plain).collect::<Option<_>>()?;
+    let known = COUNTING.iter().find(|known| **known == words.as_slice())?;
+    if last.assignments.is_empty() { known.first().copied() } else { None }
 }

@@ -30,11 +30,19 @@ pub(super) struct ParsedArguments {
     pub operands: Vec<WordValue>,
     /// Why nobody can tell where the operands begin; they are then what stands from the word on that is not known.
     pub unclear: Option<String>,
+    /// Words before a `--` of which nobody can tell whether they are options: not known, in quotes or not, or a pattern that may
+    /// find the name of one. They are among the operands, too. Only of [`anywhere`].
+    pub maybe_options: Vec<WordValue>,
 }
 
 impl ParsedArguments {
     pub fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.name.as_str()))
+    }
+
+    /// Those of [`ParsedArguments::maybe_options`] whose text is not known.
+    pub fn unknown_options(&self) -> impl Iterator<Item = &WordValue> {
+        self.maybe_options.iter().filter(|word| word.known().is_none())
     }
 
     pub fn value(&self, names: &[&str]) -> Option<&WordValue> {
@@ -57,8 +65,22 @@ pub(super) fn anywhere(spec: &OptionSpec, args: &[WordValue]) -> ParsedArguments
 fn read(spec: &OptionSpec, args: &[WordValue], is_leading: bool) -> Result<ParsedArguments, String> {
     let mut parsed = ParsedArguments::default();
     let mut at = 0;
-    while let Some(arg) = args.get(at) {
+    let mut begin = 0;
+    loop {
+        // Options and values that may be no word, or several, move all that stands behind.
+        if is_leading
+            && let Some(word) = args[begin..at.min(args.len())].iter().find(|word| word.may_be_many())
+        {
+            parsed
+                .unclear
+                .get_or_insert_with(|| format!("nobody can tell how many words `{}` is", word.raw()));
+        }
+        let Some(arg) = args.get(at) else { break };
+        begin = at;
         at += 1;
+        if !is_leading && (arg.may_be_option() || arg.may_find_option()) {
+            parsed.maybe_options.push(arg.clone());
+        }
         let Some(text) = arg.known() else {
             if is_leading && arg.may_be_option() {
                 parsed.unclear = Some(format!("nobody can tell whether `{}` is an option", arg.raw()));

@@ -56,7 +56,7 @@ pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["rustc"], &["-Clinker"]),
     (&["wget"], &["--use-askpass", "-e", "--execute", "--config"]),
     (&["nmap"], &["--script"]),
-    (&["openssl"], &["-engine", "-provider"]),
+    (&["openssl"], &["-engine", "-provider", "-config"]),
     (&["psql", "mysql", "mariadb"], &["--init-command"]),
     (
         &["npm", "npx", "pnpm", "yarn"],
@@ -99,7 +99,10 @@ pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
             "--gccgoflags",
         ],
     ),
-    (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs", "--specs"]),
+    (
+        &["gcc", "g++", "cc", "c++", "clang", "clang++"],
+        &["-wrapper", "-fplugin", "-fpass-plugin", "-plugin", "-load", "-B", "-specs", "--specs"],
+    ),
     (&["ld"], &["-plugin"]),
     (&["rg"], &["--pre", "--hostname-bin"]),
     (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
@@ -172,7 +175,10 @@ impl ScriptWalk<'_> {
                 "-o" => format!("-o{}", args.get(at + 1).map_or_else(String::new, WordValue::lead)),
                 lead => lead.to_owned(),
             };
-            let runs = |option: &&str| begins_option(base, &joined, option);
+            // `-Wl,-plugin,x` hands options on.
+            let is_handed_on = ["-Wl,", "-Wa,", "-Wp,"].iter().any(|lead| joined.starts_with(lead));
+            let parts: Vec<&str> = if is_handed_on { joined.split(',').collect() } else { vec![&joined] };
+            let runs = |option: &&str| parts.iter().any(|part| begins_option(base, part, option));
             let is_command = is_editor
                 && (joined.starts_with('+')
                     && joined.len() > 1
@@ -251,6 +257,15 @@ impl ScriptWalk<'_> {
         }
         let sources = parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "source"));
         let mut programs: Vec<Option<WordValue>> = sources.map(|option| option.value.clone()).collect();
+        // Behind the first word that is none there is no option; that one may be the program, or one that is not known.
+        if let Some(word) = parsed.maybe_options.first()
+            && !programs.is_empty()
+        {
+            return self.draft.unknown(format!(
+                "nobody can tell whether `{}` is an option by which `{base}` runs another program",
+                word.raw()
+            ));
+        }
         if programs.is_empty() {
             programs.push(parsed.operands.first().cloned());
         }
@@ -283,6 +298,13 @@ impl ScriptWalk<'_> {
         if parsed.has(&["f", "file"]) {
             return self.draft.unknown(format!(
                 "`{base}` takes its script from a file, which may run commands or write files"
+            ));
+        }
+        if let Some(word) = parsed.maybe_options.first() {
+            self.draft.unknown(format!(
+                "nobody can tell whether `{}` is an option of `{base}` with one more script (behind `--`, or as `./…`, it is a \
+                 file)",
+                word.raw()
             ));
         }
         if scripts.is_empty() {
@@ -443,7 +465,7 @@ fn is_unclear(base: &str, word: &WordValue, options: &[&str]) -> bool {
         && !lead.starts_with("--")
         && !word.may_split()
         && !options.iter().any(|option| begins_option(base, &lead, option));
-    word.may_be_option() && !is_other
+    word.may_find_option() || word.may_be_option() && !is_other
 }
 
 /// `-I` in `-xIf`, `--to-command` in `--to-command=x` and in what it may be shortened to, `SHELL=` in `SHELL=/x`.
@@ -468,6 +490,10 @@ fn begins_option(base: &str, word: &str, option: &str) -> bool {
             }
             None => is_bundle && word.contains(letter) && (word.len() <= 6 || word.starts_with(option)),
         },
-        _ => word.to_ascii_lowercase().starts_with(&option.to_ascii_lowercase()),
+        // Those that are written with one hyphen may as well be with two.
+        _ => {
+            let word = if word.starts_with("--") { &word[1..] } else { word };
+            word.to_ascii_lowercase().starts_with(&option.to_ascii_lowercase())
+        }
     }
 }

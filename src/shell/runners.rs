@@ -3,7 +3,7 @@
 use super::{
     grammar::ShellDialect,
     options::{OptionSpec, ParsedArguments, ParsedOption, leading},
-    place::WorkingDirectory,
+    place::{self, WorkingDirectory},
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
@@ -17,6 +17,58 @@ mod table;
 use opaque::OPAQUE;
 pub(super) use table::TIME;
 use table::{CommandRunner, RUNNERS, SUB_RUNNERS};
+
+/// Actions of `find` that run a command, write or remove.
+const ACTIONS: &[&str] =
+    &["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
+
+/// Whether a word may turn out to be one of these: it is not known, or a pattern that finds a file of such a name.
+fn may_become(word: &WordValue, names: &[&str]) -> bool {
+    match word.known() {
+        Some(_) => word.is_pattern() && names.iter().any(|name| place::names(&word.pattern(), name)),
+        None => word.may_split() || names.iter().any(|name| name.starts_with(&word.lead())),
+    }
+}
+
+/// Tests of `find` that take the next word for their value, whatever it is (find(1)); `-newerXY` is another.
+const TESTS_WITH_VALUE: &[&str] = &[
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-context",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-regextype",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+];
 
 impl ScriptWalk<'_> {
     /// False when it runs nothing.
@@ -47,12 +99,16 @@ impl ScriptWalk<'_> {
         let Some(runner) = SUB_RUNNERS.iter().find(|runner| runner.names.contains(&base)) else {
             return false;
         };
-        let Some(at) = args.iter().position(|arg| !arg.lead().starts_with('-') || arg.may_split()) else {
+        let Some(at) = args.iter().position(|arg| !arg.lead().starts_with('-') || arg.may_be_many()) else {
             self.program(base, args, scope);
             return true;
         };
         match args[at].known() {
             Some(name) if runner.sub_commands.contains(&name) => {}
+            Some(_) if args[at].is_pattern() => {
+                self.draft.unknown(format!("nobody can tell whether `{base}` runs a command"));
+                return true;
+            }
             // Another sub-command, unless the word before is an option that has it for its value.
             Some(_) if at == 0 => {
                 self.program(base, args, scope);
@@ -75,7 +131,8 @@ impl ScriptWalk<'_> {
         if runner.is_elsewhere {
             self.draft.found(Risk::High, format!("`{base}` runs a command in another system"));
         }
-        if parsed.unclear.is_some() || parsed.operands.iter().take(runner.operands).any(WordValue::may_split)
+        if parsed.unclear.is_some()
+            || parsed.operands.iter().take(runner.operands).any(WordValue::may_be_many)
         {
             self.draft.unknown(format!("nobody can tell where the command of `{base}` begins"));
         }
@@ -120,7 +177,7 @@ impl ScriptWalk<'_> {
         let rest = rest.get(runner.operands..).unwrap_or_default();
         // What stands before the command must not turn into it.
         let before = &parsed.operands[..parsed.operands.len() - rest.len()];
-        if before.iter().any(WordValue::may_split)
+        if before.iter().any(WordValue::may_be_many)
             || before
                 .iter()
                 .any(|value| value.known().is_none() && value.may_be_option() && runner.operands > 0)
@@ -161,7 +218,7 @@ impl ScriptWalk<'_> {
         {
             let lead = first.lead();
             let Some((name, _)) = lead.split_once('=') else { break };
-            if first.may_split() {
+            if first.may_be_many() {
                 self.draft.unknown(format!("`{base}`: nobody can tell how many words `{}` is", first.raw()));
                 return None;
             }
@@ -248,13 +305,27 @@ impl ScriptWalk<'_> {
         let mut at = 0;
         while let Some(arg) = args.get(at) {
             at += 1;
-            let Some(text) = arg.known() else {
-                // It may be an action.
-                if arg.may_be_option() && arg.may_split() {
-                    self.draft.unknown(format!("nobody can tell what `find` does: {}", arg.raw()));
+            let is_action = |word: &WordValue| may_become(word, ACTIONS);
+            let Some(text) = arg.known().filter(|_| !is_action(arg)) else {
+                // It may be an action, in quotes, too.
+                if arg.may_be_option() || is_action(arg) {
+                    self.draft.unknown(format!(
+                        "nobody can tell whether `{}` is an action of `find` that runs a command or writes",
+                        arg.raw()
+                    ));
                 }
                 continue;
             };
+            if TESTS_WITH_VALUE.contains(&text) || text.starts_with("-newer") {
+                // One word is its value, whatever it says; several are not.
+                if args
+                    .get(at)
+                    .is_some_and(|value| !(value.may_split() || value.is_pattern() && is_action(value)))
+                {
+                    at += 1;
+                }
+                continue;
+            }
             if !matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
                 continue;
             }
@@ -264,11 +335,22 @@ impl ScriptWalk<'_> {
             let Some(end) = (begin..args.len()).find(|at| is_end(*at)) else {
                 return self.draft.unknown(format!("the end of `find {text}` is missing"));
             };
+            let may_end = |word: &&WordValue| may_become(word, &[";", "+"]);
+            if let Some(word) = args[begin..end].iter().find(may_end) {
+                self.draft.unknown(format!(
+                    "nobody can tell whether the command of `find {text}` ends at `{}`",
+                    word.raw()
+                ));
+            }
             let mut inner = scope.clone();
             if matches!(text, "-execdir" | "-okdir") {
                 inner.place = WorkingDirectory::unknown();
             }
-            let words: Vec<WordValue> = args[begin..end].iter().map(|word| word.replacing("{}")).collect();
+            // What is found begins with the place where it was looked for, which is no option; in its own folder it may not.
+            let is_inside = matches!(text, "-execdir" | "-okdir");
+            let with_found =
+                |word: &WordValue| if is_inside { word.replacing("{}") } else { word.finding("{}") };
+            let words: Vec<WordValue> = args[begin..end].iter().map(with_found).collect();
             if words.first().is_some_and(|first| first.known().is_none() && args[begin].is("{}")) {
                 self.draft.unknown("`find` runs what it finds");
             } else {
@@ -331,7 +413,7 @@ impl ScriptWalk<'_> {
             self.draft.unknown(format!("`flock`: {why}"));
         }
         let Some((lock, rest)) = parsed.operands.split_first() else { return };
-        if lock.may_split() {
+        if lock.may_be_many() {
             return self.draft.unknown("nobody can tell where the command of `flock` begins");
         }
         match rest {

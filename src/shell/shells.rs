@@ -265,6 +265,13 @@ impl ScriptWalk<'_> {
                     if args.get(at + 1).is_some_and(|next| next.known().is_none()) || arg.known().is_none() {
                         self.draft.unknown(format!("nobody can tell which program `{base}` runs"));
                     }
+                    if interpreter.names.contains(&"python")
+                        && let Some((module, args)) = module(arg, &args[at + 1..])
+                    {
+                        // As the program of this name, which its options make run other things.
+                        self.program(&module, args, &mut scope.clone());
+                        self.touch(&module, args, scope);
+                    }
                     return;
                 }
                 InterpreterOption::File => return,
@@ -350,6 +357,17 @@ impl ScriptWalk<'_> {
         }
         self.fed(base, ShellDialect::Posix, scope);
     }
+}
+
+/// The module of `python -m`, joined to the `m` or in the next word, and the words behind it.
+fn module<'a>(option: &WordValue, behind: &'a [WordValue]) -> Option<(String, &'a [WordValue])> {
+    let (flags, joined) = option.known()?.split_once('m').filter(|(flags, _)| !flags.contains('c'))?;
+    let _ = flags.strip_prefix('-')?;
+    if !joined.is_empty() {
+        return Some((joined.to_owned(), behind));
+    }
+    let (module, behind) = behind.split_first()?;
+    Some((module.known()?.to_owned(), behind))
 }
 
 /// A file that has a name, and is no input or other open file by another name.

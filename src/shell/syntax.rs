@@ -66,6 +66,16 @@ pub(super) struct ShellAssignment {
     pub raw: String,
 }
 
+impl ShellAssignment {
+    /// `name+=value`
+    pub fn appends(&self) -> bool {
+        let behind = self.raw.strip_prefix(&self.name).unwrap_or_default();
+        let sign =
+            if self.index.is_some() { behind.find("]+=") } else { behind.find("+=").filter(|at| *at == 0) };
+        sign.is_some()
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) enum CompoundCommand {
     Subshell(ShellScript),
@@ -187,6 +197,8 @@ pub(super) struct ArithmeticText {
     pub pieces: Vec<WordPiece>,
     /// It gives a variable another value: `x = 1`, `x++`.
     pub sets: bool,
+    /// A name in it that only expanding it would tell: `x$i`, `${!1}`.
+    pub open_name: Option<String>,
 }
 
 impl ArithmeticText {
@@ -195,6 +207,7 @@ impl ArithmeticText {
         self.names.extend(other.names);
         self.pieces.extend(other.pieces);
         self.sets |= other.sets;
+        self.open_name = self.open_name.take().or(other.open_name);
     }
 }
 

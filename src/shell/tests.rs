@@ -7,6 +7,7 @@ use protocol::CommandWord;
 
 mod bounds;
 mod expanding;
+mod hidden;
 mod leading;
 mod risks;
 mod running;

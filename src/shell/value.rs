@@ -1,18 +1,14 @@
 //! What does a word become when it is expanded? As many values as its braces make, each known or not.
 
+mod braces;
+
 use std::path::Path;
 
 use super::syntax::{
     CommandJoiner, CommandNode, RedirectOperator, ScriptItem, ShellPipeline, ShellScript, ShellWord,
     SimpleCommand, WordPiece,
 };
-
-/// Values that the braces of one word may make. More are one that is not known.
-const MOST_VALUES: usize = 256;
-/// Letters that the braces of one word may make on the way to its values.
-const MOST_LETTERS: usize = 1 << 18;
-/// Numbers that `{1..9}` may count.
-const MOST_COUNTED: i64 = 100;
+use braces::{BraceExpansion, has_unclear_braces};
 
 /// One word of a command.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +26,8 @@ enum Letter {
     Quoted(char),
     /// Any letters.
     Unknown,
+    /// Any letters, the first of which is no `-`.
+    Found,
     /// Any letters, and any number of words.
     Splitting,
 }
@@ -46,7 +44,7 @@ impl WordValue {
     fn new(letters: Vec<Letter>, raw: &str) -> WordValue {
         let text = letters.iter().map(|letter| match letter {
             Letter::Plain(letter) | Letter::Quoted(letter) => Some(*letter),
-            Letter::Unknown | Letter::Splitting => None,
+            Letter::Unknown | Letter::Found | Letter::Splitting => None,
         });
         WordValue { text: text.collect(), letters, raw: raw.to_owned() }
     }
@@ -63,12 +61,21 @@ impl WordValue {
 
     /// This one with every `marker` replaced by something unknown; itself when there is none.
     pub fn replacing(&self, marker: &str) -> WordValue {
+        self.with(marker, Letter::Unknown)
+    }
+
+    /// The same, by something that is no option.
+    pub fn finding(&self, marker: &str) -> WordValue {
+        self.with(marker, Letter::Found)
+    }
+
+    fn with(&self, marker: &str, instead: Letter) -> WordValue {
         match &self.text {
             Some(text) if !marker.is_empty() && text.contains(marker) => {
                 let mut letters = Vec::new();
                 for (at, part) in text.split(marker).enumerate() {
                     if at > 0 {
-                        letters.push(Letter::Unknown);
+                        letters.push(instead);
                     }
                     letters.extend(part.chars().map(Letter::Quoted));
                 }
@@ -110,9 +117,29 @@ impl WordValue {
         self.letters.contains(&Letter::Splitting)
     }
 
+    /// Whether it may become another number of words than one: it is split, or a pattern that finds files.
+    pub fn may_be_many(&self) -> bool {
+        self.may_split() || self.is_pattern()
+    }
+
     /// Whether it may be an option, as far as can be told.
     pub fn may_be_option(&self) -> bool {
-        self.known().is_none() && (self.may_split() || self.lead().is_empty() || self.lead().starts_with('-'))
+        let may_begin = match self.letters.first() {
+            Some(Letter::Found) => false,
+            Some(Letter::Unknown | Letter::Splitting) | None => true,
+            Some(first) => first.known() == Some('-'),
+        };
+        self.known().is_none() && (self.may_split() || may_begin)
+    }
+
+    /// Whether it is a pattern that finds a file whose name looks like an option, where there is one.
+    pub fn may_find_option(&self) -> bool {
+        self.is_pattern()
+            && match self.letters.first() {
+                Some(Letter::Plain(first)) => matches!(first, '*' | '?' | '[' | '-'),
+                Some(Letter::Quoted(first)) => *first == '-',
+                Some(Letter::Unknown | Letter::Found | Letter::Splitting) | None => false,
+            }
     }
 
     /// Whether it is a pattern that files are found by.
@@ -126,7 +153,7 @@ impl WordValue {
         let letters = self.letters.iter().filter_map(|letter| match letter {
             Letter::Plain(letter) => Some((*letter, matches!(letter, '*' | '?' | '['))),
             Letter::Quoted(letter) => Some((*letter, false)),
-            Letter::Unknown | Letter::Splitting => None,
+            Letter::Unknown | Letter::Found | Letter::Splitting => None,
         });
         letters.collect()
     }
@@ -173,7 +200,7 @@ impl Letter {
     fn known(self) -> Option<char> {
         match self {
             Letter::Plain(letter) | Letter::Quoted(letter) => Some(letter),
-            Letter::Unknown | Letter::Splitting => None,
+            Letter::Unknown | Letter::Found | Letter::Splitting => None,
         }
     }
 }
@@ -182,7 +209,7 @@ impl Letter {
 pub(super) fn values(word: &ShellWord, known: &ShellVariables<'_>) -> Vec<WordValue> {
     let letters = letters(word, known);
     let mut expanded = BraceExpansion::default();
-    if !expanded.take(&letters, 0) {
+    if has_unclear_braces(word, &letters) || !expanded.take(&letters, 0) {
         return vec![WordValue::unknown(&word.raw)];
     }
     // An alternative of nothing is no word; quotes without anything between are one.
@@ -291,7 +318,8 @@ fn tilde(letters: Vec<Letter>, known: &ShellVariables<'_>) -> Vec<Letter> {
         _ => false,
     });
     let equals = name.count();
-    if equals > 0 && letters.get(equals) == Some(&Letter::Plain('=')) {
+    let begins_name = matches!(letters.first(), Some(Letter::Plain(first)) if !first.is_ascii_digit());
+    if begins_name && equals > 0 && letters.get(equals) == Some(&Letter::Plain('=')) {
         begins.extend(
             (equals + 1..=letters.len())
                 .filter(|at| *at == equals + 1 || letters[at - 1] == Letter::Plain(':')),
@@ -332,125 +360,4 @@ fn tilde(letters: Vec<Letter>, known: &ShellVariables<'_>) -> Vec<Letter> {
         at += length;
     }
     result
-}
-
-/// The words that `{a,b}` and `{1..3}` make of one.
-#[derive(Default)]
-struct BraceExpansion {
-    values: Vec<Vec<Letter>>,
-    /// Letters that were looked at for them.
-    looked_at: usize,
-}
-
-impl BraceExpansion {
-    /// False when there would be too many.
-    fn take(&mut self, letters: &[Letter], depth: usize) -> bool {
-        self.looked_at += letters.len();
-        if depth > MOST_VALUES || self.values.len() >= MOST_VALUES {
-            return false;
-        }
-        if depth > 0 && self.looked_at > MOST_LETTERS {
-            return false;
-        }
-        // Perf: what has no `..` counts nothing, however many braces stand around it.
-        let is_dots = |pair: &[Letter]| pair == [Letter::Plain('.'), Letter::Plain('.')];
-        let dots: Vec<usize> =
-            (0..letters.len().saturating_sub(1)).filter(|at| is_dots(&letters[*at..at + 2])).collect();
-        for BracePair { open, close, commas } in brace_pairs(letters) {
-            let (before, inside, after) =
-                (&letters[..open], &letters[open + 1..close], &letters[close + 1..]);
-            let alternatives: Vec<Vec<Letter>> = if commas.is_empty() {
-                let first = dots.partition_point(|at| *at <= open);
-                if dots.get(first).is_none_or(|at| close <= at + 1) {
-                    continue;
-                }
-                match counted(inside) {
-                    BraceSequence::These(these) => these,
-                    BraceSequence::Unclear => vec![vec![Letter::Splitting]],
-                    BraceSequence::Nothing => continue,
-                }
-            } else {
-                let mut parts = Vec::new();
-                let mut begin = open + 1;
-                for comma in commas.iter().copied().chain([close]) {
-                    parts.push(letters[begin..comma].to_vec());
-                    begin = comma + 1;
-                }
-                parts
-            };
-            for alternative in alternatives {
-                let whole: Vec<Letter> = before.iter().chain(&alternative).chain(after).copied().collect();
-                if !self.take(&whole, depth + 1) {
-                    return false;
-                }
-            }
-            return true;
-        }
-        self.values.push(letters.to_vec());
-        true
-    }
-}
-
-/// Braces that belong together, and the commas between that are their own.
-struct BracePair {
-    open: usize,
-    close: usize,
-    commas: Vec<usize>,
-}
-
-/// The pairs of a word in the order in which they open. Braces that are not closed are only letters.
-fn brace_pairs(letters: &[Letter]) -> Vec<BracePair> {
-    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
-    let mut pairs = Vec::new();
-    for (at, letter) in letters.iter().enumerate() {
-        match letter {
-            Letter::Plain('{') => open.push((at, Vec::new())),
-            Letter::Plain('}') => {
-                pairs.extend(open.pop().map(|(open, commas)| BracePair { open, close: at, commas }));
-            }
-            Letter::Plain(',') => {
-                if let Some((_, commas)) = open.last_mut() {
-                    commas.push(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    pairs.sort_unstable_by_key(|pair| pair.open);
-    pairs
-}
-
-enum BraceSequence {
-    These(Vec<Vec<Letter>>),
-    /// It counts something that is not read.
-    Unclear,
-    Nothing,
-}
-
-fn counted(inside: &[Letter]) -> BraceSequence {
-    let text: Option<String> = inside
-        .iter()
-        .map(|letter| match letter {
-            Letter::Plain(letter) => Some(*letter),
-            _ => None,
-        })
-        .collect();
-    let Some(text) = text.filter(|text| text.contains("..")) else {
-        let dots = inside.windows(2).any(|pair| pair == [Letter::Plain('.'), Letter::Plain('.')]);
-        return if dots { BraceSequence::Unclear } else { BraceSequence::Nothing };
-    };
-    let is_padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.len() > 1;
-    match text.split("..").collect::<Vec<_>>().as_slice() {
-        [from, to] if !is_padded(from) && !is_padded(to) => match (from.parse::<i64>(), to.parse::<i64>()) {
-            (Ok(from), Ok(to)) if from.abs_diff(to) < MOST_COUNTED as u64 => {
-                let numbers: Vec<i64> =
-                    if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
-                let these =
-                    numbers.iter().map(|number| number.to_string().chars().map(Letter::Plain).collect());
-                BraceSequence::These(these.collect())
-            }
-            _ => BraceSequence::Unclear,
-        },
-        _ => BraceSequence::Unclear,
-    }
 }

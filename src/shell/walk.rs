@@ -275,6 +275,7 @@ impl ScriptWalk<'_> {
     }
 
     fn function(&mut self, name: &str, body: &CommandNode, scope: &mut CommandScope) {
+        self.numbers.function(name);
         if meaning::is_followed(name) {
             self.draft.unknown(format!("it gives `{name}` another meaning"));
         }

@@ -68,7 +68,7 @@ pub(crate) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayo
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
         Details::Exec { command, place, manner, reasons } => {
-            card.all(safe_text::rows(&command), |_| None);
+            card.all(safe_text::command_rows(&command), |_| None);
             card.exactly(&place.in_words(usize::MAX), None);
             card.hidden_places(asked);
             manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));

@@ -392,7 +392,7 @@ impl ConfirmationCard {
     fn command(&mut self, command: &str) -> (Vec<String>, LeftOut) {
         let (mut acting, mut telling) = (Vec::new(), 0);
         let mut goes_on = false;
-        for row in safe_text::rows(command) {
+        for row in safe_text::command_rows(command) {
             // What stands behind a line that goes on is part of that.
             let is_comment = !goes_on && row.trim_start_matches(' ').starts_with('#');
             goes_on = row.ends_with('\\');

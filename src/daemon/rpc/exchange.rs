@@ -169,8 +169,14 @@ fn together(responses: &[Box<RawValue>]) -> Option<Box<RawValue>> {
 
 /// What is answered to a message that was not read whole.
 pub(super) fn too_long() -> RpcError {
-    let error = format!("a message has at most {MAX_MESSAGE_BYTES} bytes; this one was skipped");
-    RpcError::new(ErrorKind::PayloadTooLarge, error)
+    longer_than(MAX_MESSAGE_BYTES)
+}
+
+pub(super) fn longer_than(most: usize) -> RpcError {
+    RpcError::new(
+        ErrorKind::PayloadTooLarge,
+        format!("a message has at most {most} bytes; this one was skipped"),
+    )
 }
 
 /// The request that this message wants cancelled. Both spellings are in use among editors.

@@ -25,7 +25,7 @@ use super::{
     context::{RpcPeer, ServerContext},
     conversation::{DRAIN, READ_DRAIN},
     errors::error_response,
-    exchange::{MessageExchange, too_long},
+    exchange::{MessageExchange, longer_than},
     flight::ConnectionRequests,
     mcp_acceptor::HttpReply,
     message::{self, WireId},
@@ -193,17 +193,25 @@ impl HttpRequestHandler {
 
     /// The whole body, which says that it is JSON.
     async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Box<HttpAnswer>> {
+        self.body_of_at_most(request, MAX_MESSAGE_BYTES).await
+    }
+
+    async fn body_of_at_most(
+        &self,
+        request: Request<Incoming>,
+        most: usize,
+    ) -> Result<Bytes, Box<HttpAnswer>> {
         let refused = |status, error: &RpcError| Err(Box::new(refusal(status, error)));
         if !is_json(request.headers().get(header::CONTENT_TYPE)) {
             let error = RpcError::new(ErrorKind::InvalidRequest, "the body must be application/json")
                 .with_hint("send the header `Content-Type: application/json`; curl has --json");
             return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
         }
-        let body = Limited::new(request.into_body(), MAX_MESSAGE_BYTES).collect();
+        let body = Limited::new(request.into_body(), most).collect();
         match timeout(BODY_TIME, body).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                refused(StatusCode::PAYLOAD_TOO_LARGE, &too_long())
+                refused(StatusCode::PAYLOAD_TOO_LARGE, &longer_than(most))
             }
             Ok(Err(_)) => {
                 let error = RpcError::new(ErrorKind::ParseError, "the body ended before its time");

@@ -46,7 +46,7 @@ const COPY: OptionSpec = OptionSpec {
         "parents",
         "directory",
     ],
-    long_valued: &["target-directory", "suffix", "mode", "owner", "group", "backup-suffix"],
+    long_valued: &["target-directory", "suffix", "mode", "owner", "group"],
 };
 const LINK: OptionSpec = OptionSpec { valued: "tS", flags: "bdfFiLnPrsTv", ..COPY };
 const PLAIN: OptionSpec =
@@ -58,8 +58,9 @@ impl ScriptWalk<'_> {
         match base {
             "rm" => {
                 let parsed = anywhere(&REMOVE, args);
-                let is_deep =
-                    parsed.has(&["r", "R", "recursive"]) || parsed.operands.iter().any(WordValue::may_split);
+                let is_deep = parsed.has(&["r", "R", "recursive"])
+                    || parsed.operands.iter().any(WordValue::may_split)
+                    || parsed.unknown_options().next().is_some();
                 let change = if is_deep { FileEffect::RemovesBelow } else { FileEffect::Removes };
                 self.all(&parsed.operands, change, scope);
             }
@@ -82,9 +83,16 @@ impl ScriptWalk<'_> {
                 let spec = OptionSpec { valued: "sr", long_valued: &["size", "reference"], ..PLAIN };
                 self.all(&anywhere(&spec, args).operands, FileEffect::Writes, scope);
             }
-            "mv" => self.moves_files(&anywhere(&COPY, args), scope),
+            "mv" => {
+                let parsed = anywhere(&COPY, args);
+                self.hidden_targets(&parsed, scope);
+                self.keeps_backups(&parsed, &["S", "suffix"], scope);
+                self.moves_files(&parsed, scope);
+            }
             "cp" => {
                 let parsed = anywhere(&COPY, args);
+                self.hidden_targets(&parsed, scope);
+                self.keeps_backups(&parsed, &["S", "suffix"], scope);
                 let (sources, target) = sources_and_target(&parsed);
                 self.land_in(&sources, target.as_ref(), &parsed, scope);
                 self.copies(&parsed, scope);
@@ -92,6 +100,8 @@ impl ScriptWalk<'_> {
             }
             "ln" | "link" => {
                 let parsed = anywhere(&LINK, args);
+                self.hidden_targets(&parsed, scope);
+                self.keeps_backups(&parsed, &["S", "suffix"], scope);
                 let (sources, target) = sources_and_target(&parsed);
                 self.land_in(&sources, target.as_ref(), &parsed, scope);
                 self.target(&parsed, scope);
@@ -99,6 +109,8 @@ impl ScriptWalk<'_> {
             }
             "install" => {
                 let parsed = anywhere(&COPY, args);
+                self.hidden_targets(&parsed, scope);
+                self.keeps_backups(&parsed, &["S", "suffix"], scope);
                 if parsed.has(&["d", "directory"]) {
                     self.all(&parsed.operands, FileEffect::Writes, scope);
                 } else {
@@ -121,7 +133,7 @@ impl ScriptWalk<'_> {
                 for arg in args {
                     if arg.lead().starts_with("of=") {
                         self.changes(&arg.after(3), FileEffect::Writes, scope);
-                    } else if arg.may_split() {
+                    } else if arg.known().is_none() && "of=".starts_with(&arg.lead()) {
                         self.changes(arg, FileEffect::Writes, scope);
                     }
                 }
@@ -140,6 +152,31 @@ impl ScriptWalk<'_> {
             }
             "find" => self.finds(args, scope),
             _ => self.outputs(base, args, scope),
+        }
+    }
+
+    /// What was there before goes beside the target, under a name with the suffix behind.
+    pub(super) fn keeps_backups(&mut self, parsed: &ParsedArguments, names: &[&str], scope: &CommandScope) {
+        let Some(suffix) = parsed.value(names) else { return };
+        let folder = parsed.value(&["t", "target-directory"]).or(parsed.operands.last());
+        let below = folder.into_iter().flat_map(|folder| {
+            parsed.operands.iter().filter_map(|source| Some(folder.joined(&source.last_name()?)))
+        });
+        let files: Vec<WordValue> = below.chain(parsed.operands.iter().cloned()).collect();
+        for file in &files {
+            match (file.known().filter(|_| !file.is_pattern()), suffix.known()) {
+                (Some(name), Some(suffix)) => {
+                    self.changes(&WordValue::literal(&format!("{name}{suffix}")), FileEffect::Writes, scope)
+                }
+                _ => self.changes(&WordValue::unknown(suffix.raw()), FileEffect::Writes, scope),
+            }
+        }
+    }
+
+    /// Words that may be options which name what is written, as `-t` and `-o` do.
+    pub(super) fn hidden_targets(&mut self, parsed: &ParsedArguments, scope: &CommandScope) {
+        for word in parsed.unknown_options() {
+            self.changes(&WordValue::unknown(word.raw()), FileEffect::Writes, scope);
         }
     }
 
@@ -296,14 +333,15 @@ impl ScriptWalk<'_> {
         let others: Vec<WordValue> = args.iter().filter(|arg| !is_mode(arg)).cloned().collect();
         let parsed = anywhere(&PERMIT, &others);
         let is_named = has_mode || parsed.has(&["reference"]);
-        let change =
-            if parsed.has(&["R", "recursive"]) { FileEffect::WritesBelow } else { FileEffect::Writes };
+        let is_deep = parsed.has(&["R", "recursive"]) || parsed.unknown_options().next().is_some();
+        let change = if is_deep { FileEffect::WritesBelow } else { FileEffect::Writes };
         let files = parsed.operands.get(usize::from(!is_named)..).unwrap_or_default();
         self.all(files, change, scope);
     }
 
     fn downloads(&mut self, args: &[WordValue], scope: &CommandScope) {
         let parsed = anywhere(&CURL, args);
+        self.hidden_targets(&parsed, scope);
         self.named(
             &parsed,
             &[

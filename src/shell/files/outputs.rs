@@ -275,6 +275,14 @@ impl ScriptWalk<'_> {
         }
         let Some(output) = OUTPUTS.iter().find(|output| output.names.contains(&base)) else { return };
         let parsed = anywhere(&output.spec, args);
+        let has_options = !output.files.is_empty() || !output.folders.is_empty();
+        // awk takes none behind its program, and what stands in the program's place is asked about elsewhere.
+        if has_options && !base.ends_with("awk") {
+            self.hidden_targets(&parsed, scope);
+        }
+        if base == "patch" {
+            self.keeps_backups(&parsed, &["z", "suffix"], scope);
+        }
         self.named(&parsed, output.files, FileEffect::Writes, scope);
         self.named(&parsed, output.folders, FileEffect::WritesBelow, scope);
         match output.operands {

@@ -201,7 +201,7 @@ impl ScriptWalk<'_> {
         let is_sub_command = |arg: &WordValue| matches!(arg.known(), Some("init" | "new" | "vendor"));
         let begin = args.iter().position(is_sub_command).map_or(0, |at| at + 1);
         for (at, arg) in args.iter().enumerate().skip(begin) {
-            let is_value = OF_NEW.iter().any(|option| args[at - 1].is(option));
+            let is_value = at > 0 && OF_NEW.iter().any(|option| args[at - 1].is(option));
             if !is_value && !arg.lead().starts_with('-') {
                 self.changes(arg, FileEffect::WritesBelow, scope);
             }

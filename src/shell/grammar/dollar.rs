@@ -1,6 +1,7 @@
 //! What begins with `$`, and backticks.
 
-use super::{DEEPEST, ParseResult, Parser};
+use super::{DEEPEST, ParseResult, Parser, is_name, word::flush};
+use crate::numbers::ends_with_name;
 use crate::syntax::{self, ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
@@ -40,8 +41,18 @@ impl Parser<'_> {
             }
             _ => {
                 let name = self.name_letters();
+                self.is_whole_name(&name)?;
                 Ok((!name.is_empty()).then_some(WordPiece::Variable { name, quoted }))
             }
+        }
+    }
+
+    /// To bash a name goes on behind a line that is joined.
+    fn is_whole_name(&self, name: &str) -> ParseResult<()> {
+        if !name.is_empty() && self.looks_at("\\\n") {
+            self.fail("a line ends within a name")
+        } else {
+            Ok(())
         }
     }
 
@@ -153,9 +164,15 @@ impl Parser<'_> {
         if !is_indirect && !is_length && self.take("}") {
             return Ok(WordPiece::Variable { name, quoted });
         }
+        if self.looks_at("\\\n") {
+            return self.fail("a line ends within an expansion");
+        }
         let mut used = ArithmeticText::default();
         if is_indirect {
             // Its value is read as a name, and a name may have a computed index.
+            if !is_name(&name) {
+                used.open_name = Some(format!("${{!{name}}}"));
+            }
             used.names.push(name.clone());
         }
         if self.take("[") {
@@ -163,6 +180,9 @@ impl Parser<'_> {
                 Some(index) => used.and(index),
                 None => return self.fail("the index in `${` does not end"),
             }
+        }
+        if self.looks_at("\\\n") || self.looks_at(":\\\n") {
+            return self.fail("a line ends within an expansion");
         }
         if self.looks_at("@") && !self.looks_at("@}") {
             return self.fail("`${name@…}` may run what the value says");
@@ -175,46 +195,47 @@ impl Parser<'_> {
             self.bump();
             used.and(self.computed_until(&["}"])?);
             self.expect("}")?;
-            return Ok(WordPiece::Expansion { name, parts: Vec::new(), used, sets: false });
+            let parts = vec![WordPiece::Plain(":".to_owned())];
+            return Ok(WordPiece::Expansion { name, parts, used, sets: false });
         }
         let parts = self.until_brace(quoted)?;
         Ok(WordPiece::Expansion { name, parts, used, sets })
     }
 
-    /// The rest of a `${ … }`, from its operator.
+    /// The rest of a `${ … }`, from its operator, which is the first of them where there is one.
     fn until_brace(&mut self, quoted: bool) -> ParseResult<Vec<WordPiece>> {
         self.deeper(|parser| {
             let mut parts = Vec::new();
+            let mut plain = String::new();
             loop {
-                match parser.peek() {
-                    None => return parser.fail("a `${` is not closed"),
-                    Some('}') => {
+                let Some(letter) = parser.peek() else { return parser.fail("a `${` is not closed") };
+                if matches!(letter, '}' | '\'' | '"' | '$' | '`') {
+                    flush(&mut plain, &mut parts);
+                }
+                match letter {
+                    '}' => {
                         parser.bump();
                         return Ok(parts);
                     }
-                    Some('\\') => {
+                    '\\' => {
                         parser.bump();
-                        parser.bump();
+                        plain.extend(parser.bump());
                     }
                     // Within double quotes a `'` is only itself, or not, depending on the operator.
-                    Some('\'') if quoted => return parser.fail("there is a `'` in a quoted `${`"),
-                    Some('\'') => {
-                        parser.single_quoted()?;
-                    }
-                    Some('"') => {
+                    '\'' if quoted => return parser.fail("there is a `'` in a quoted `${`"),
+                    '\'' => parts.push(WordPiece::Quoted(parser.single_quoted()?)),
+                    '"' => {
                         if quoted {
                             parser.bash_only("quotes in a quoted `${`")?;
                         }
                         parser.bump();
                         parser.double_quoted(&mut parts)?;
                     }
-                    Some('$' | '`') => parts.extend(parser.dollar(quoted)?),
-                    Some('<' | '>') if parser.looks_at("<(") || parser.looks_at(">(") => {
+                    '$' | '`' => parts.extend(parser.dollar(quoted)?),
+                    '<' | '>' if parser.looks_at("<(") || parser.looks_at(">(") => {
                         return parser.fail("there is a process substitution in a `${`");
                     }
-                    Some(_) => {
-                        parser.bump();
-                    }
+                    _ => plain.extend(parser.bump()),
                 }
             }
         })
@@ -256,6 +277,7 @@ impl Parser<'_> {
             let mut computed = ArithmeticText::default();
             let mut open = Vec::new();
             let mut has_single_quotes = false;
+            let mut is_beside = false;
             loop {
                 if open.is_empty() && ends.iter().any(|end| parser.looks_at(end)) {
                     if is_double && !parser.looks_at("))") {
@@ -268,6 +290,7 @@ impl Parser<'_> {
                     return Ok(Some(computed));
                 }
                 let Some(letter) = parser.peek() else { return Ok(None) };
+                let is_beside_before = std::mem::take(&mut is_beside);
                 match letter {
                     '(' | '[' => {
                         if open.len() >= DEEPEST {
@@ -286,15 +309,36 @@ impl Parser<'_> {
                         has_single_quotes = true;
                         parser.single_quoted()?;
                     }
-                    '"' => {
-                        parser.bump();
-                        parser.double_quoted(&mut computed.pieces)?;
+                    '"' | '$' | '`' => {
+                        // Beside a name it is a part of another one.
+                        let from = parser.at;
+                        if from > begin && (is_beside_before || ends_with_name(&parser.text[begin..from])) {
+                            computed.open_name.get_or_insert_with(|| parser.text[begin..from].to_owned());
+                        }
+                        if letter == '"' {
+                            parser.bump();
+                            parser.double_quoted(&mut computed.pieces)?;
+                        } else {
+                            computed.pieces.extend(parser.dollar(true)?);
+                        }
+                        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                        if parser.peek().is_some_and(is_of_name) {
+                            computed.open_name.get_or_insert_with(|| parser.text[from..parser.at].to_owned());
+                        }
+                        is_beside = true;
+                        continue;
                     }
-                    '$' | '`' => computed.pieces.extend(parser.dollar(true)?),
                     '\\' => {
+                        let before = parser.text[..parser.at].chars().next_back();
                         parser.bump();
                         if parser.bump() != Some('\n') {
                             return parser.fail("there is a `\\` in what is computed");
+                        }
+                        // To bash what stands on both sides is one, a name or an operator, say.
+                        let is_apart =
+                            |letter: Option<char>| letter.is_none_or(|letter| letter.is_ascii_whitespace());
+                        if !is_apart(before) && !is_apart(parser.peek()) {
+                            return parser.fail("a line ends within a name, a number or an operator");
                         }
                     }
                     _ if letter.is_ascii_alphabetic() || letter == '_' => {

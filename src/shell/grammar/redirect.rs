@@ -73,7 +73,11 @@ impl Parser<'_> {
         if !is_name && !self.peek().is_some_and(|letter| letter.is_ascii_digit()) {
             return Ok(None);
         }
-        let length = self.rest().find(['<', '>', ' ', '\t', '\n', ';', '&', '|', '(', ')']);
+        // Over lines that are joined.
+        let ends = |at: usize, letter: char| {
+            "<> \t\n;&|()".contains(letter) && !(letter == '\n' && self.rest()[..at].ends_with('\\'))
+        };
+        let length = self.rest().char_indices().find(|(at, letter)| ends(*at, *letter)).map(|(at, _)| at);
         let word: String = self.rest()[..length.unwrap_or(self.rest().len())].replace("\\\n", "");
         let stands_before = length.is_some_and(|length| self.rest()[length..].starts_with(['<', '>']));
         let is_number = word.chars().all(|digit| digit.is_ascii_digit());
@@ -134,6 +138,10 @@ impl Parser<'_> {
                     while ends_joined(&line) && !self.rest().is_empty() {
                         line.push('\n');
                         line.push_str(&self.document_line());
+                        if pending.strips_tabs {
+                            // Some shells join lines before they take the tabs away, others afterwards.
+                            return self.fail("a line of a `<<-` here-document goes on in the next one");
+                        }
                     }
                 }
                 let line = if pending.strips_tabs { line.trim_start_matches('\t') } else { &line };

@@ -194,7 +194,7 @@ fn is_element_in_braces(raw: &str) -> bool {
     inner.and_then(|inner| inner.split_once('[')).is_some_and(|(name, _)| is_name(name))
 }
 
-fn flush(plain: &mut String, pieces: &mut Vec<WordPiece>) {
+pub(super) fn flush(plain: &mut String, pieces: &mut Vec<WordPiece>) {
     if !plain.is_empty() {
         pieces.push(WordPiece::Plain(std::mem::take(plain)));
     }

@@ -22,6 +22,7 @@ pub(super) const DECIDING: &[(&str, &str)] = &[
     ("PS4", "it is run when it is shown"),
     ("PROMPT_COMMAND", "it is run"),
     ("TEXTDOMAIN*", "texts are translated to others"),
+    ("SIMPLE_BACKUP_SUFFIX", "what others run by its name may be written by a copy"),
     ("SHELL", "programs run it"),
     ("GIT_*", "git may run what it says"),
     ("SSH_ASKPASS", "programs run it"),

@@ -8,29 +8,14 @@ pub(super) enum AwkDoes {
 }
 
 /// Words behind which no value stands, so that `/` begins an expression to match.
-const BEFORE_VALUES: &[&str] = &["print", "printf", "return", "else", "do", "exit", "delete", "case", "in"];
+const BEFORE_VALUES: &[&str] = &["print", "printf", "return", "else", "do", "exit", "delete", "in"];
 /// Words whose `(…)` is a condition: behind it a statement begins, which may be an expression to match.
-const BEFORE_CONDITIONS: &[&str] = &["if", "while", "for", "switch"];
+const BEFORE_CONDITIONS: &[&str] = &["if", "while", "for"];
+/// Keywords of some awks that are names in others, so that nobody can tell what a `/` behind them, or behind their `(…)`, begins.
+const OF_SOME: &[&str] = &["switch", "case", "default", "func", "BEGINFILE", "ENDFILE", "nextfile"];
 /// Words that are no values, or whose value awks do not agree on: what `/` means behind them is not read.
-const UNCLEAR: &[&str] = &[
-    "BEGIN",
-    "END",
-    "BEGINFILE",
-    "ENDFILE",
-    "next",
-    "nextfile",
-    "break",
-    "continue",
-    "default",
-    "function",
-    "func",
-    "length",
-    "getline",
-    "if",
-    "while",
-    "for",
-    "switch",
-];
+const UNCLEAR: &[&str] =
+    &["BEGIN", "END", "next", "break", "continue", "function", "length", "getline", "if", "while", "for"];
 
 /// What stands before a `/`, and so what it begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,8 +49,8 @@ fn without_texts(program: &str) -> Option<String> {
     let mut code = String::new();
     let mut rest = program;
     let mut before = SlashContext::Operator;
-    // Whether each `(` that is open belongs to a condition.
-    let mut open: Vec<bool> = Vec::new();
+    // What stands before a `/` behind the `)` of each `(` that is open.
+    let mut open: Vec<SlashContext> = Vec::new();
     let mut word = "";
     while let Some(letter) = rest.chars().next() {
         let behind = &rest[letter.len_utf8()..];
@@ -98,13 +83,14 @@ fn without_texts(program: &str) -> Option<String> {
                 continue;
             }
             '(' => {
-                open.push(BEFORE_CONDITIONS.contains(&last_word));
+                open.push(match last_word {
+                    _ if BEFORE_CONDITIONS.contains(&last_word) => SlashContext::Operator,
+                    _ if OF_SOME.contains(&last_word) => SlashContext::Unclear,
+                    _ => SlashContext::Value,
+                });
                 before = SlashContext::Operator;
             }
-            ')' => {
-                let is_condition = open.pop().unwrap_or(false);
-                before = if is_condition { SlashContext::Operator } else { SlashContext::Value };
-            }
+            ')' => before = open.pop().unwrap_or(SlashContext::Value),
             ']' => before = SlashContext::Value,
             // `a++ / 2` divides, `a + /b/` does not.
             '+' | '-' | '$' => before = SlashContext::Unclear,
@@ -115,7 +101,7 @@ fn without_texts(program: &str) -> Option<String> {
                 word = &rest[..end];
                 before = match word {
                     _ if BEFORE_VALUES.contains(&word) => SlashContext::Operator,
-                    _ if UNCLEAR.contains(&word) => SlashContext::Unclear,
+                    _ if UNCLEAR.contains(&word) || OF_SOME.contains(&word) => SlashContext::Unclear,
                     _ => SlashContext::Value,
                 };
                 code.push_str(word);

@@ -74,6 +74,8 @@ impl ScriptWalk<'_> {
         }
         match assignment.values.as_slice() {
             [] => {}
+            // Behind what is there already, which nobody follows.
+            _ if assignment.appends() => self.numbers.assigned(&assignment.name, None),
             [one] => {
                 let value = value::value(one, &scope.known());
                 if assignment.is_list && value.is_pattern() {

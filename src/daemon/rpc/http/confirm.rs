@@ -23,6 +23,9 @@ use protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, RpcError, RpcMet
 /// What comes before the token.
 pub(super) const PATH: &str = "/confirm/";
 
+/// Bytes of an answer, with the words for the agent that it may have.
+const LONGEST_ANSWER: usize = 64 << 10;
+
 #[derive(Deserialize)]
 struct ConfirmationResponse {
     result: Option<Box<RawValue>>,
@@ -61,10 +64,14 @@ impl<'de> Visitor<'de> for AnswerFieldsVisitor {
 
 impl HttpRequestHandler {
     pub(super) async fn confirm(&self, token: &str, request: Request<Incoming>) -> HttpAnswer {
-        let body = match self.body(request).await {
+        let body = match self.body_of_at_most(request, LONGEST_ANSWER).await {
             Ok(body) => body,
             Err(answer) => return *answer,
         };
+        // First, so that nobody without a token is worth the time to read what they send.
+        if let Err(error) = self.is_known(token).await {
+            return refused(&error);
+        }
         let mut params = match serde_json::from_slice(&body) {
             Ok(AnswerFields(params)) => params,
             Err(error) => {
@@ -76,9 +83,6 @@ impl HttpRequestHandler {
                 return refusal(StatusCode::BAD_REQUEST, &error);
             }
         };
-        if let Err(error) = self.is_known(token).await {
-            return refused(&error);
-        }
         if let Err(answer) = self.look().await {
             return *answer;
         }

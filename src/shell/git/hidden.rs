@@ -1,0 +1,107 @@
+//! Words for git of which nobody can tell whether they are options, or which sub-command of a sub-command they are.
+
+use crate::{
+    files::FileEffect,
+    options::{OptionSpec, ParsedArguments, anywhere},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
+};
+
+/// Sub-commands with options that run a command (`--upload-pack`, `--exec`, `-O`, `-x`), or copy hooks from elsewhere (`--template`).
+const OPTIONS_RUN: &[&str] = &[
+    "archive",
+    "clone",
+    "difftool",
+    "fetch",
+    "fetch-pack",
+    "grep",
+    "init",
+    "ls-remote",
+    "pull",
+    "push",
+    "rebase",
+    "send-pack",
+];
+
+/// Sub-commands with options that name a file to write (`--output`, `-o`).
+pub(super) const OPTIONS_WRITE: &[&str] = &[
+    "annotate",
+    "archive",
+    "blame",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "format-patch",
+    "log",
+    "range-diff",
+    "reflog",
+    "rev-list",
+    "shortlog",
+    "show",
+    "stash",
+    "whatchanged",
+];
+
+/// Sub-commands whose first word says what they do, and one of those runs or writes what the next words say.
+const HAVE_SUB_COMMANDS: &[&str] = &["bisect", "bundle", "lfs", "stash", "submodule", "worktree"];
+
+/// Values of the options that these have, in words of their own (git-grep(1); git-log(1); git-clone(1)).
+fn spec(name: &str) -> OptionSpec {
+    let spec = |valued, long_valued| OptionSpec { valued, long_valued, ..OptionSpec::default() };
+    match name {
+        "grep" => spec("eABCmf", &["max-count", "max-depth", "threads"]),
+        "clone" => spec("bo", &["branch", "depth", "origin"]),
+        "push" => spec("o", &["push-option"]),
+        "archive" => spec("o", &["output", "prefix", "format", "remote"]),
+        _ if OPTIONS_WRITE.contains(&name) => spec(
+            "nSGo",
+            &[
+                "after",
+                "author",
+                "before",
+                "committer",
+                "grep",
+                "max-count",
+                "output-directory",
+                "since",
+                "skip",
+                "until",
+            ],
+        ),
+        _ => OptionSpec::default(),
+    }
+}
+
+fn parsed(name: &str, args: &[WordValue]) -> ParsedArguments {
+    anywhere(&spec(name), args)
+}
+
+impl ScriptWalk<'_> {
+    /// What may run because a word turns out to be an option, or a sub-command.
+    pub(super) fn git_may_run(&mut self, name: &str, args: &[WordValue]) {
+        if OPTIONS_RUN.contains(&name)
+            && let Some(word) = parsed(name, args).maybe_options.first()
+        {
+            self.draft.unknown(format!(
+                "nobody can tell whether `{}` is an option by which `git {name}` runs a command",
+                word.raw()
+            ));
+        }
+        let first = args.iter().find(|arg| arg.known().is_none_or(|text| !text.starts_with('-')));
+        if HAVE_SUB_COMMANDS.contains(&name)
+            && let Some(word) = first.filter(|word| word.known().is_none() || word.is_pattern())
+        {
+            self.draft.unknown(format!("nobody can tell what `git {name} {}` does", word.raw()));
+        }
+    }
+
+    /// What may be written because a word turns out to be an option.
+    pub(super) fn git_may_write(&mut self, name: &str, args: &[WordValue], scope: &CommandScope) {
+        if OPTIONS_WRITE.contains(&name) {
+            for word in parsed(name, args).unknown_options() {
+                self.changes(&WordValue::unknown(word.raw()), FileEffect::Writes, scope);
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use super::{machine::MeteredUsage, meter::UsageMeter, plan::RunResources, unblocked};
+use super::{machine::MeteredUsage, meter::UsageMeter, resources::RunResources, unblocked};
 use models::{ModelError, ModelEvent, ModelRequest, RecordingWriter, ResolveError, ResolvedModel};
 use protocol::{ModelRef, RunErrorCode, Usage, UsdAmount};
 

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 mod log;
 
-use super::plan::PlanError;
 use agents::{self, AgentCatalog};
 use protocol::{
     AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety, ResourceAccess, Risk, RunCompleted,
@@ -280,15 +279,6 @@ impl Invocation for AgentCall {
         let message = "an agent is answered by a run of its own, not by a tool";
         Box::pin(ready(ToolResult::failure(ToolErrorType::ExecutionFailed, message)))
     }
-}
-
-/// Why a call starts no run: the model may mend its arguments or do without.
-pub fn refusal(error: &PlanError) -> ToolError {
-    let kind = match error {
-        PlanError::InvalidInput(_) | PlanError::MissingTemplateInput(_) => ToolErrorType::InvalidToolParams,
-        _ => ToolErrorType::ExecutionFailed,
-    };
-    ToolError { kind, message: format!("the agent could not be started: {error}") }
 }
 
 /// What the calling agent and people read of a run that has ended: its result, or what there is of it and why there is

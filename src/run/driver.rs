@@ -19,14 +19,15 @@ use tokio_util::sync::CancellationToken;
 use super::{
     alternates::ModelFallbacks,
     compaction::{TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools},
-    executor::RunExecutor,
     gate::{AskingRun, CallGate, GateJudgement, JudgeContext, PreparedWork},
     hooks::{AsyncHookEnds, ElicitationAdvice},
     lanes::{LeaseHandle, rank},
+    live_runs::{RunMessage, RunMessageOutcome},
     machine::{EventDraft, HookEffects, MachineInput, RunMachine, WantedTask},
     meter::UsageMeter,
     modes::SessionMode,
     plan::DriverResources,
+    shared_state::SharedRunState,
     slots::RunSlot,
     think::ModelCallResult,
     transcript::ContextTranscript,
@@ -42,6 +43,7 @@ use tools::{ACTIVATE_SKILL, ElicitationOutcome, PendingToolElicitation};
 mod answers;
 mod asking;
 mod births;
+mod child_runs;
 mod children;
 mod editor;
 mod flights;
@@ -62,8 +64,8 @@ use interviews::CallElicitations;
 use pace::StepPace;
 
 pub(super) use births::RunLineage;
+pub use child_runs::ChildRuns;
 pub(super) use identity::{RunIdentity, carry_seed};
-pub(super) use intake::{RunMessage, RunMessageOutcome};
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
@@ -75,14 +77,15 @@ const NEWS: usize = 64;
 /// Between tries to commit when the store fails (DESIGN, "A full database": a probe each second).
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-pub(super) struct DriverParts {
+pub struct DriverParts {
     pub store: EventStore,
     pub clock: Arc<dyn Clock>,
     /// Runs come to rest where their turns end, and go on at the next start.
     pub closing: CancellationToken,
     /// Ends the driver at once; the run stays unfinished in the log and goes on at the next start.
     pub stop: CancellationToken,
-    pub executor: RunExecutor,
+    pub common: Arc<SharedRunState>,
+    pub child_runs: Arc<dyn ChildRuns>,
 }
 
 /// What a driver holds for as long as it drives.
@@ -99,7 +102,7 @@ pub(super) struct RunLeases {
     pub session_start: Option<&'static str>,
 }
 
-pub(super) struct RunDriver {
+pub struct RunDriver {
     parts: DriverParts,
     identity: RunIdentity,
     asking: Arc<AskingRun>,
@@ -196,11 +199,12 @@ impl RunDriver {
         parts: DriverParts,
         identity: RunIdentity,
         seed: Arc<RunSeed>,
-        equipment: DriverResources,
+        resources: DriverResources,
         machine: RunMachine,
         holdings: RunLeases,
     ) -> RunDriver {
-        let DriverResources { model, gate } = equipment;
+        let DriverResources { model, equipment } = resources;
+        let gate = Arc::new(CallGate::new(equipment));
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
@@ -272,7 +276,7 @@ impl RunDriver {
             EventBody::ModelRetrying(_) => self.live = None,
             // In the order of the log, whoever asked for it.
             EventBody::RunQueued(RunQueued { front, waits_for: QueuedFor::Context, .. }) => {
-                self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
+                self.parts.common.lanes.settle(&self.identity.run, rank(seq, *front));
             }
             EventBody::ContextCleared(_) => {
                 self.tell_tools_of_skills();
@@ -418,7 +422,7 @@ impl RunDriver {
         let new_mode = new_mode(&drafts);
         let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
         if is_moving {
-            self.parts.executor.lanes().unsettle(&self.identity.run);
+            self.parts.common.lanes.unsettle(&self.identity.run);
         }
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
@@ -434,7 +438,7 @@ impl RunDriver {
                     self.gate.project.rules.in_force().remember(rule);
                 }
                 if let Some(mode) = new_mode {
-                    self.parts.executor.set_mode(&self.asking.session, mode, last);
+                    self.parts.common.modes.set(&self.asking.session, mode, last);
                 }
                 for (message, end) in inputs.into_iter().zip(ends) {
                     self.is_decided(&message);
@@ -454,7 +458,7 @@ impl RunDriver {
             Err(error) => {
                 drop(births);
                 if is_moving {
-                    self.parts.executor.lanes().keep(&self.identity.run);
+                    self.parts.common.lanes.keep(&self.identity.run);
                 }
                 self.prepared.retain(|call, _| !allowed.contains(call));
                 inputs.extend(rest);
@@ -466,7 +470,7 @@ impl RunDriver {
 
     /// Where the run stands, for judging its calls.
     fn standing(&self, machine: &RunMachine) -> JudgeContext {
-        let mode = (self.holdings.mode.get(), self.parts.executor.supplies().defaults.allow_yolo);
+        let mode = (self.holdings.mode.get(), self.parts.common.supplies().defaults.allow_yolo);
         JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode)
     }
 

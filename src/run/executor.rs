@@ -9,19 +9,23 @@ use std::{
     },
 };
 
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use futures_util::future::BoxFuture;
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
     doors::{CloseGuard, SessionGate},
-    driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
+    driver::{ChildRuns, DriverParts, RunDriver},
     editors::EditorContexts,
     hooks::{HookWatchers, HooksInForce, SessionStarts},
     lanes::{ContextLease, ContextQueue},
+    live_runs::{LiveRunGuard, LiveRunReply, LiveRuns, RunMessage, RunMessageReply, RunRequestError},
     machine::MachineInput,
     modes::SessionModes,
-    plan::{PlanError, RunDefaults, RunPlan, RunRequest, RunResources},
+    plan::{PlanError, RunPlan, RunRequest},
+    resources::{RunDefaults, RunResources},
+    shared_state::SharedRunState,
     slots::RunSlots,
 };
 use models::ModelRegistry;
@@ -53,14 +57,11 @@ pub use answers::{AnswerError, AnswerOutcome};
 pub use check::{CheckError, CheckRequest};
 pub use offered::NamedInVain;
 pub use rendered::{PromptQuery, RenderedPrompt};
-pub use requests::{CancelOutcome, PromoteOutcome, RunRequestError, SteerOutcome};
+pub use requests::{CancelOutcome, PromoteOutcome, SteerOutcome};
 pub use resume_error::ResumeError;
 pub use start::{MakeKeyed, SessionChoice, StartError, StartOptions, StartOutcome};
 
 use stranded::StrandedRuns;
-
-/// Requests that may wait for a run before their senders wait too.
-const INBOX: usize = 64;
 
 /// What every run of a daemon shares.
 pub struct ExecutorParts {
@@ -107,70 +108,21 @@ pub struct RunExecutor {
 struct ExecutorState {
     store: EventStore,
     clock: Arc<dyn Clock>,
-    /// What new runs get; those that have begun keep what they began with.
-    supplies: HotSwap<RunResources>,
+    common: Arc<SharedRunState>,
     projects: ProjectReader,
     tasks: TaskGroup,
     closing: CancellationToken,
     stop: CancellationToken,
-    /// The editors of those who work in sessions, and what they show.
-    editors: EditorContexts,
-    slots: RunSlots,
-    lanes: ContextQueue,
-    modes: SessionModes,
-    session_starts: SessionStarts,
     /// Sessions change one after the other, so that what was read of one still holds when the change is written.
     session_changes: Semaphore,
-    hook_watchers: HookWatchers,
     doors: SessionGate,
-    runs: Mutex<HashMap<RunId, RunHandle>>,
-    /// How many runs are being driven.
-    n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
-    /// Locked before `runs` where both are.
+    /// Locked before the living runs where both are.
     stranded: Mutex<StrandedRuns>,
     /// Of runs that are unfinished and that nobody drives: their contexts stay theirs.
     resting: Mutex<HashMap<RunId, ContextLease>>,
     /// Replies promised to the trees of runs that were resumed, by root.
     trees: Mutex<HashMap<(RunId, String), Weak<AtomicU32>>>,
-}
-
-/// How to reach a living run.
-#[derive(Clone)]
-struct RunHandle {
-    inbox: mpsc::Sender<RunMessage>,
-    /// Another run called it.
-    is_child: bool,
-    /// Cancelled when nothing drives the run any more.
-    is_over: CancellationToken,
-}
-
-/// A run's place among the living. It is taken before the run is in the log, so that whoever sees the run there
-/// also reaches it, and given back when it is dropped: after the run's last event.
-pub(super) struct LiveRunGuard {
-    executor: RunExecutor,
-    run: RunId,
-    is_over: CancellationToken,
-    /// A root run's right to its context, until its last event.
-    pass: Option<ContextLease>,
-}
-
-impl LiveRunGuard {
-    pub fn hold(&mut self, pass: Option<ContextLease>) {
-        self.pass = pass;
-    }
-}
-
-impl Drop for LiveRunGuard {
-    fn drop(&mut self) {
-        {
-            let mut runs = self.executor.runs();
-            runs.remove(&self.run);
-            // Under the lock, so that the last number said is the true one.
-            self.executor.shared.n_live.send_replace(runs.len());
-        }
-        self.is_over.cancel();
-    }
 }
 
 impl RunExecutor {
@@ -192,9 +144,7 @@ impl RunExecutor {
         let (per_session, in_all) = parts.max_concurrent;
         let hook_watchers =
             HookWatchers::new(store.clone(), Arc::clone(&clock), (parts.tasks.clone(), parts.stop.clone()));
-        let shared = ExecutorState {
-            store,
-            clock,
+        let common = SharedRunState {
             supplies: HotSwap::new(RunResources {
                 models,
                 registry,
@@ -207,20 +157,24 @@ impl RunExecutor {
                 web,
                 hooks,
             }),
-            projects: parts.projects,
-            tasks: parts.tasks,
-            closing: parts.closing,
-            stop: parts.stop,
             editors: EditorContexts::default(),
             slots: RunSlots::new(per_session, in_all),
             lanes: ContextQueue::default(),
             modes: SessionModes::default(),
             session_starts: SessionStarts::default(),
-            session_changes: Semaphore::new(1),
             hook_watchers,
+            live_runs: LiveRuns::default(),
+        };
+        let shared = ExecutorState {
+            store,
+            clock,
+            common: Arc::new(common),
+            projects: parts.projects,
+            tasks: parts.tasks,
+            closing: parts.closing,
+            stop: parts.stop,
+            session_changes: Semaphore::new(1),
             doors: SessionGate::default(),
-            runs: Mutex::default(),
-            n_live: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
             stranded: Mutex::default(),
             resting: Mutex::default(),
@@ -249,12 +203,12 @@ impl RunExecutor {
             web,
             hooks,
         };
-        self.shared.supplies.replace(supplies);
-        self.shared.slots.resize(per_session, in_all);
+        self.shared.common.supplies.replace(supplies);
+        self.shared.common.slots.resize(per_session, in_all);
     }
 
     pub(super) fn supplies(&self) -> Arc<RunResources> {
-        self.shared.supplies.get()
+        self.shared.common.supplies.get()
     }
 
     /// Checks a request; nothing is written. Reads files, so it leaves the async threads alone.
@@ -278,22 +232,22 @@ impl RunExecutor {
 
     /// The editors of those who work in sessions, and what they show.
     pub fn editors(&self) -> &EditorContexts {
-        &self.shared.editors
+        &self.shared.common.editors
     }
 
     /// How many runs are being driven.
     pub fn live_runs(&self) -> usize {
-        self.runs().len()
+        self.shared.common.live_runs.count()
     }
 
     /// The same, as it changes.
     pub fn watch_live_runs(&self) -> watch::Receiver<usize> {
-        self.shared.n_live.subscribe()
+        self.shared.common.live_runs.watch_count()
     }
 
     /// What is taken of what runs share: slots, waiters for slots, contexts. All of it is given back when runs end.
     pub fn holdings(&self) -> (usize, usize, usize) {
-        (self.shared.slots.taken(), self.shared.slots.waiting(), self.shared.lanes.len())
+        (self.shared.common.slots.taken(), self.shared.common.slots.waiting(), self.shared.common.lanes.len())
     }
 
     /// Lets no run start in a session while the answer lives; runs that are starting are waited for.
@@ -322,10 +276,7 @@ impl RunExecutor {
 
     /// Stops every run that is being driven: first those that nobody called, whose stop is that of the runs below them.
     pub async fn cancel_all(&self, by: Option<&str>, reason: &str) {
-        let mut runs: Vec<(bool, RunId)> =
-            self.runs().iter().map(|(run, handle)| (handle.is_child, run.clone())).collect();
-        runs.sort();
-        for (_, run) in runs {
+        for run in self.live().roots_first() {
             // What cannot be cancelled is still counted as live by whoever waits for the end.
             if let Err(error) = self.cancel(&run, by.map(str::to_owned), Some(reason.to_owned())).await {
                 tracing::warn!(%run, %error, "the run could not be cancelled");
@@ -335,7 +286,7 @@ impl RunExecutor {
 
     /// The session has this mode from now on; the log says so already, by this event.
     pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq) {
-        self.shared.modes.set(session, mode, seq);
+        self.shared.common.modes.set(session, mode, seq);
     }
 
     /// Outputs that were too long for a model are kept here.
@@ -358,39 +309,11 @@ impl RunExecutor {
         &self.shared.session_changes
     }
 
-    /// Tells hooks what has happened.
-    pub(super) fn hook_watchers(&self) -> &HookWatchers {
-        &self.shared.hook_watchers
+    fn live(&self) -> &LiveRuns {
+        &self.shared.common.live_runs
     }
 
-    pub(super) fn session_starts(&self) -> &SessionStarts {
-        &self.shared.session_starts
-    }
-
-    pub(super) fn slots(&self) -> &RunSlots {
-        &self.shared.slots
-    }
-
-    pub(super) fn lanes(&self) -> &ContextQueue {
-        &self.shared.lanes
-    }
-
-    pub(super) fn take_place(
-        &self,
-        run: &RunId,
-        is_child: bool,
-    ) -> (LiveRunGuard, mpsc::Receiver<RunMessage>) {
-        let (inbox, receiver) = mpsc::channel(INBOX);
-        let is_over = CancellationToken::new();
-        {
-            let mut runs = self.runs();
-            runs.insert(run.clone(), RunHandle { inbox, is_child, is_over: is_over.clone() });
-            self.shared.n_live.send_replace(runs.len());
-        }
-        (LiveRunGuard { executor: self.clone(), run: run.clone(), is_over, pass: None }, receiver)
-    }
-
-    pub(super) fn drive(
+    fn drive(
         &self,
         driver: RunDriver,
         place: LiveRunGuard,
@@ -398,29 +321,31 @@ impl RunExecutor {
         first: Option<MachineInput>,
     ) {
         let span = driver.log_span();
+        let executor = self.clone();
         let task = async move {
             let mut place = place;
-            let tasks = place.executor.shared.tasks.clone();
+            let tasks = &executor.shared.tasks;
             let has_ended = match tasks.caught("the driver of a run", driver.run(inbox, first)).await {
                 Ok(has_ended) => has_ended,
-                Err(panicked) => place.executor.bury(&place, &panicked).await,
+                Err(panicked) => executor.bury(&place, &panicked).await,
             };
             if !has_ended {
                 let pass = place.pass.take();
-                place.executor.rest(&place.run, pass);
+                executor.rest(&place.run, pass);
             }
         };
         self.shared.tasks.spawn("a run", task.instrument(span));
     }
 
-    pub(super) fn driver_parts(&self) -> DriverParts {
-        let ExecutorState { store, clock, closing, stop, .. } = &*self.shared;
+    fn driver_parts(&self) -> DriverParts {
+        let ExecutorState { store, clock, closing, stop, common, .. } = &*self.shared;
         DriverParts {
             store: store.clone(),
             clock: Arc::clone(clock),
             closing: closing.clone(),
             stop: stop.clone(),
-            executor: self.clone(),
+            common: Arc::clone(common),
+            child_runs: Arc::new(self.clone()),
         }
     }
 
@@ -428,36 +353,32 @@ impl RunExecutor {
     async fn ask(
         &self,
         run: &RunId,
-        message: impl FnOnce(LiveRunReplySender) -> RunMessage,
+        message: impl FnOnce(RunMessageReply) -> RunMessage,
     ) -> Option<Result<LiveRunReply, StoreError>> {
-        let handle = self.runs().get(run).cloned()?;
-        let (reply, answer) = oneshot::channel();
-        // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
-        drop(handle.inbox.send(message(reply)).await);
-        match answer.await {
-            Ok(Ok(outcome)) => Some(Ok(LiveRunReply::Decided(outcome))),
-            Ok(Err(error)) => Some(Err(error)),
-            // The driver ended before it read the request: the run is over, or the daemon stops. What is still
-            // to be written of the run, e.g. that its driver panicked, is waited for.
-            Err(_) => {
-                handle.is_over.cancelled().await;
-                Some(Ok(LiveRunReply::Over))
-            }
-        }
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, RunHandle>> {
-        lock(&self.shared.runs)
+        self.live().ask(run, message).await
     }
 }
 
-type LiveRunReplySender = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
+impl ChildRuns for RunExecutor {
+    fn parts(&self) -> DriverParts {
+        self.driver_parts()
+    }
 
-/// What became of a request to a living run.
-enum LiveRunReply {
-    Decided(RunMessageOutcome),
-    /// The run was over before the request was read.
-    Over,
+    fn drive(&self, driver: RunDriver, place: LiveRunGuard, inbox: mpsc::Receiver<RunMessage>) {
+        RunExecutor::drive(self, driver, place, inbox, None);
+    }
+
+    fn stop<'a>(&'a self, run: &'a RunId, reason: String) -> BoxFuture<'a, Result<(), RunRequestError>> {
+        Box::pin(async move { self.cancel(run, None, Some(reason)).await.map(drop) })
+    }
+
+    fn is_stranded(&self, run: &RunId) -> bool {
+        self.stranded_by(run).is_some()
+    }
+
+    fn name_session(&self, session: SessionId, title: String) {
+        RunExecutor::name_session(self, session, title);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,68 +1,49 @@
 //! May this call run? One place, one order, one function (DESIGN, "Confirmations and the gate"); and the one
 //! place that mints permits.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{ops::Deref, path::PathBuf, sync::Arc};
 
 use serde_json::{Value, json};
 
 use super::{
-    child::{self, CallableAgent, CallableAgents},
-    completion::CompletionTool,
-    hooks::{HookScene, RunHooks},
+    child::{self, CallableAgent},
+    equipment::RunEquipment,
+    hooks::HookScene,
     machine::{CallJudgement, CallRefusal, RemainingBudget, RunMachine},
-    plan::{ChildInheritance, RunPlan, RunResources},
+    plan::{ChildInheritance, RunPlan},
 };
 mod answering;
 mod asking;
 mod budget;
 mod hooked;
-mod narrowed;
 mod tools;
 
 pub use answering::{AnswerRefusal, said};
 pub use hooked::{CallToJudge, GateJudgement};
-pub use narrowed::AgentRules;
 
-use ::tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck, Tool};
-use models::{RecordingWriter, ResolvedModel};
+use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
 use policy::{Policy, PolicyCall, PolicyDecision};
-use project::Project;
 use protocol::{
-    AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId,
-    ConfirmationDetails, JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp,
-    ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
+    AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId, ConfirmationDetails, JudgedCall,
+    ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType,
+    ToolKind, ToolName, UsdAmount, Verdict,
 };
 use sys::ids;
 
-/// What a run's calls are judged by.
+/// Judges the calls of one run, by what the run has. A cheap handle.
 #[derive(Clone)]
 pub struct CallGate {
-    pub agent: AgentName,
-    /// Risks whose default ask the agent's definition drops.
-    pub own_auto_approve: Vec<Risk>,
-    /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
-    pub own_narrowings: Vec<AgentToolRule>,
-    /// What the agent's own file forbids, beside the rules in force.
-    pub narrowed: AgentRules,
-    pub toolset: RunToolset,
-    /// The tools of `toolset` that are agents.
-    pub callables: CallableAgents,
-    pub completion: Arc<CompletionTool>,
-    pub prepare: PrepareContext,
-    /// The run's own; runs that it calls inherit it.
-    pub model: ResolvedModel,
-    /// Its model is told what memory files of the workspace say.
-    pub tells_memory: bool,
-    /// What its model says goes there, too; so does what those of the runs say that it calls.
-    pub recording: Option<RecordingWriter>,
-    pub roots: Vec<PathBuf>,
-    /// Its rules are those in force when a call is judged.
-    pub project: Arc<Project>,
-    /// The tools from elsewhere, for the runs that it calls too.
-    pub foreign: ForeignToolset,
-    /// Everything that people wrote beside the settings, to be asked before calls and after them.
-    pub hooks: RunHooks,
-    pub supplies: Arc<RunResources>,
+    equipment: Arc<RunEquipment>,
+}
+
+// The gate is its run's equipment behind a door: whoever holds it reads what the run has, and only `judge` and its kin say what
+// of it may be used.
+impl Deref for CallGate {
+    type Target = RunEquipment;
+
+    fn deref(&self) -> &RunEquipment {
+        &self.equipment
+    }
 }
 
 /// Where the run stands when its calls are judged.
@@ -178,6 +159,15 @@ impl PreparedToolCall {
 }
 
 impl CallGate {
+    pub fn new(equipment: Arc<RunEquipment>) -> CallGate {
+        CallGate { equipment }
+    }
+
+    /// The same with other equipment.
+    pub(crate) fn with(equipment: RunEquipment) -> CallGate {
+        CallGate::new(Arc::new(equipment))
+    }
+
     /// Prepares a call, asks the hooks about it, and judges it as they left it. Nothing is written by the gate. In the grace turn
     /// only `complete_task` exists.
     pub async fn judge(&self, subject: &CallToJudge, standing: &JudgeContext) -> GateJudgement {
@@ -409,10 +399,10 @@ impl CallGate {
         }
         let values = child::inputs(&callable.definition, arguments)?;
         let (approval, auto_approve) = (&standing.asking.approval, &self.auto_approve(standing));
-        let inheritance = ChildInheritance { gate: self, left, max_depth, now, approval, auto_approve };
+        let inheritance = ChildInheritance { equipment: self, left, max_depth, now, approval, auto_approve };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
-        let plan = planning.await.map_err(|error| child::refusal(&error))?;
+        let plan = planning.await.map_err(|error| error.refusal())?;
         plan.fits_its_window()?;
         Ok(plan)
     }

@@ -12,10 +12,12 @@ mod consult;
 mod doors;
 mod driver;
 mod editors;
+mod equipment;
 mod executor;
 mod gate;
 mod hooks;
 mod lanes;
+mod live_runs;
 mod loops;
 mod machine;
 mod meter;
@@ -23,6 +25,8 @@ mod modes;
 mod near_memory;
 mod nudges;
 mod plan;
+mod resources;
+mod shared_state;
 mod slots;
 mod think;
 mod transcript;
@@ -33,15 +37,14 @@ pub use editors::{EditorContexts, TooManyEditors};
 pub use executor::{
     AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, ExecutorParts, MakeKeyed,
     NamedInVain, PromoteOutcome, PromptQuery, RenderedPrompt, ResourceUpdate, ResumeError, RunExecutor,
-    RunRequestError, SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
+    SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
 pub use hooks::{HookConfiguration, HooksInForce};
+pub use live_runs::RunRequestError;
 pub use machine::UnansweredEffect;
-pub use plan::{
-    CompressionRules, LoopRules, ModelRoles, PlanError, PromptExtent, PromptRules, RunDefaults, RunPlan,
-    RunRequest, SkillProblem,
-};
+pub use plan::{PlanError, PromptExtent, RunPlan, RunRequest, SkillProblem};
+pub use resources::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.
 async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -11,30 +11,27 @@ use serde_json::{Map, Value};
 use super::{
     child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
-    gate::{AgentRules, CallGate},
-    hooks::{AgentHooks, HooksInForce, RunHooks},
+    equipment::{AgentRules, RunEquipment},
+    hooks::{AgentHooks, RunHooks},
     machine::RemainingBudget,
+    resources::RunResources,
 };
 use agents::{self, MissingTemplateInput};
 use config::UnknownPromptModule;
-use models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
+use models::{NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
 use project::Project;
 use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
     MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings,
-    SchemaViolation, SkillActivated, Timestamp, ToolName, ToolSource, TraceContext,
+    SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType, ToolName, ToolSource, TraceContext,
 };
-use redact::Redactor;
 use tools::{
-    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
-    SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, mcp::McpHub,
+    AttachmentContent, ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, attached,
 };
-use web::WebClient;
 
 mod below;
 mod care;
-mod defaults;
 mod kept;
 mod larger_trace;
 mod limits;
@@ -48,7 +45,6 @@ mod toolset;
 pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
 pub(super) use care::ModelPlan;
-pub use defaults::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules, memory_target};
 pub(super) use model::{KeyLookup, look_for_model, model_name};
 pub use told::PromptExtent;
@@ -124,6 +120,19 @@ pub enum PlanError {
     Recording { path: PathBuf, problem: NotRecordable },
 }
 
+impl PlanError {
+    /// Why a call starts no run: the model may mend its arguments or do without.
+    pub(super) fn refusal(&self) -> ToolError {
+        let kind = match self {
+            PlanError::InvalidInput(_) | PlanError::MissingTemplateInput(_) => {
+                ToolErrorType::InvalidToolParams
+            }
+            _ => ToolErrorType::ExecutionFailed,
+        };
+        ToolError { kind, message: format!("the agent could not be started: {self}") }
+    }
+}
+
 /// A run that can start.
 pub struct RunPlan {
     pub(super) seed: RunSeed,
@@ -148,36 +157,19 @@ pub struct RunPlan {
     pub(super) read_memory: Vec<PathBuf>,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,
-    pub(super) equipment: DriverResources,
+    pub(super) resources: DriverResources,
 }
 
 /// What a driver works with; made anew when a run is resumed.
 #[derive(Clone)]
 pub(super) struct DriverResources {
     pub model: ResolvedModel,
-    pub gate: Arc<CallGate>,
-}
-
-/// What plans and resumed runs are made from.
-pub(super) struct RunResources {
-    pub models: ModelRegistry,
-    pub registry: ToolRegistry,
-    pub defaults: RunDefaults,
-    /// Takes secrets out of whatever is going to be stored or shown.
-    pub redactor: Redactor,
-    pub own_files: Arc<OwnFiles>,
-    pub commands: Arc<CommandRuntime>,
-    /// Who lends tools now.
-    pub lenders: ClientToolRegistry,
-    /// Servers of the Model Context Protocol.
-    pub servers: McpHub,
-    pub web: Arc<WebClient>,
-    pub hooks: HooksInForce,
+    pub equipment: Arc<RunEquipment>,
 }
 
 /// What a run that is called by another gets from it.
 pub(super) struct ChildInheritance<'a> {
-    pub gate: &'a CallGate,
+    pub equipment: &'a RunEquipment,
     /// Spec 03: "capped by what the parent has left".
     pub left: RemainingBudget,
     pub max_depth: u32,
@@ -239,7 +231,7 @@ impl RunPlan {
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
         let hooks = hooks_of(&project, &definition, supplies);
         let around = (&project, &foreign, hooks);
-        let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
+        let resources = driver_resources(&definition, model, workspace, &roots, around, recording, supplies)?;
         let extent = match task {
             RunTask::Work => &told,
             // It asks no model to work.
@@ -247,7 +239,7 @@ impl RunPlan {
         };
         let voice = (!approval.headless, extent);
         let bounds = (limits, completion);
-        let mut plan = RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)?;
+        let mut plan = RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)?;
         plan.write_modules_out();
         plan.tell_of_resting_hooks(extent);
         if let Some(first) = plan.seed.messages.last_mut() {
@@ -271,7 +263,7 @@ impl RunPlan {
         values: Map<String, Value>,
         parent: &ChildInheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
-        let CallGate { supplies, project, prepare, model: inherited, .. } = parent.gate;
+        let RunEquipment { supplies, project, prepare, model: inherited, .. } = parent.equipment;
         let definition = supplies.defaults.overridden(Arc::clone(&callable.definition));
         let (definition, digest) = (Arc::new(below::caller(&definition, parent)), &callable.digest);
         let chosen = {
@@ -287,18 +279,21 @@ impl RunPlan {
         let workspace = Arc::clone(&prepare.workspace);
         let excluded: Vec<ToolName> = exclusions(project, supplies).into_iter().map(|it| it.entry).collect();
         let served = supplies.servers.for_agent(&definition, project, &excluded).await;
-        let foreign =
-            &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
+        let foreign = &parent.equipment.foreign.with_servers(
+            served,
+            &supplies.lenders,
+            (&supplies.servers, &project.roots),
+        );
         let hooks = match agent_hooks(project, &definition) {
-            None if !parent.gate.hooks.has_agent() => parent.gate.hooks.of_child(None),
+            None if !parent.equipment.hooks.has_agent() => parent.equipment.hooks.of_child(None),
             own => {
-                let hooks = parent.gate.hooks.clone();
+                let hooks = parent.equipment.hooks.clone();
                 super::unblocked(move || hooks.of_child(own)).await
             }
         };
         let around = (project, foreign, hooks);
-        let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
-        let equipment = equipment(&definition, model, workspace, roots, around, recording, supplies)?;
+        let (roots, recording) = (&parent.equipment.roots, parent.equipment.recording.clone());
+        let resources = driver_resources(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, CompletionMode::Tool);
@@ -313,7 +308,7 @@ impl RunPlan {
         let digest = digest.clone();
         let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
-        let chosen = (&equipment.model, choice, unresolved.as_ref());
+        let chosen = (&resources.model, choice, unresolved.as_ref());
         let cared = ModelPlan::new(chosen, max_context, project, around);
         cared.check_prices(&limits)?;
         if definition.prompt_modules {
@@ -324,7 +319,7 @@ impl RunPlan {
             // Nobody answers it: its caller is an agent.
             let voice = (false, &PromptExtent::of_child());
             let bounds = (limits, CompletionMode::Tool);
-            RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)
+            RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)
         };
         let plan = super::unblocked(filling).await?;
         Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
@@ -335,28 +330,29 @@ impl RunPlan {
         digest: String,
         values: Map<String, Value>,
         (limits, completion): (RunLimits, CompletionMode),
-        equipment: DriverResources,
+        resources: DriverResources,
         (is_interactive, extent): (bool, &PromptExtent),
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
-        let gate = &equipment.gate;
-        let roots: Vec<String> = gate.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+        let equipment = &*resources.equipment;
+        let roots: Vec<String> =
+            equipment.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
         let today = date(now);
-        let mut known = daemon_values(&today, &roots, &equipment.model.name);
+        let mut known = daemon_values(&today, &roots, &resources.model.name);
         known.extend(values.clone());
 
         let subject = PromptSubject {
             definition,
-            toolset: &gate.toolset,
-            callables: &gate.callables,
-            project: &gate.project,
-            workspace: Some(&gate.prepare.workspace),
+            toolset: &equipment.toolset,
+            callables: &equipment.callables,
+            project: &equipment.project,
+            workspace: Some(&equipment.prepare.workspace),
             roots: &roots,
-            model: &equipment.model.name,
-            commands: &gate.prepare.command_rules,
+            model: &resources.model.name,
+            commands: &equipment.prepare.command_rules,
             is_interactive,
             extent,
-            supplies: &gate.supplies,
+            supplies: &equipment.supplies,
         };
         let told = subject.tell(&known, &today)?;
         let query = agents::fill(&definition.query, &known)?;
@@ -370,8 +366,8 @@ impl RunPlan {
             });
         }
         messages.push(ContextMessage::user(query.clone()));
-        let redactor = &equipment.gate.supplies.redactor;
-        let sampling = definition.model.sampling.or(equipment.model.sampling);
+        let redactor = &equipment.supplies.redactor;
+        let sampling = definition.model.sampling.or(resources.model.sampling);
         let mut inputs = Value::Object(values);
         redactor.value(&mut inputs);
         let seed = RunSeed {
@@ -381,8 +377,8 @@ impl RunPlan {
             messages: messages.into_iter().map(|message| redactor.message(message)).collect(),
             roots,
             sampling,
-            foreign: equipment.gate.foreign.kept(redactor),
-            record: recorded::place(equipment.gate.recording.as_ref()),
+            foreign: equipment.foreign.kept(redactor),
+            record: recorded::place(equipment.recording.as_ref()),
             expansions: Vec::new(),
         };
         let query = redactor.owned(query);
@@ -404,7 +400,7 @@ impl RunPlan {
             given: told.skills.iter().map(|skill| skills::told(skill, redactor)).collect(),
             read_memory: told.memory,
             exported: told.exported,
-            equipment,
+            resources,
         })
     }
 }
@@ -422,7 +418,7 @@ pub(super) fn equip(
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
     let (project, foreign) = around;
     let around = (project, foreign, hooks_of(project, &seed.definition, supplies));
-    equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
+    driver_resources(&seed.definition, model, workspace, roots, around, recording, supplies)
 }
 
 fn hooks_of(project: &Project, definition: &AgentDefinition, supplies: &RunResources) -> RunHooks {
@@ -441,7 +437,7 @@ fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Work
     Ok(Arc::new(supplies.own_files.close(Workspace::open_known(roots)?)))
 }
 
-fn equipment(
+fn driver_resources(
     definition: &AgentDefinition,
     model: ResolvedModel,
     workspace: Arc<Workspace>,
@@ -453,7 +449,7 @@ fn equipment(
     let callables = CallableAgents::of(definition, &project.catalog);
     let toolset = toolset(definition, &callables, project, foreign, supplies);
     let is_any_foreign = toolset.tools().any(|tool| tool.source() >= ToolSource::Discovered);
-    let gate = CallGate {
+    let equipment = RunEquipment {
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
         narrowed: AgentRules::of(definition),
@@ -496,5 +492,5 @@ fn equipment(
         Some(recording) => recording.of(model, &supplies.redactor),
         None => model,
     };
-    Ok(DriverResources { model, gate: Arc::new(gate) })
+    Ok(DriverResources { model, equipment: Arc::new(equipment) })
 }

@@ -12,7 +12,11 @@ use std::{
 mod home;
 mod start_files;
 
-use super::{links::LinksBelow, own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
+use super::{
+    links::LinksBelow,
+    repositories,
+    workspace::{PROJECT_CONFIG, Workspace},
+};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
 use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
 

@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{
-    ArtifactFolder, OutputStore, UndoStore, autorun, repositories::is_repository, workspace::Workspace,
+    ArtifactFolder, OutputStore, UndoStore, autorun,
+    repositories::is_repository,
+    workspace::{PROJECT_CONFIG, Workspace},
 };
 use protocol::Risk;
 use shell::AutorunPlace;
@@ -18,8 +20,6 @@ use sys::{
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
-/// A workspace's own agents, policies and settings.
-pub const PROJECT_CONFIG: &str = ".subagentd";
 
 /// Where the files of the daemon lie that its tools must know of.
 #[derive(Debug, Clone)]

@@ -36,6 +36,9 @@ pub use ignores::IgnoreRules;
 pub use neighbours::PlaceScanner;
 pub use write::{ExistingFile, FileAttributes, WriteOutcome, WriteRequest};
 
+/// The folder of a workspace with its own agents, policies and settings.
+pub const PROJECT_CONFIG: &str = ".subagentd";
+
 /// The roots of a session. Their folders stay open, so renaming one does not move the boundary.
 #[derive(Debug)]
 pub struct Workspace {

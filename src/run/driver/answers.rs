@@ -9,9 +9,8 @@ use super::{
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     identity::logged,
-    intake::AnsweredCall,
 };
-use crate::machine::EventDraft;
+use crate::{live_runs::AnsweredCall, machine::EventDraft};
 use protocol::{
     ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
     PrivateEventFields, Timestamp, ToolCall,

@@ -6,14 +6,14 @@ use tokio::sync::mpsc;
 
 use super::{
     super::{
-        executor::LiveRunGuard,
         gate::PreparedWork,
         hooks::{BEGIN_EVENTS, shows_beginning},
+        live_runs::{LiveRunGuard, RunMessage},
         machine::{EventDraft, RunConstants, RunMachine, StartMode},
         plan::RunPlan,
         slots::RunSlot,
     },
-    RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
+    RunDriver, RunIdentity, RunLeases, carry_seed, later,
 };
 use protocol::{
     AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, RunTracing, SkillActivated,
@@ -50,7 +50,7 @@ impl RunPlan {
             agent: definition.name.clone(),
             title: definition.title.clone(),
             digest: self.digest.clone(),
-            model: self.equipment.model.name.clone(),
+            model: self.resources.model.name.clone(),
             context_id: context,
             query: self.query.clone(),
             prompt: self.prompt.clone(),
@@ -72,7 +72,7 @@ impl RunPlan {
 
     /// Destinations of its spans: what the settings say, narrowed by the agent.
     fn tracing(&self) -> RunTracing {
-        self.equipment.gate.supplies.defaults.tracing.narrowed_by(&self.seed.definition.tracing)
+        self.resources.equipment.supplies.defaults.tracing.narrowed_by(&self.seed.definition.tracing)
     }
 
     /// Everything that is told with its beginning: what is odd about it, and the skills that it begins with.
@@ -82,7 +82,7 @@ impl RunPlan {
 
     /// What is odd about the definition.
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.equipment.gate.toolset.warnings().to_vec();
+        let mut warnings = self.resources.equipment.toolset.warnings().to_vec();
         warnings.extend(self.cared.warnings.iter().cloned());
         warnings.extend(self.prompt_warnings.iter().cloned());
         // What keeps an agent from being started has kept it.
@@ -148,18 +148,18 @@ impl RunDriver {
             path: format!("{}/{}#{n}", parent.path, identity.agent),
             traceparent: parent.traceparent,
         });
-        let slot = self.parts.executor.slots().try_take(&identity.session);
+        let slot = self.parts.common.slots.try_take(&identity.session);
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         if slot.is_some() {
             machine.hold_slot();
         }
-        let hooks = &plan.equipment.gate.hooks;
+        let hooks = &plan.resources.equipment.hooks;
         let scene = || identity.scene_of_beginning((machine.start(), &[]), None, self.holdings.mode.get());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(StartMode::Now, None, plan.opening());
         carry_seed(&mut drafts, &plan.seed);
-        let (place, inbox) = self.parts.executor.take_place(run, true);
+        let (place, inbox) = self.parts.common.live_runs.take_place(run, true);
         ChildStart {
             call: call.clone(),
             identity,
@@ -182,21 +182,21 @@ impl RunDriver {
                 slot,
                 turn: None,
                 // Another model has replies of its own.
-                tree_replies: match plan.equipment.model.name == self.machine.start().model {
+                tree_replies: match plan.resources.model.name == self.machine.start().model {
                     true => Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
                     false => Arc::default(),
                 },
                 mode: Arc::clone(&self.holdings.mode),
                 session_start: None,
             };
-            let executor = &self.parts.executor;
-            let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());
-            let parts = executor.driver_parts();
-            let mut driver = RunDriver::new(parts, identity, seed, equipment, machine, holdings);
+            let child_runs = &self.parts.child_runs;
+            let (seed, resources) = (plan.seed.clone().into(), plan.resources.clone());
+            let parts = child_runs.parts();
+            let mut driver = RunDriver::new(parts, identity, seed, resources, machine, holdings);
             driver.absorb_all(first, &drafts);
             driver.tell_hooks_of_memory(&plan.read_memory);
             first = later(first, drafts.len());
-            executor.drive(driver, place, inbox, None);
+            child_runs.drive(driver, place, inbox);
         }
     }
 }

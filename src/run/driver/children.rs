@@ -1,11 +1,11 @@
 //! Waiting for a run that answers a call, and showing what it thinks about meanwhile.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
         child::{ChildLog, ChildNews},
-        executor::RunRequestError,
+        live_runs::RunRequestError,
         machine::MachineInput,
     },
     RunDriver, TaskOutput,
@@ -67,7 +67,7 @@ impl RunDriver {
         stop: bool,
     ) -> impl Future<Output = TaskOutput> + Send + 'static {
         let (store, clock) = (self.parts.store.clone(), self.parts.clock.clone());
-        let executor = self.parts.executor.clone();
+        let child_runs = Arc::clone(&self.parts.child_runs);
         let limits = self.gate.prepare.output;
         let parent = self.identity.run.clone();
         let output = self.outputs.get(&call).map(|output| output.appender());
@@ -78,12 +78,12 @@ impl RunDriver {
                 if stop {
                     let mut tries = 0;
                     let reason = "the run that called it was stopped".to_owned();
-                    while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
+                    while let Err(error) = child_runs.stop(&run, reason.clone()).await {
                         if matches!(error, RunRequestError::AtRest(_)) {
                             return TaskOutput::ChildAtRest(run.clone());
                         }
                         tries += 1;
-                        if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
+                        if PATIENCE <= tries && child_runs.is_stranded(&run) {
                             let result = unknown_end(&run);
                             let (spent, output) = (UsageTotal::default(), None);
                             return TaskOutput::Input(MachineInput::ChildSettled {

@@ -10,7 +10,7 @@ impl RunDriver {
     pub(super) fn look_at_editor(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         if self.identity.parent.is_none() {
             let told = (self.transcript.editor(), &self.gate.supplies.redactor);
-            self.parts.executor.editors().tell(&self.identity.session, told, machine, drafts);
+            self.parts.common.editors.tell(&self.identity.session, told, machine, drafts);
         }
     }
 }

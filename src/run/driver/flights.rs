@@ -124,7 +124,7 @@ impl RunDriver {
     /// Waits for a slot. A run that has not begun waits for its context first, also when it had it before a restart:
     /// what is in it may have changed.
     fn begin_queueing(&mut self, want: WantedTask) {
-        let (slots, session) = (self.parts.executor.slots().clone(), self.identity.session.clone());
+        let (slots, session) = (self.parts.common.slots.clone(), self.identity.session.clone());
         let turn = self.holdings.turn.clone().filter(|_| !self.machine.has_begun());
         let Some(turn) = turn else {
             let ticket = slots.queue(&session, self.machine.has_begun());
@@ -182,7 +182,7 @@ impl RunDriver {
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();
-        let executor = self.parts.executor.clone();
+        let common = Arc::clone(&self.parts.common);
         let outputs = gate.supplies.own_files.outputs().clone();
         let limits = gate.prepare.output;
         let (near, touched) = (self.transcript.near_memory().clone(), judged.accesses.clone());
@@ -226,7 +226,7 @@ impl RunDriver {
             let streamed =
                 shown.map(|output| output.freeze().0).filter(|text| !text.is_empty()).map(Into::into);
             // What is secret only since the run began, a token that was renewed for one, is hidden as well.
-            let newest = executor.supplies().redactor.clone();
+            let newest = common.supplies().redactor.clone();
             let result = without_secrets(result, redactor, newest).await;
             let result = ToolResult { streamed, ..result };
             // The text of a skill has its own bound: an instruction without its middle may lack its "never".

@@ -55,7 +55,7 @@ impl RunDriver {
             if let MachineInput::Hooked { hooks, .. } = &message.input
                 && let Some(title) = hooks.session_title.clone().filter(|_| self.identity.parent.is_none())
             {
-                self.parts.executor.name_session(self.identity.session.clone(), title);
+                self.parts.child_runs.name_session(self.identity.session.clone(), title);
             }
         }
     }
@@ -63,7 +63,7 @@ impl RunDriver {
     fn tell_hooks_of(&self, told: Vec<WatchedFact>) {
         if !told.is_empty() {
             let (hooks, redactor) = (&self.gate.hooks, &self.gate.supplies.redactor);
-            self.parts.executor.hook_watchers().tell(hooks, &self.scene(&self.machine), told, redactor);
+            self.parts.common.hook_watchers.tell(hooks, &self.scene(&self.machine), told, redactor);
         }
     }
 
@@ -81,7 +81,7 @@ impl RunDriver {
     /// A session's hooks are told so before its next run.
     pub(super) fn session_starts_again(&self, why: &'static str) {
         if self.identity.parent.is_none() {
-            self.parts.executor.session_starts().again(&self.identity.session, why);
+            self.parts.common.session_starts.again(&self.identity.session, why);
         }
     }
 

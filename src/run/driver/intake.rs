@@ -4,75 +4,19 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     task::{Id, JoinError},
 };
 
 use super::{
     super::{
-        gate::{AnswerRefusal, PreparedWork},
+        live_runs::RunMessage,
         machine::{HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
 };
-use protocol::{CallId, EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult};
-use store::{KeyedAnswer, StoreError};
-
-/// What a request to a living run came to.
-pub(in super::super) enum RunMessageOutcome {
-    /// The last event it caused is durable.
-    Done(EventSeq),
-    /// There was nothing to do.
-    Nothing,
-    /// So much waits to be read by the run's model that this was not kept.
-    NoRoom,
-    /// An answer that decides nothing, and why.
-    Refused(AnswerRefusal),
-}
-
-/// Where the outcome of a request goes.
-pub(in super::super) type RunMessageReply = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
-
-/// A request to a living run. The reply comes once what it caused is durable.
-pub(in super::super) struct RunMessage {
-    pub input: MachineInput,
-    pub reply: Option<RunMessageReply>,
-    /// What remembers the request, to be written with its effect.
-    pub keyed: Option<KeyedAnswer>,
-    /// Of an answer to a question that was checked: the call that it is about.
-    pub(super) answers: Option<AnsweredCall>,
-}
-
-/// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
-/// the answer when another one was first.
-pub(super) struct AnsweredCall {
-    pub(super) call: CallId,
-    pub(super) work: Option<PreparedWork>,
-}
-
-impl RunMessage {
-    pub fn internal(input: MachineInput) -> RunMessage {
-        RunMessage { input, reply: None, keyed: None, answers: None }
-    }
-
-    /// What somebody wants to know the outcome of.
-    pub fn asking(input: MachineInput, reply: RunMessageReply) -> RunMessage {
-        RunMessage { input, reply: Some(reply), keyed: None, answers: None }
-    }
-
-    /// A request of which more is remembered than its effect.
-    pub fn remembered_as(self, keyed: Option<KeyedAnswer>) -> RunMessage {
-        RunMessage { keyed, ..self }
-    }
-
-    /// Tells whoever asked what came of it.
-    pub fn answer(self, outcome: Result<RunMessageOutcome, StoreError>) {
-        if let Some(reply) = self.reply {
-            // Whoever asked may have gone.
-            let _gone = reply.send(outcome);
-        }
-    }
-}
+use protocol::{EventBody, QueuedFor, RunQueued, ToolErrorType, ToolResult};
+use store::StoreError;
 
 impl RunDriver {
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.

@@ -51,7 +51,7 @@ impl RunDriver {
     pub(super) fn seek_slot(&mut self, inputs: &[RunMessage]) {
         let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
         if self.holdings.slot.is_none() && is_worth_it() {
-            self.holdings.slot = self.parts.executor.slots().try_take(&self.identity.session);
+            self.holdings.slot = self.parts.common.slots.try_take(&self.identity.session);
             if self.holdings.slot.is_some() {
                 self.machine.hold_slot();
             }

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     super::{
         compaction::weigh_tools,
+        equipment::RunEquipment,
         gate::CallGate,
         machine::{EventDraft, MachineInput, RunMachine},
     },
@@ -49,7 +50,7 @@ impl CallGate {
         let foreign = self.foreign.with_other_tools(served, &self.supplies.lenders);
         let toolset =
             super::super::plan::toolset(definition, &self.callables, &self.project, &foreign, &self.supplies);
-        CallGate { foreign, toolset, ..self.clone() }
+        CallGate::with(RunEquipment { foreign, toolset, ..(**self).clone() })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Answers to runs' questions, and what becomes of those that nobody answers.
 
-use super::{RunExecutor, RunRequestError};
+use super::RunExecutor;
 use crate::{
-    driver::{RunMessage, RunMessageOutcome},
     gate::AnswerRefusal,
+    live_runs::{LiveRunReply, RunMessage, RunMessageOutcome, RunRequestError},
     machine::{MachineInput, UnansweredEffect},
 };
 use protocol::{
@@ -55,9 +55,9 @@ impl RunExecutor {
         let input = MachineInput::Answer(Box::new(answer));
         let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
-            Some(super::LiveRunReply::Decided(outcome)) => outcome,
+            Some(LiveRunReply::Decided(outcome)) => outcome,
             // Whatever is to be said of it is in the store.
-            Some(super::LiveRunReply::Over) | None => RunMessageOutcome::Nothing,
+            Some(LiveRunReply::Over) | None => RunMessageOutcome::Nothing,
         };
         match outcome {
             RunMessageOutcome::Refused(AnswerRefusal::NotOffered(offered)) => {
@@ -82,7 +82,7 @@ impl RunExecutor {
             },
             (Some(stored), outcome) if stored.resolution.is_none() => {
                 let was_refused = matches!(outcome, RunMessageOutcome::Refused(_));
-                match self.live(run) && (was_refused || stored.confirmation.digest != digest) {
+                match self.live().contains(run) && (was_refused || stored.confirmation.digest != digest) {
                     true => Err(AnswerError::Stale(Box::new(stored.confirmation))),
                     // It is open as it was answered, and nobody drives the run that asks: the daemon is stopping, or it
                     // could not be taken up.
@@ -110,9 +110,5 @@ impl RunExecutor {
         let input = MachineInput::Unpark { by };
         let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         self.decided(run, asked).await
-    }
-
-    fn live(&self, run: &RunId) -> bool {
-        self.runs().contains_key(run)
     }
 }

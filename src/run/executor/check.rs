@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::Value;
 
 use super::RunExecutor;
-use crate::{child::CallableAgents, gate::AgentRules, plan};
+use crate::{child::CallableAgents, equipment::AgentRules, plan};
 use models::MediaSupport;
 use policy::{PolicyCall, PolicyDecision};
 use project::Project;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{LiveRunGuard, RunExecutor, resume::FoldedRun};
+use super::{RunExecutor, resume::FoldedRun};
 use crate::{
     child::{ChildCompletion, ChildLog},
     driver::RunIdentity,
+    live_runs::LiveRunGuard,
     machine::{EventDraft, MachineInput, RunMachine},
 };
 use protocol::{RunId, ToolErrorType, ToolResult, UsageTotal};

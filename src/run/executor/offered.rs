@@ -6,7 +6,8 @@ use super::RunExecutor;
 use crate::{
     child::CallableAgents,
     completion::CompletionTool,
-    plan::{self, KeyLookup, PlanError, RunResources},
+    plan::{self, KeyLookup, PlanError},
+    resources::RunResources,
 };
 use models::ResolveError;
 use project::Project;

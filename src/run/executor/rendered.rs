@@ -11,7 +11,8 @@ use super::RunExecutor;
 use crate::{
     child::CallableAgents,
     compaction::{TokenEstimator, weigh_text},
-    plan::{self, PlanError, PromptExtent, PromptSubject, RunPrompt, RunResources},
+    plan::{self, PlanError, PromptExtent, PromptSubject, RunPrompt},
+    resources::RunResources,
     unblocked,
 };
 use memory::MemoryFile;

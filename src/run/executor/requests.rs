@@ -1,8 +1,8 @@
 //! What is asked of living runs.
 
-use super::{LiveRunReply, ResumeError, RunExecutor};
+use super::{ResumeError, RunExecutor};
 use crate::{
-    driver::{RunMessage, RunMessageOutcome},
+    live_runs::{LiveRunReply, RunMessage, RunMessageOutcome, RunRequestError},
     machine::MachineInput,
 };
 use protocol::{CallId, EventSeq, RunId, RunState, SessionId, ToolResult};
@@ -33,19 +33,6 @@ pub enum PromoteOutcome {
     First(EventSeq),
     /// It does not wait for its context.
     NotQueued,
-}
-
-/// Why nothing was asked of a run.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum RunRequestError {
-    /// What was asked is not durable.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Nobody drives it any more until the next start.
-    #[error("run {0} has come to rest, since the daemon is stopping; it goes on at the next start")]
-    AtRest(RunId),
-    #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
-    NoRoom(RunId),
 }
 
 impl RunExecutor {

@@ -14,10 +14,11 @@ use std::{
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::{LiveRunGuard, ResumeError, RunExecutor, lock};
+use super::{ResumeError, RunExecutor, lock};
 use crate::{
-    driver::{RunDriver, RunIdentity, RunLeases, RunMessage},
+    driver::{RunDriver, RunIdentity, RunLeases},
     lanes::{ContextLease, QueueAdmission, QueuePolicy},
+    live_runs::{LiveRunGuard, RunMessage},
     machine::{InterruptedCall, MachineInput, RunMachine},
     modes::SessionMode,
     plan::{self, DriverResources, PlanError},
@@ -54,7 +55,7 @@ impl RunExecutor {
         // driven, and must reach those that are still to be taken up.
         let left: Vec<UnfinishedRun> = unfinished.into_iter().map(|it| self.claim(it, 0)).collect();
         // Slots before the first driver and before new runs, too: those that were at work go first.
-        let reserve = self.shared.slots.reserve();
+        let reserve = self.shared.common.slots.reserve();
         let executor = self.clone();
         let taking_up = async move {
             let runs: Vec<RunId> = left.iter().map(|left| left.place.run.clone()).collect();
@@ -78,7 +79,7 @@ impl RunExecutor {
 
     /// Of these runs, those that nobody drives are tried again.
     fn strand_left(&self, runs: &[RunId], why: &ResumeError) {
-        let is_left = |run: &&RunId| !self.runs().contains_key(*run) && self.stranded_by(run).is_none();
+        let is_left = |run: &&RunId| !self.live().contains(*run) && self.stranded_by(run).is_none();
         for run in runs.iter().filter(is_left) {
             self.strand(run, why.clone(), 1);
         }
@@ -86,7 +87,7 @@ impl RunExecutor {
 
     /// Takes up a run that could not be taken up so far.
     pub(super) async fn take_up_again(&self, left: UnfinishedRun) {
-        let slot = |session: &SessionId| self.shared.slots.try_take(session);
+        let slot = |session: &SessionId| self.shared.common.slots.try_take(session);
         let known = self.recollect(left, &mut WorkspaceProjects::new(), slot).await;
         self.equip_all(known.into_iter().collect()).await;
     }
@@ -98,7 +99,7 @@ impl RunExecutor {
         // Whoever had the context goes before all that wait for it.
         let rank = rank.unwrap_or(i64::MIN);
         let is_child = parent_run_id.is_some();
-        let (mut place, inbox) = self.take_place(&run, is_child);
+        let (mut place, inbox) = self.live().take_place(&run, is_child);
         // Runs that others called have contexts of their own.
         if !is_child {
             let kept = lock(&self.shared.resting).remove(&run);
@@ -125,7 +126,7 @@ impl RunExecutor {
             let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
             let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
             let project = self.project(&roots, projects).await;
-            let mode = self.shared.modes.of(&folded.identity.session);
+            let mode = self.shared.common.modes.of(&folded.identity.session);
             if let Some(session) = self.shared.store.session(&folded.identity.session).await? {
                 mode.found(session.mode);
             }
@@ -232,8 +233,8 @@ impl RunExecutor {
             let foreign = plan::taken_up(&seed, &project, &supplies);
             plan::equip(&seed, model?, &roots, (&project, &foreign), &supplies)
         });
-        let equipment: DriverResources = match self.unharmed(async { Ok(equipping.await) }).await {
-            Ok(Ok(equipment)) => equipment,
+        let resources: DriverResources = match self.unharmed(async { Ok(equipping.await) }).await {
+            Ok(Ok(resources)) => resources,
             // It is not the run's fault: with the key it goes on where it was.
             Ok(Err(PlanError::Model(error))) if error.is_about_a_key() => {
                 let why = ResumeError::Model(format!("{error}; {}", error.hint()));
@@ -260,10 +261,10 @@ impl RunExecutor {
         // Of a run that has begun its session has started; the next one is told.
         let is_to_begin = identity.parent.is_none() && !machine.has_begun();
         let session_start =
-            is_to_begin.then(|| self.shared.session_starts.of(&identity.session, false)).flatten();
+            is_to_begin.then(|| self.shared.common.session_starts.of(&identity.session, false)).flatten();
         let holdings = RunLeases { slot, turn, tree_replies, mode, session_start };
         let parts = self.driver_parts();
-        let mut driver = RunDriver::new(parts, identity, seed.into(), equipment, machine, holdings);
+        let mut driver = RunDriver::new(parts, identity, seed.into(), resources, machine, holdings);
         driver.adopt(transcript);
         for (call, began) in spans {
             driver.open_span(call, began);
@@ -322,7 +323,7 @@ impl RunExecutor {
         rank: i64,
         context: &ContextId,
     ) -> Option<ContextLease> {
-        let lanes = &self.shared.lanes;
+        let lanes = &self.shared.common.lanes;
         loop {
             let contexts = (Some(context.clone()), context.clone());
             match lanes.enter(key.clone(), run.clone(), QueuePolicy::Back(rank), lanes.edition(), contexts) {

@@ -30,7 +30,7 @@ impl RunExecutor {
         }
         let scene = HookScene::of_session(session.session_id.clone(), session.mode);
         let told = vec![WatchedFact::new(HookFacts::SessionEnd { reason: "other".to_owned() }, "end")];
-        let (watchers, redactor) = (self.hook_watchers(), self.supplies().redactor.clone());
+        let (watchers, redactor) = (&self.shared.common.hook_watchers, self.supplies().redactor.clone());
         if !is_removed {
             return watchers.tell(&hooks, &scene, told, &redactor);
         }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::{LiveRunGuard, RunExecutor, RunRequestError, SteerOutcome};
+use super::{RunExecutor, SteerOutcome};
 use crate::{
-    driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
+    driver::{RunDriver, RunIdentity, RunLeases, RunLineage, carry_seed},
     hooks::{BEGIN_EVENTS, shows_beginning},
     lanes::{ContextLease, QueueAdmission, QueuePolicy},
+    live_runs::{LiveRunGuard, RunMessage, RunRequestError},
     machine::{RunConstants, RunMachine, StartMode},
     modes::SessionMode,
     plan::RunPlan,
@@ -107,11 +108,11 @@ impl RunExecutor {
         let _entering = self.shared.doors.enter(&session).ok_or(StartError::Closed)?;
         // Among the living before anything is looked at: who waits until nobody lives waits for this, too.
         let run = ids::fresh::<RunId>();
-        let place = self.take_place(&run, false);
+        let place = self.live().take_place(&run, false);
         if self.is_draining() {
             return Err(StartError::Draining);
         }
-        let mode = self.shared.modes.of(&session);
+        let mode = self.shared.common.modes.of(&session);
         if is_new_session {
             mode.found(self.supplies().defaults.approval.mode.unwrap_or_default());
         } else {
@@ -164,14 +165,14 @@ impl RunExecutor {
     /// Enters the lane of the agent's context.
     async fn enter(&self, start: &StartRequest, wish: QueuePolicy) -> Result<QueueAdmission, StoreError> {
         loop {
-            let edition = self.shared.lanes.edition();
+            let edition = self.shared.common.lanes.edition();
             let found: Option<ContextId> = match start.is_new_session {
                 true => None,
                 false => self.shared.store.root_context(&start.session, &start.agent).await?,
             };
             let key = (start.session.clone(), start.agent.clone());
             let contexts = (found, ids::fresh());
-            match self.shared.lanes.enter(key, start.run.clone(), wish, edition, contexts) {
+            match self.shared.common.lanes.enter(key, start.run.clone(), wish, edition, contexts) {
                 QueueAdmission::Outdated => (),
                 entry => return Ok(entry),
             }
@@ -239,22 +240,22 @@ impl RunExecutor {
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(transcript.past());
         let slot = match opening {
-            StartMode::Now => self.shared.slots.try_take(&session),
+            StartMode::Now => self.shared.common.slots.try_take(&session),
             StartMode::Queued { .. } => None,
         };
         if slot.is_some() {
             machine.hold_slot();
         }
-        let session_start = self.shared.session_starts.of(&session, is_new_session);
-        let hooks = &plan.equipment.gate.hooks;
+        let session_start = self.shared.common.session_starts.of(&session, is_new_session);
+        let hooks = &plan.resources.equipment.hooks;
         hooks.refresh().await;
         let about = (machine.start(), plan.seed.expansions.as_slice());
         let scene = || identity.scene_of_beginning(about, session_start, mode.get());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(opening, by.clone(), plan.opening());
-        let told = (transcript.editor(), &plan.equipment.gate.supplies.redactor);
-        self.shared.editors.tell(&session, told, &mut machine, &mut drafts);
+        let told = (transcript.editor(), &plan.resources.equipment.supplies.redactor);
+        self.shared.common.editors.tell(&session, told, &mut machine, &mut drafts);
         carry_seed(&mut drafts, &plan.seed);
 
         let now = self.shared.clock.now();
@@ -297,9 +298,9 @@ impl RunExecutor {
         answer.seq = last;
 
         let holdings = RunLeases { slot, turn: Some(turn), mode, session_start, ..RunLeases::default() };
-        let RunPlan { seed, equipment, read_memory, .. } = plan;
+        let RunPlan { seed, resources, read_memory, .. } = plan;
         let parts = self.driver_parts();
-        let mut driver = RunDriver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
+        let mut driver = RunDriver::new(parts, identity, Arc::new(seed), resources, machine, holdings);
         driver.adopt(transcript);
         // The session's event stands before the run's.
         let first = EventSeq(first.0 + i64::try_from(n_before).unwrap_or(i64::MAX));

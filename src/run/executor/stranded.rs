@@ -27,7 +27,7 @@ impl RunExecutor {
     }
 
     /// Whether nobody drives the run, since it cannot be taken up, and why.
-    pub(in super::super) fn stranded_by(&self, run: &RunId) -> Option<ResumeError> {
+    pub(super) fn stranded_by(&self, run: &RunId) -> Option<ResumeError> {
         lock(&self.shared.stranded).get(run).map(|waiting| waiting.why.clone())
     }
 
@@ -82,7 +82,7 @@ impl RunExecutor {
                 return;
             }
             // What could not drive it may still be about to let go of it.
-            if self.runs().contains_key(run) {
+            if self.live().contains(run) {
                 drop(stranded);
                 return self.strand(run, why, tries + 1);
             }
@@ -106,11 +106,11 @@ impl RunExecutor {
         // Nobody answers the inbox: requests learn that the run is over when it is.
         let (place, waiting) = {
             let mut stranded = lock(&self.shared.stranded);
-            if self.runs().contains_key(run) {
+            if self.live().contains(run) {
                 return Ok(None);
             }
             let Some(waiting) = stranded.remove(run) else { return Ok(None) };
-            let (place, _unread) = self.take_place(run, identity.parent.is_some());
+            let (place, _unread) = self.live().take_place(run, identity.parent.is_some());
             (place, waiting)
         };
         let restarted =

@@ -6,7 +6,7 @@ use store::{NewEvent, StoreError};
 
 impl RunExecutor {
     /// Gives an open session this title, beside whatever goes on in it.
-    pub(in super::super) fn name_session(&self, session: SessionId, title: String) {
+    pub(super) fn name_session(&self, session: SessionId, title: String) {
         let executor = self.clone();
         let _counted_by_its_group = self.shared.tasks.spawn("a session's title", async move {
             // It is a name: that it is missing harms nobody, but is to be seen.

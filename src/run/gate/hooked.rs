@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
 use crate::{
     child::CallableAgents,
+    equipment::RunEquipment,
     hooks::{FiringName, HookScene, effects_of, hooked_call, said},
     machine::{CallJudgement, CallRefusal, HookEffects, HookRefusal},
     plan::exclusions,
@@ -335,12 +336,12 @@ impl CallGate {
         let denied = exclusions(&self.project, &self.supplies).into_iter().map(|it| it.entry);
         let selection =
             ToolSelection { allow: Some(allow), deny: denied.collect(), ..ToolSelection::default() };
-        CallGate {
+        CallGate::with(RunEquipment {
             toolset: self.supplies.registry.select(&selection),
             callables: CallableAgents::default(),
             prepare: PrepareContext { reads: SeenFileDigests::default(), ..self.prepare.clone() },
-            ..self.clone()
-        }
+            ..(**self).clone()
+        })
     }
 
     /// True if an agent answers the calls of this tool.

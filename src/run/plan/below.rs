@@ -7,10 +7,10 @@ use protocol::AgentDefinition;
 /// asked about the caller was asked about all that it does. It is kept with the run, so it holds after a restart as well.
 pub(super) fn caller(definition: &AgentDefinition, parent: &ChildInheritance<'_>) -> AgentDefinition {
     let mut definition = definition.clone();
-    let of_caller = parent.gate.prepare.command_rules.confinement.profile;
+    let of_caller = parent.equipment.prepare.command_rules.confinement.profile;
     definition.sandbox = Some(definition.sandbox.map_or(of_caller, |wanted| wanted.min(of_caller)));
     definition.auto_approve.retain(|risk| parent.auto_approve.contains(risk));
-    for narrowing in &parent.gate.own_narrowings {
+    for narrowing in &parent.equipment.own_narrowings {
         if !definition.narrowings.contains(narrowing) {
             definition.narrowings.push(narrowing.clone());
         }

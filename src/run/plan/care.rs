@@ -1,10 +1,13 @@
 //! What is done beside a run's turns, and with which models: from settings to what the run carries (spec 04).
 
 use super::{
-    ModelRoles, PlanError, RunDefaults, RunPlan,
+    PlanError, RunPlan,
     model::{ModelChooser, UnresolvedModel},
 };
-use crate::compaction::{TokenEstimator, weigh, weigh_text};
+use crate::{
+    compaction::{TokenEstimator, weigh, weigh_text},
+    resources::{ModelRoles, RunDefaults},
+};
 use models::{ModelRegistry, ResolvedModel};
 use project::Project;
 use protocol::{
@@ -118,7 +121,7 @@ impl RunPlan {
         if tokens <= window {
             return Ok(());
         }
-        let (agent, model) = (&self.seed.definition.name, &self.equipment.model.name);
+        let (agent, model) = (&self.seed.definition.name, &self.resources.model.name);
         let message = format!(
             "{agent} was to be told about {tokens} tokens, and the window of {model} takes {window}; tell it less, or where \
              to find it"

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::RunResources;
+use crate::resources::RunResources;
 use memory::{
     CollectedMemory, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, UserFileReader,
     UserMemory, collect, project_folders, repository_top,

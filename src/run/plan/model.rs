@@ -1,6 +1,7 @@
 //! Which model answers: of those that are named by a request, by an agent and by the settings?
 
-use super::{PlanError, RunDefaults, RunResources};
+use super::PlanError;
+use crate::resources::{RunDefaults, RunResources};
 use models::{ModelRegistry, ResolveError, ResolvedModel};
 use protocol::{AgentDefinition, AgentName, ModelRef};
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{PlanError, RunResources};
+use super::PlanError;
+use crate::resources::RunResources;
 use models::RecordingWriter;
 
 /// The recording of a run that is to start; without it, it does not.

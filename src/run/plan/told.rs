@@ -9,8 +9,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{PlanError, PromptRules, RunPlan, RunResources, memory, skills};
-use crate::child::CallableAgents;
+use super::{PlanError, RunPlan, memory, skills};
+use crate::{
+    child::CallableAgents,
+    resources::{PromptRules, RunResources},
+};
 use ::memory::{MemoryFile, MemoryFileState};
 use ::skills::{ActivatedSkill, Skill, SkillState};
 use config::SystemFileChoice;
@@ -322,15 +325,15 @@ impl RunPlan {
     /// The first run of a session says which hooks do nothing until a person has looked. Guards say it themselves: they fail.
     pub(super) fn tell_of_resting_hooks(&mut self, extent: &PromptExtent) {
         if matches!(extent, PromptExtent::Whole { is_first: true, .. }) {
-            let redactor = &self.equipment.gate.supplies.redactor;
-            let told = self.equipment.gate.hooks.resting(MOST_NAMED);
+            let redactor = &self.resources.equipment.supplies.redactor;
+            let told = self.resources.equipment.hooks.resting(MOST_NAMED);
             self.prompt_warnings.extend(told.into_iter().map(|text| redactor.owned(text)));
         }
     }
 
     /// Writes the modules where somebody wants to read them (`SUBAGENTD_WRITE_SYSTEM_MD`).
     pub(super) fn write_modules_out(&mut self) {
-        let written_to = &self.equipment.gate.supplies.defaults.prompt.written_to;
+        let written_to = &self.resources.equipment.supplies.defaults.prompt.written_to;
         let (Some(path), Some(text)) = (written_to, self.exported.take()) else { return };
         if let Err(error) = write(path, &text) {
             let warning = format!("the system prompt could not be written to {}: {error}", path.display());

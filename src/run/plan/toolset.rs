@@ -1,10 +1,7 @@
 //! Which tools does a run get, and what keeps it from others?
 
-use super::{
-    RunResources,
-    skills::{self, means_skill_tool, skill_tool},
-};
-use crate::child::CallableAgents;
+use super::skills::{self, means_skill_tool, skill_tool};
+use crate::{child::CallableAgents, resources::RunResources};
 use project::Project;
 use protocol::{AgentDefinition, RunSeed, ToolName};
 use tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, commands_in_force, entry_matches};

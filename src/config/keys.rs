@@ -126,50 +126,46 @@ mod retention;
 mod tracing;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<SEVENTH, { hooks::N }, { SEVENTH + hooks::N }>(
-    joined::<SIXTH, { tracing::N }, SEVENTH>(
-        joined::<FIFTH, { retention::N }, SIXTH>(
-            joined::<FOURTH, { prompt::N }, FIFTH>(
-                joined::<THIRD, { places::N }, FOURTH>(
-                    joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-                    places::KEYS,
-                ),
-                prompt::KEYS,
-            ),
-            retention::KEYS,
-        ),
-        tracing::KEYS,
-    ),
+pub(super) const KEYS: &[SettingKey] = &joined::<{ count(GROUPS) }>(GROUPS);
+
+const GROUPS: &[&[SettingKey]] = &[
+    models::KEYS,
+    GENERAL_KEYS,
+    approval::KEYS,
+    mcp::KEYS,
+    places::KEYS,
+    prompt::KEYS,
+    retention::KEYS,
+    tracing::KEYS,
     hooks::KEYS,
-);
+];
 
-const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
+const fn count(groups: &[&[SettingKey]]) -> usize {
+    let (mut sum, mut group) = (0, 0);
+    while group < groups.len() {
+        sum += groups[group].len();
+        group += 1;
+    }
+    sum
+}
 
-const FIRST: usize = models::N + N;
-const SECOND: usize = FIRST + approval::N;
-const THIRD: usize = SECOND + mcp::N;
-const FOURTH: usize = THIRD + places::N;
-const FIFTH: usize = FOURTH + prompt::N;
-const SIXTH: usize = FIFTH + retention::N;
-const SEVENTH: usize = SIXTH + tracing::N;
-
-/// How many stand in this file.
-const N: usize = 37;
-
-const fn joined<const A: usize, const B: usize, const ALL: usize>(
-    first: [SettingKey; A],
-    second: [SettingKey; B],
-) -> [SettingKey; ALL] {
-    let mut all = [first[0]; ALL];
-    let mut at = 0;
-    while at < ALL {
-        all[at] = if at < A { first[at] } else { second[at - A] };
-        at += 1;
+const fn joined<const ALL: usize>(groups: &[&[SettingKey]]) -> [SettingKey; ALL] {
+    let mut all = [groups[0][0]; ALL];
+    let (mut at, mut group) = (0, 0);
+    while group < groups.len() {
+        let mut key = 0;
+        while key < groups[group].len() {
+            all[at] = groups[group][key];
+            at += 1;
+            key += 1;
+        }
+        group += 1;
     }
     all
 }
 
-const REST: [SettingKey; N] = [
+/// Settings that are in no group of their own.
+const GENERAL_KEYS: &[SettingKey] = &[
     key!(
         "agents.default", agents.default, NameShape,
         in: |name| Ok(AgentName::from(name)), out: |name: &AgentName| json!(name),

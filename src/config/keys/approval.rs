@@ -15,9 +15,7 @@ use super::{
 };
 use protocol::{ApprovalMode, Audience, OnDeadline, OnDetached};
 
-pub(super) const N: usize = 11;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "approval.mode", approval.mode, OneOf(&["plan", "default", "autoEdit", "yolo"]),
         in: word, out: |mode: &ApprovalMode| json!(mode),

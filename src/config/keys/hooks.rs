@@ -11,9 +11,7 @@ use super::{
     ChangeTiming, SettingKey,
 };
 
-pub(super) const N: usize = 4;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "hooks.places", hooks.places, ListOf(OneOf(PRODUCTS)),
         in: Ok, out: |places: &Vec<String>| json!(places),

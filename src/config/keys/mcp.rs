@@ -12,9 +12,7 @@ use super::{
     ChangeTiming, LONGEST_MS, SettingKey,
 };
 
-pub(super) const N: usize = 4;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     map_key!(
         "mcpServers", mcp.servers, ServerShape, out: servers_shown,
         "Servers of the Model Context Protocol, whose tools agents may use as `mcp.<server>.<tool>`: a `command` that is started, \

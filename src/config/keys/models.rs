@@ -69,9 +69,7 @@ macro_rules! flag_key {
     };
 }
 
-pub(super) const N: usize = 16;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     model_key!(
         "models.default", models.default,
         "The model of agents that name none. Without it such a run is refused: nothing is chosen silently.",

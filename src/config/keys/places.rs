@@ -22,9 +22,7 @@ macro_rules! place_key {
     };
 }
 
-pub(super) const N: usize = 9;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     place_key!(
         "agents.places.project.own",
         agents.places.project.own,

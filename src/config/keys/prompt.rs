@@ -25,9 +25,7 @@ macro_rules! module_key {
     };
 }
 
-pub(super) const N: usize = 13;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     module_key!(
         "prompt.modules.preamble",
         prompt.modules.preamble,

@@ -19,9 +19,7 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Most bytes a setting may name: what SQLite's numbers hold.
 const MOST_BYTES: u64 = i64::MAX as u64;
 
-pub(super) const N: usize = 3;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "retention.maxAgeDays", retention.max_age_days, OrNull(IntegerShape { least: 1, most: MOST_DAYS }),
         in: Ok, out: |most: &Option<u64>| json!(most),

@@ -26,9 +26,7 @@ use protocol::{FileProblemCode, TraceBackend, TraceContent, TracedEvents};
 /// Longest time for a request: ten minutes.
 const LONGEST_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
-pub(super) const N: usize = 13;
-
-pub(super) const KEYS: [SettingKey; N] = [
+pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "tracing.enabled", tracing.enabled, BoolShape,
         in: Ok, out: |enabled: &bool| json!(enabled),

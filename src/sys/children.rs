@@ -110,7 +110,7 @@ impl ChildProcesses {
     fn new(is_alone: bool, inherited: Vec<ProcessEntry>) -> ChildProcesses {
         let (mark_of_ours, mark_of_tools) = (ids::fresh::<String>(), ids::fresh::<String>());
         let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
-        let household = ChildTable {
+        let table = ChildTable {
             is_alone,
             owner_programs: OwnerPrograms::default(),
             mark_of_ours,
@@ -121,7 +121,7 @@ impl ChildProcesses {
             departing: Mutex::default(),
             left,
         };
-        ChildProcesses(Arc::new(household))
+        ChildProcesses(Arc::new(table))
     }
 
     /// In a process that is the daemon's alone, which takes in every process below it that loses its parent
@@ -342,9 +342,9 @@ impl OwnChild {
     /// Leaves it to itself: it has been told to end, and does so soon. It is reaped when it has.
     pub fn let_go(mut self) {
         if self.children.0.is_alone {
-            let household = Arc::clone(&self.children.0);
-            household.departing.lock().unwrap_or_else(PoisonError::into_inner).push(self);
-            household.left.notify_one();
+            let table = Arc::clone(&self.children.0);
+            table.departing.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+            table.left.notify_one();
         } else {
             // Nobody reaps for us there.
             let _ended = self.wait();

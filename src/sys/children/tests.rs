@@ -39,7 +39,7 @@ const PLAINLY: &str = r#"exec "$0" "$@""#;
 /// Nobody sleeps longer than a test that failed may leave them. Has a child, and one that was forked twice into a session of its own; tells the numbers of both.
 const FAMILY: &str = "sleep 60 & echo $!; sh -c 'setsid sleep 60 & echo $!'; cat";
 
-/// A household with whoever reaps for it.
+/// A table of children with the task that reaps for it.
 struct Home {
     children: ChildProcesses,
     tasks: TaskTracker,
@@ -57,7 +57,7 @@ impl Home {
     async fn leave(self) {
         self.leaving.cancel();
         self.tasks.close();
-        timeout(STUCK, self.tasks.wait()).await.expect("the household never ends");
+        timeout(STUCK, self.tasks.wait()).await.expect("the children never end");
     }
 
     /// Starts a script and reads the process numbers that it prints, one a line; `cat` ends it by the end of its input.

@@ -168,26 +168,26 @@ impl McpServerInstance {
     }
 
     /// Begins to keep it, unless somebody does already.
-    pub fn begin(self: &Arc<Self>, household: &Arc<dyn McpHost>) {
+    pub fn begin(self: &Arc<Self>, host: &Arc<dyn McpHost>) {
         let token = {
             let mut uses = self.uses();
-            if uses.keeper.is_some() || household.stop().is_cancelled() {
+            if uses.keeper.is_some() || host.stop().is_cancelled() {
                 return;
             }
-            uses.last = household.clock().monotonic();
-            let token = household.stop().child_token();
+            uses.last = host.clock().monotonic();
+            let token = host.stop().child_token();
             uses.keeper = Some(token.clone());
             self.standing.send_replace(ServerState::Connecting);
             token
         };
-        let (server, household) = (Arc::clone(self), Arc::clone(household));
-        household.changed(self, false);
-        let tasks = household.tasks().clone();
+        let (server, host) = (Arc::clone(self), Arc::clone(host));
+        host.changed(self, false);
+        let tasks = host.tasks().clone();
         tasks.clone().spawn(supervisor::TASK, async move {
-            let keeping = Arc::clone(&server).keep(&household, token);
+            let keeping = Arc::clone(&server).keep(&host, token);
             // Nobody keeps it any more, and who waits for it must learn that.
             if let Err(panicked) = tasks.caught(supervisor::TASK, keeping).await {
-                server.lost_keeper(&household, panicked.to_string());
+                server.lost_keeper(&host, panicked.to_string());
             }
         });
     }
@@ -229,13 +229,13 @@ impl McpServerInstance {
     /// What there is to use, once it is known; it is begun if nobody did. Cancel safe.
     pub async fn ready(
         self: &Arc<Self>,
-        household: &Arc<dyn McpHost>,
+        host: &Arc<dyn McpHost>,
     ) -> Result<(Arc<ReadyServer>, ServerLease), String> {
         /// A server that goes just now for want of use is begun anew; more often it was somebody's wish.
         const TRIES: usize = 3;
-        let in_use = self.enter(household);
+        let in_use = self.enter(host);
         for _ in 0..TRIES {
-            self.begin(household);
+            self.begin(host);
             let mut standings = self.standing.subscribe();
             let is_known = |it: &ServerState| !matches!(it, ServerState::Connecting);
             // Its sender lives as long as `self`.
@@ -243,7 +243,7 @@ impl McpServerInstance {
             return match standing {
                 ServerState::Ready(ready) => Ok((ready, in_use)),
                 ServerState::Backoff { error, until } => {
-                    let wait = until.saturating_sub(household.clock().monotonic()).as_secs_f64().ceil();
+                    let wait = until.saturating_sub(host.clock().monotonic()).as_secs_f64().ceil();
                     Err(format!("{error} (it is tried again within {wait} s)"))
                 }
                 ServerState::Failed { error } => Err(error),
@@ -253,9 +253,9 @@ impl McpServerInstance {
         Err("it was stopped".to_owned())
     }
 
-    fn enter(self: &Arc<Self>, household: &Arc<dyn McpHost>) -> ServerLease {
+    fn enter(self: &Arc<Self>, host: &Arc<dyn McpHost>) -> ServerLease {
         self.uses().now += 1;
-        ServerLease { server: Arc::clone(self), clock: Arc::clone(household.clock()) }
+        ServerLease { server: Arc::clone(self), clock: Arc::clone(host.clock()) }
     }
 
     /// Notes how a call of one of its tools went.

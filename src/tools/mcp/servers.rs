@@ -277,7 +277,7 @@ impl McpHub {
         let rules = self.0.rules.get();
         for (name, _) in rules.servers.iter().filter(|(_, entry)| entry.auto_start) {
             if let ServerLookup::Server(server) = self.meaning(roots, name) {
-                server.begin(&self.household());
+                server.begin(&self.host());
             }
         }
     }
@@ -392,7 +392,7 @@ impl McpHub {
     ) -> Result<(Arc<ReadyServer>, ServerLease, Arc<McpServerInstance>), String> {
         match self.meaning(roots, name) {
             ServerLookup::Server(server) => {
-                let (ready, in_use) = server.ready(&self.household()).await?;
+                let (ready, in_use) = server.ready(&self.host()).await?;
                 Ok((ready, in_use, server))
             }
             ServerLookup::Disabled(why) | ServerLookup::Blocked(why) => Err(format!("it is not used: {why}")),
@@ -429,16 +429,16 @@ impl McpHub {
 
     /// The servers of the user's own that were started with files of workspaces, as they were noted and as they are.
     pub async fn noted_programs(&self) -> Vec<NotedProgram> {
-        comparisons(&self.household(), &self.0.rules.get().servers).await
+        comparisons(&self.host(), &self.0.rules.get().servers).await
     }
 
     /// Starts it if it must be; hurries it if it waits.
     pub fn begin(&self, server: &Arc<McpServerInstance>) {
         server.hurry_if_waiting();
-        server.begin(&self.household());
+        server.begin(&self.host());
     }
 
-    fn household(&self) -> Arc<dyn McpHost> {
+    fn host(&self) -> Arc<dyn McpHost> {
         Arc::clone(&self.0) as Arc<dyn McpHost>
     }
 

@@ -19,15 +19,15 @@ type WorkspaceFiles = BTreeMap<String, Option<String>>;
 
 impl McpServerInstance {
     /// A file of a workspace that became another one, or came to be, since it was noted. A server that was never started is noted.
-    pub(super) async fn other_than_noted(&self, household: &Arc<dyn McpHost>) -> Option<String> {
+    pub(super) async fn other_than_noted(&self, host: &Arc<dyn McpHost>) -> Option<String> {
         if self.origin != ServerOrigin::User {
             return None;
         }
-        let now = files(household.projects(), &self.roots, &self.entry).await;
+        let now = files(host.projects(), &self.roots, &self.entry).await;
         if let Some((path, _)) = now.iter().find(|(_, digest)| digest.is_none()) {
             return Some(format!("it is started with {path}, which cannot be read"));
         }
-        let log = household.program_log();
+        let log = host.program_log();
         let id = id(&self.name, &self.roots, &self.entry);
         let noted = match log.get(&id) {
             Some(noted) => noted,
@@ -66,16 +66,16 @@ impl McpServerInstance {
 /// The servers of the user's own that were started with files of a workspace, as they were noted and as they are. Those that the
 /// settings have no more, or otherwise, are none.
 pub async fn comparisons(
-    household: &Arc<dyn McpHost>,
+    host: &Arc<dyn McpHost>,
     servers: &BTreeMap<String, McpServerConfig>,
 ) -> Vec<NotedProgram> {
     let mut compared = Vec::new();
-    for noted in household.program_log().servers() {
+    for noted in host.program_log().servers() {
         let Some(entry) = servers.get(&noted.name) else { continue };
         if id(&noted.name, &noted.workspace, entry) != noted.id {
             continue;
         }
-        let mut now = files(household.projects(), &noted.workspace, entry).await;
+        let mut now = files(host.projects(), &noted.workspace, entry).await;
         let mut compare = |file: &TrustedFile| NotedProgramFile {
             path: file.path.clone(),
             noted: Some(file.digest.clone()),

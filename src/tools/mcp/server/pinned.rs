@@ -30,19 +30,19 @@ const LARGEST_PROGRAM: u64 = 512 << 20;
 impl McpServerInstance {
     /// Whether it runs in the workspace's first folder where its entry says nothing. One of the user's own does not, in any
     /// workspace: what programs load from their folder would be code that an agent may write, run with the user's keys.
-    pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn McpHost>) -> bool {
+    pub(super) fn may_run_in_workspace(&self, host: &Arc<dyn McpHost>) -> bool {
         if matches!(self.origin, ServerOrigin::User | ServerOrigin::Extension(_)) {
             return false;
         }
-        let trust = household.projects().trust();
+        let trust = host.projects().trust();
         self.roots.iter().all(|root| trust.is_trusted(root))
     }
 
     /// Why it must not be run, if it must not.
-    pub(super) async fn refused(&self, household: &Arc<dyn McpHost>) -> Option<String> {
+    pub(super) async fn refused(&self, host: &Arc<dyn McpHost>) -> Option<String> {
         let is_projects =
             matches!(self.origin, ServerOrigin::Project | ServerOrigin::Agent { of_project: true, .. });
-        if is_projects && let Some(name) = own_key(&self.entry.transport, &household.rules().own_keys) {
+        if is_projects && let Some(name) = own_key(&self.entry.transport, &host.rules().own_keys) {
             return Some(format!(
                 "it asks for ${{{name}}}, a key of this daemon's own, which no project's server is given; if it is to have it, \
                  put the server into your own settings"
@@ -52,18 +52,18 @@ impl McpServerInstance {
             return None;
         }
         if let ServerOrigin::Extension(origin) = &self.origin {
-            let (household, origin) = (Arc::clone(household), origin.clone());
-            return work::aside(move || household.extension_fault(&origin.extension, &origin.digest)).await;
+            let (host, origin) = (Arc::clone(host), origin.clone());
+            return work::aside(move || host.extension_fault(&origin.extension, &origin.digest)).await;
         }
-        let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
-        let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
+        let (projects, roots, entry) = (host.projects().clone(), self.roots.clone(), self.entry.clone());
+        let (origin, environment) = (self.origin.clone(), host.commands().environment().to_vec());
         let refused = work::aside(move || {
             unread(&projects, &roots, &entry, &origin)
                 .or_else(|| other_than_pinned(&entry, &roots, &environment))
         });
         match refused.await {
             Some(why) => Some(why),
-            None => self.other_than_noted(household).await,
+            None => self.other_than_noted(host).await,
         }
     }
 }

@@ -85,15 +85,15 @@ impl ToolRelisting {
 }
 
 impl McpServerInstance {
-    pub(super) async fn keep(self: Arc<Self>, household: &Arc<dyn McpHost>, token: CancellationToken) {
+    pub(super) async fn keep(self: Arc<Self>, host: &Arc<dyn McpHost>, token: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let rules = household.rules();
+            let rules = host.rules();
             let commands = rules.commands.clone().for_agent(self.origin.sandbox());
             let ground = LaunchContext {
-                commands: household.commands(),
+                commands: host.commands(),
                 rules: &commands,
-                in_workspace: self.may_run_in_workspace(household),
+                in_workspace: self.may_run_in_workspace(host),
                 extension: match &self.origin {
                     ServerOrigin::Extension(origin) => Some(origin),
                     _ => None,
@@ -101,76 +101,76 @@ impl McpServerInstance {
                 redactor: &rules.redactor,
                 roots: &self.roots,
             };
-            let opener = McpConnector {
+            let connector = McpConnector {
                 name: &self.name,
                 entry: &self.entry,
                 ground,
-                clock: household.clock(),
-                tasks: household.tasks(),
+                clock: host.clock(),
+                tasks: host.tasks(),
                 stop: &token,
                 complaints: &self.complaints,
                 sign_ins: &rules.sign_ins,
             };
-            if let Some(why) = self.refused(household).await {
-                return self.left(household, Some(why));
+            if let Some(why) = self.refused(host).await {
+                return self.left(host, Some(why));
             }
-            let begun = household.clock().monotonic();
+            let begun = host.clock().monotonic();
             let connected = async {
-                let open = opener.open().await?;
-                Ok::<ConnectionEnd, McpConnectError>(self.attend(open, &opener, household, &token).await)
+                let open = connector.open().await?;
+                Ok::<ConnectionEnd, McpConnectError>(self.attend(open, &connector, host, &token).await)
             };
-            let end = match household.tasks().caught(TASK, connected).await {
+            let end = match host.tasks().caught(TASK, connected).await {
                 Ok(Ok(end)) => end,
-                Ok(Err(McpConnectError::Wrong(error))) => return self.left(household, Some(error)),
+                Ok(Err(McpConnectError::Wrong(error))) => return self.left(host, Some(error)),
                 Ok(Err(McpConnectError::Away(error))) => ConnectionEnd::Lost(error),
                 // The connection is gone with what panicked; another one may do better.
                 Err(panicked) => ConnectionEnd::Lost(panicked.to_string()),
             };
             let error = match end {
-                ConnectionEnd::Unwanted => return self.left(household, None),
-                ConnectionEnd::Refused(why) => return self.left(household, Some(why)),
+                ConnectionEnd::Unwanted => return self.left(host, None),
+                ConnectionEnd::Refused(why) => return self.left(host, Some(why)),
                 ConnectionEnd::Again => {
                     lock(&self.record).restarts += 1;
-                    self.stand(household, ServerState::Connecting);
+                    self.stand(host, ServerState::Connecting);
                     pause = FIRST_PAUSE;
                     continue;
                 }
                 ConnectionEnd::Lost(error) if token.is_cancelled() => {
-                    lock(&self.record).last_error = Some(household.rules().redactor.owned(error));
-                    return self.left(household, None);
+                    lock(&self.record).last_error = Some(host.rules().redactor.owned(error));
+                    return self.left(host, None);
                 }
-                ConnectionEnd::Lost(error) => household.rules().redactor.owned(error),
+                ConnectionEnd::Lost(error) => host.rules().redactor.owned(error),
             };
             tracing::warn!(server = self.name, error, "an MCP server is away");
-            if HEALTHY_TIME <= household.clock().monotonic().saturating_sub(begun) {
+            if HEALTHY_TIME <= host.clock().monotonic().saturating_sub(begun) {
                 pause = FIRST_PAUSE;
             }
             lock(&self.record).last_error = Some(error.clone());
-            let until = household.clock().monotonic() + pause;
-            self.stand(household, ServerState::Backoff { error: error.clone(), until });
+            let until = host.clock().monotonic() + pause;
+            self.stand(host, ServerState::Backoff { error: error.clone(), until });
             tokio::select! {
-                () = token.cancelled() => return self.left(household, None),
-                () = household.clock().sleep(pause) => (),
+                () = token.cancelled() => return self.left(host, None),
+                () = host.clock().sleep(pause) => (),
                 () = self.again.notified() => (),
             }
-            if self.is_unused(household, &rules) {
-                return self.left(household, Some(error));
+            if self.is_unused(host, &rules) {
+                return self.left(host, Some(error));
             }
             pause = LONGEST_PAUSE.min(pause * 2);
             lock(&self.record).restarts += 1;
-            self.stand(household, ServerState::Connecting);
+            self.stand(host, ServerState::Connecting);
         }
     }
 
     async fn attend(
         &self,
         open: OpenMcpConnection,
-        opener: &McpConnector<'_>,
-        household: &Arc<dyn McpHost>,
+        connector: &McpConnector<'_>,
+        host: &Arc<dyn McpHost>,
         token: &CancellationToken,
     ) -> ConnectionEnd {
         let mut open = open;
-        let (connection, ears, clock) = (open.connection.clone(), open.ears.clone(), household.clock());
+        let (connection, ears, clock) = (open.connection.clone(), open.ears.clone(), host.clock());
         let (pid, server, refusal) = (open.pid, open.server.take(), Arc::clone(&open.refusal));
         let ready = |McpToolListing { tools, warnings }: McpToolListing| {
             let (connection, tools) = (connection.clone(), tools.into());
@@ -182,12 +182,12 @@ impl McpServerInstance {
                 server: server.clone(),
             }))
         };
-        self.stand(household, ready(std::mem::take(&mut open.listing)));
-        household.changed(self, true);
+        self.stand(host, ready(std::mem::take(&mut open.listing)));
+        host.changed(self, true);
         let (mut ping, mut relisting) = (clock.sleep(PING_PAUSE), ToolRelisting::default());
         let (closed, mut ending) = open.attended();
         let end = loop {
-            let idle = match self.idle_in(household) {
+            let idle = match self.idle_in(host) {
                 Some(idle) => clock.sleep(idle),
                 None => Box::pin(std::future::pending()),
             };
@@ -196,14 +196,14 @@ impl McpServerInstance {
                 () = token.cancelled() => break ConnectionEnd::Unwanted,
                 ended = ending.program_ended() => {
                     break ConnectionEnd::Lost(match ended {
-                        Some(ended) => opener.how(&ended).await,
+                        Some(ended) => connector.how(&ended).await,
                         None => "its program ended".to_owned(),
                     });
                 }
-                () = closed.clone() => break self.lost(&mut ending, opener, clock).await,
+                () = closed.clone() => break self.lost(&mut ending, connector, clock).await,
                 () = self.again.notified() => break ConnectionEnd::Again,
                 () = self.look.notified() => {
-                    if let Some(why) = self.refused(household).await {
+                    if let Some(why) = self.refused(host).await {
                         break ConnectionEnd::Refused(why);
                     }
                 }
@@ -215,7 +215,7 @@ impl McpServerInstance {
                     ping = clock.sleep(PING_PAUSE);
                 }
                 () = idle => {
-                    if self.is_left_unused(household, &household.rules()) {
+                    if self.is_left_unused(host, &host.rules()) {
                         break ConnectionEnd::Unwanted;
                     }
                 }
@@ -224,12 +224,12 @@ impl McpServerInstance {
                 () = relisting.due() => {
                     ears.forget_tools_changed();
                     let listed = tokio::select! {
-                        listed = opener.list(&connection) => listed.map_err(|error| error.to_string()),
+                        listed = connector.list(&connection) => listed.map_err(|error| error.to_string()),
                         () = clock.sleep(CONNECT_TIME) => Err("it took too long".to_owned()),
                     };
                     relisting.done(clock);
                     match listed {
-                        Ok(listing) => self.relisted(household, listing, &ready),
+                        Ok(listing) => self.relisted(host, listing, &ready),
                         Err(error) => tracing::warn!(server = self.name, error, "its tools could not be listed again"),
                     }
                 }
@@ -246,7 +246,7 @@ impl McpServerInstance {
     /// Its tools were listed again. Nobody is told what they know.
     fn relisted(
         &self,
-        household: &Arc<dyn McpHost>,
+        host: &Arc<dyn McpHost>,
         listing: McpToolListing,
         ready: &impl Fn(McpToolListing) -> ServerState,
     ) {
@@ -255,10 +255,10 @@ impl McpServerInstance {
             _ => (true, true),
         };
         if has_other_tools || has_other_warnings {
-            self.stand(household, ready(listing));
+            self.stand(host, ready(listing));
         }
         if has_other_tools {
-            household.changed(self, true);
+            host.changed(self, true);
         }
     }
 
@@ -266,29 +266,29 @@ impl McpServerInstance {
     async fn lost(
         &self,
         ending: &mut McpConnectionCloser,
-        opener: &McpConnector<'_>,
+        connector: &McpConnector<'_>,
         clock: &Arc<dyn Clock>,
     ) -> ConnectionEnd {
         tokio::select! {
             biased;
             ended = ending.program_ended() => ConnectionEnd::Lost(match ended {
-                Some(ended) => opener.how(&ended).await,
+                Some(ended) => connector.how(&ended).await,
                 None => "its program ended".to_owned(),
             }),
             () = clock.sleep(END_TIME) => ConnectionEnd::Lost("it closed the connection".to_owned()),
         }
     }
 
-    fn stand(&self, household: &Arc<dyn McpHost>, standing: ServerState) {
+    fn stand(&self, host: &Arc<dyn McpHost>, standing: ServerState) {
         self.standing.send_replace(standing);
-        household.changed(self, false);
+        host.changed(self, false);
     }
 
     /// Nobody keeps it any more, because of an error or because nobody wants it.
-    fn left(&self, household: &Arc<dyn McpHost>, error: Option<String>) {
+    fn left(&self, host: &Arc<dyn McpHost>, error: Option<String>) {
         let standing = match error {
             Some(error) => {
-                let error = household.rules().redactor.owned(error);
+                let error = host.rules().redactor.owned(error);
                 lock(&self.record).last_error = Some(error.clone());
                 ServerState::Failed { error }
             }
@@ -300,34 +300,34 @@ impl McpServerInstance {
             uses.keeper = None;
             self.standing.send_replace(standing);
         }
-        household.changed(self, false);
+        host.changed(self, false);
     }
 
     /// The task that kept it is gone by a defect. It is begun anew when somebody needs it.
-    pub(super) fn lost_keeper(&self, household: &Arc<dyn McpHost>, error: String) {
+    pub(super) fn lost_keeper(&self, host: &Arc<dyn McpHost>, error: String) {
         lock(&self.record).last_error = Some(error.clone());
         {
             let mut uses = self.uses();
             uses.keeper = None;
             self.standing.send_replace(ServerState::Failed { error });
         }
-        household.changed(self, false);
+        host.changed(self, false);
     }
 
     /// When it will have been unused for so long that it is stopped; `None` = never.
-    fn idle_in(&self, household: &Arc<dyn McpHost>) -> Option<Duration> {
+    fn idle_in(&self, host: &Arc<dyn McpHost>) -> Option<Duration> {
         // One that stays anyway would be looked after without a pause from then on.
-        let timeout = household.rules().idle_timeout.filter(|_| !self.entry.auto_start)?;
+        let timeout = host.rules().idle_timeout.filter(|_| !self.entry.auto_start)?;
         let uses = self.uses();
-        let now = household.clock().monotonic();
+        let now = host.clock().monotonic();
         if 0 < uses.now { Some(timeout) } else { Some((uses.last + timeout).saturating_sub(now)) }
     }
 
     /// Whether it is to go for want of use. Whoever enters after this sees that it is going.
-    fn is_left_unused(&self, household: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
+    fn is_left_unused(&self, host: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
         let Some(timeout) = rules.idle_timeout.filter(|_| !self.entry.auto_start) else { return false };
         let uses = self.uses();
-        let since = household.clock().monotonic().saturating_sub(uses.last);
+        let since = host.clock().monotonic().saturating_sub(uses.last);
         let is_left = uses.now == 0 && timeout <= since;
         if is_left {
             self.standing.send_replace(ServerState::Connecting);
@@ -335,10 +335,10 @@ impl McpServerInstance {
         is_left
     }
 
-    fn is_unused(&self, household: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
+    fn is_unused(&self, host: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
         let Some(timeout) = rules.idle_timeout else { return false };
         let uses = self.uses();
-        let since = household.clock().monotonic().saturating_sub(uses.last);
+        let since = host.clock().monotonic().saturating_sub(uses.last);
         uses.now == 0 && timeout <= since && !self.entry.auto_start
     }
 }

@@ -130,7 +130,7 @@ impl McpHub {
                 Err(format!("it is not used: {why}"))
             }
             _ => {
-                let (ready, in_use) = server.ready(&self.household()).await?;
+                let (ready, in_use) = server.ready(&self.host()).await?;
                 Ok((ready, in_use, server))
             }
         }

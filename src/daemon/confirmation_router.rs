@@ -78,7 +78,7 @@ struct ConfirmationRouterInner {
     clients: Arc<ConnectedClients>,
     clock: Arc<dyn Clock>,
     /// Who is there, as of an edition of the clients.
-    crowd: HotSwap<(u64, Arc<EligibleClients>)>,
+    eligible: HotSwap<(u64, Arc<EligibleClients>)>,
 }
 
 /// Has the run say what becomes of a question.
@@ -120,7 +120,7 @@ impl ConfirmationRouter {
             board: Mutex::new(board),
             clients: Arc::clone(clients),
             clock: Arc::clone(clock),
-            crowd: HotSwap::new((edition, Arc::new(EligibleClients::new(candidates)))),
+            eligible: HotSwap::new((edition, Arc::new(EligibleClients::new(candidates)))),
         };
         Ok((ConfirmationRouter { shared: Arc::new(shared) }, follower))
     }
@@ -187,7 +187,7 @@ impl ConfirmationRouter {
                 }
             }
             // Taken before it is asked whether the daemon stops: connections end after that was said.
-            let crowd = self.crowd();
+            let eligible = self.eligible();
             if stop.is_cancelled() {
                 return;
             }
@@ -196,7 +196,7 @@ impl ConfirmationRouter {
                 tell: TELLS_AT_ONCE - n_tells,
             };
             let now = self.now();
-            let look = self.board().look(&crowd, (ways.tell_after)(), room, now);
+            let look = self.board().look(&eligible, (ways.tell_after)(), room, now);
             self.note_attended(ways, noted, ATTENDED_PAUSE).await;
             for session in look.news {
                 self.shared.clients.tell_of_questions(&AttachScope::One(session));
@@ -289,29 +289,31 @@ impl ConfirmationRouter {
 
     /// Whether the client of a connection is asked this question of the log, which may be over by now.
     pub fn is_offered(&self, subject: &Confirmation, seq: EventSeq, connection: u64) -> bool {
-        let (crowd, question) = (self.crowd(), RoutingFacts::from(subject));
+        let (eligible, question) = (self.eligible(), RoutingFacts::from(subject));
         let board = self.board();
         board.is_open(&question.id, seq)
-            && crowd.is_asked(connection, &question, board.is_for_all(&question, &crowd, self.now()))
+            && eligible.is_asked(connection, &question, board.is_for_all(&question, &eligible, self.now()))
     }
 
     /// Questions of the store as the client of a connection sees them.
     pub fn records(&self, stored: Vec<StoredConfirmation>, connection: u64) -> Vec<ConfirmationRecord> {
-        let (crowd, now) = (self.crowd(), self.now());
+        let (eligible, now) = (self.eligible(), self.now());
         let board = self.board();
         let record = |stored: StoredConfirmation| {
             let StoredConfirmation { confirmation, roots, resolution, .. } = stored;
             let question = RoutingFacts::from(&confirmation);
-            let is_for_all = board.is_for_all(&question, &crowd, now);
+            let is_for_all = board.is_for_all(&question, &eligible, now);
             let resolution = resolution.map(|(_, resolution)| resolution);
             let claim = board.reader(&question.id).filter(|_| resolution.is_none());
             let state = match (&resolution, &claim) {
                 (Some(_), _) => ConfirmationState::Resolved,
                 (None, Some(_)) => ConfirmationState::Claimed,
-                (None, None) if crowd.is_anybody_asked(&question, is_for_all) => ConfirmationState::Offered,
+                (None, None) if eligible.is_anybody_asked(&question, is_for_all) => {
+                    ConfirmationState::Offered
+                }
                 (None, None) => ConfirmationState::Queued,
             };
-            let offered = resolution.is_none() && crowd.is_asked(connection, &question, is_for_all);
+            let offered = resolution.is_none() && eligible.is_asked(connection, &question, is_for_all);
             ConfirmationRecord { confirmation, roots, state, offered, claim, resolution }
         };
         stored.into_iter().map(record).collect()
@@ -319,8 +321,8 @@ impl ConfirmationRouter {
 
     /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
     pub fn seen(&self, connection: u64, scope: &AttachScope, seq: EventSeq) -> Vec<ClientConfirmationView> {
-        let crowd = self.crowd();
-        self.board().seen(connection, scope, seq, &crowd)
+        let eligible = self.eligible();
+        self.board().seen(connection, scope, seq, &eligible)
     }
 
     /// Notes that somebody reads a question; `None` when it is not open. Answers what must be kept for as long as the
@@ -350,15 +352,15 @@ impl ConfirmationRouter {
     /// Who is there.
     ///
     /// Perf: made once for each change, not once for each client that is told of a question.
-    fn crowd(&self) -> Arc<EligibleClients> {
-        let ConfirmationRouterInner { clients, crowd, .. } = &*self.shared;
-        let known = crowd.get();
+    fn eligible(&self) -> Arc<EligibleClients> {
+        let ConfirmationRouterInner { clients, eligible, .. } = &*self.shared;
+        let known = eligible.get();
         if known.0 == clients.edition() {
             return Arc::clone(&known.1);
         }
         let (candidates, edition) = clients.candidates();
         let fresh = Arc::new(EligibleClients::new(candidates));
-        crowd.replace((edition, Arc::clone(&fresh)));
+        eligible.replace((edition, Arc::clone(&fresh)));
         fresh
     }
 

@@ -164,7 +164,7 @@ impl OpenConfirmations {
     /// Notes who is there, and says what is to be done: as much as there is room for, the rest at the next look.
     pub fn look(
         &mut self,
-        crowd: &EligibleClients,
+        eligible: &EligibleClients,
         tell_after: Option<Duration>,
         mut room: RouterCapacity,
         now: ClockTimes,
@@ -172,14 +172,14 @@ impl OpenConfirmations {
         let mut look = RouterReview::default();
         for item in self.open.values_mut() {
             let was_open = item.is_open;
-            item.is_open = was_open || crowd.opens(&item.question, item.standing.not_before, now);
+            item.is_open = was_open || eligible.opens(&item.question, item.standing.not_before, now);
             let reader = item.claims.first().map(|(connection, _)| *connection);
             item.claims.retain(|(_, claim)| now.wall < claim.until);
             let next_reader = item.claims.first().map(|(connection, _)| *connection);
             if was_open != item.is_open || reader != next_reader {
                 look.news.insert(item.question.session.clone());
             }
-            item.meet(crowd.is_anybody_asked(&item.question, item.is_open), now);
+            item.meet(eligible.is_anybody_asked(&item.question, item.is_open), now);
             let mut again = item.next_change(now);
             match item.due(tell_after, now) {
                 DueAction::Now(deed) => {
@@ -231,10 +231,10 @@ impl OpenConfirmations {
     }
 
     /// Whether the time is over in which a question is for its initiator alone.
-    pub fn is_for_all(&self, question: &RoutingFacts, crowd: &EligibleClients, now: ClockTimes) -> bool {
+    pub fn is_for_all(&self, question: &RoutingFacts, eligible: &EligibleClients, now: ClockTimes) -> bool {
         let item = self.open.get(&question.id);
         let not_before = item.map_or(Duration::ZERO, |item| item.standing.not_before);
-        item.is_some_and(|item| item.is_open) || crowd.opens(question, not_before, now)
+        item.is_some_and(|item| item.is_open) || eligible.opens(question, not_before, now)
     }
 
     /// Who reads a question.
@@ -248,11 +248,11 @@ impl OpenConfirmations {
         connection: u64,
         scope: &AttachScope,
         seq: EventSeq,
-        crowd: &EligibleClients,
+        eligible: &EligibleClients,
     ) -> Vec<ClientConfirmationView> {
         let seen = |item: &OpenConfirmation| ClientConfirmationView {
             id: item.question.id.clone(),
-            offered: crowd.is_asked(connection, &item.question, item.is_open),
+            offered: eligible.is_asked(connection, &item.question, item.is_open),
             claim: item.claims.first().map(|(_, claim)| claim.clone()),
         };
         let is_asked = |item: &&OpenConfirmation| item.seq <= seq;

@@ -69,22 +69,22 @@ pub(super) struct EligibleClients {
 impl EligibleClients {
     /// Of all who are attached; those who cannot be asked anything are left out.
     pub fn new(candidates: Vec<ConfirmationCandidate>) -> EligibleClients {
-        let mut crowd = EligibleClients::default();
+        let mut eligible = EligibleClients::default();
         for candidate in candidates.into_iter().filter(may_be_asked) {
             let candidate = Arc::new(candidate);
             for (scope, role) in &candidate.seats {
                 match scope {
                     _ if *role != AttachRole::Control => (),
-                    AttachScope::Every => crowd.every.push(Arc::clone(&candidate)),
+                    AttachScope::Every => eligible.every.push(Arc::clone(&candidate)),
                     AttachScope::One(session) => {
-                        let there = crowd.by_session.entry(session.clone()).or_default();
+                        let there = eligible.by_session.entry(session.clone()).or_default();
                         there.push(Arc::clone(&candidate));
                     }
                 }
             }
-            crowd.by_connection.insert(candidate.connection, candidate);
+            eligible.by_connection.insert(candidate.connection, candidate);
         }
-        crowd
+        eligible
     }
 
     /// Those who are there and can show the question, whoever it is meant for.

@@ -93,7 +93,7 @@ fn room(n: usize) -> RouterCapacity {
     RouterCapacity { settle: n, tell: n }
 }
 
-fn crowd(clients: &[&str]) -> EligibleClients {
+fn eligible(clients: &[&str]) -> EligibleClients {
     let numbered = (1..).zip(clients);
     EligibleClients::new(numbered.map(|(connection, words)| candidate(connection, words)).collect())
 }
@@ -109,16 +109,16 @@ fn asked(audience: Audience, ms: u64, clients: &[&str]) -> String {
         it.audience = audience;
         it.initiator = Some("ann".into());
     });
-    let (question, crowd) = (RoutingFacts::from(&subject), crowd(clients));
-    let is_open = crowd.opens(&question, Duration::ZERO, at(ms));
+    let (question, eligible) = (RoutingFacts::from(&subject), eligible(clients));
+    let is_open = eligible.opens(&question, Duration::ZERO, at(ms));
     let mut asked = Vec::new();
     for (connection, words) in (1..).zip(clients) {
-        let is_asked = crowd.is_asked(connection, &question, is_open);
+        let is_asked = eligible.is_asked(connection, &question, is_open);
         // Two ways to the same answer: one for all at once, one for a client alone.
         assert_eq!(is_asked, is_eligible(&candidate(connection, words), &question, is_open), "{words}");
         asked.extend(is_asked.then(|| words.split(' ').next().unwrap()));
     }
-    assert_eq!(crowd.is_anybody_asked(&question, is_open), !asked.is_empty());
+    assert_eq!(eligible.is_anybody_asked(&question, is_open), !asked.is_empty());
     asked.join(" ")
 }
 
@@ -165,8 +165,8 @@ fn who_is_asked() {
 #[test]
 fn a_question_without_an_initiator_is_for_all() {
     let subject = subject(|it| it.audience = Audience::InitiatorFirst { grace_ms: 1_000 });
-    let (question, crowd) = (RoutingFacts::from(&subject), crowd(&["ann s"]));
-    assert!(crowd.opens(&question, Duration::ZERO, at(0)));
+    let (question, eligible) = (RoutingFacts::from(&subject), eligible(&["ann s"]));
+    assert!(eligible.opens(&question, Duration::ZERO, at(0)));
 }
 
 /// What is done while clients come (`+ann s`), go (`-ann`) and time passes (`5s`, `20ms`). Each deed succeeds at once
@@ -179,7 +179,7 @@ fn story(change: impl FnOnce(&mut Confirmation), tell_after: Option<Duration>, s
         let clients: Vec<&str> = there.iter().map(String::as_str).collect();
         // As often as something happens at once.
         for _ in 0..5 {
-            let RouterReview { tasks, .. } = board.look(&crowd(&clients), tell_after, room(9), at(ms));
+            let RouterReview { tasks, .. } = board.look(&eligible(&clients), tell_after, room(9), at(ms));
             for RouterTask { question, deed } in tasks {
                 let is_end = !matches!(
                     deed,
@@ -384,7 +384,7 @@ fn time_in_which_somebody_was_there_is_known_to_the_next_daemon() {
     let mut board = OpenConfirmations::default();
     board.put(&subject, EventSeq(1), at(0), Duration::ZERO);
     assert_eq!(board.attended(at(1_000)), BTreeMap::new());
-    board.look(&crowd(&["ann s"]), None, room(9), at(1_000));
+    board.look(&eligible(&["ann s"]), None, room(9), at(1_000));
     let noted = board.attended(at(15_000));
     assert_eq!(noted, BTreeMap::from([(subject.confirmation_id.clone(), at(24_000).wall)]));
     // The log still says 10 s.
@@ -459,7 +459,7 @@ fn it_is_looked_again_when_a_time_of_day_may_have_come() {
     let check = |change: fn(&mut Confirmation), expected: Expect| {
         let mut board = OpenConfirmations::default();
         board.put(&subject(change), EventSeq(1), at(0), Duration::ZERO);
-        let look = board.look(&crowd(&["ann s"]), None, room(9), at(0));
+        let look = board.look(&eligible(&["ann s"]), None, room(9), at(0));
         expected.assert_eq(&format!("{:?}", look.again));
     };
     check(|_| (), expect!["None"]);

@@ -15,7 +15,7 @@ use super::{
     paging::PagingArguments,
     person,
     question::ConfirmationView,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
@@ -97,7 +97,7 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
         [
             [
                 cell(&ids::short(asked.confirmation_id.as_str(), length)),
-                standing(&asked.risk),
+                state_cell(&asked.risk),
                 table::first_line(&asked.title),
             ],
             [cell(""), cell(""), cell(&about.join(" · ")).painted(Some(TextColor::Dim))],
@@ -113,14 +113,14 @@ fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) 
         .map(|asked| {
             let state = match &asked.claim {
                 Some(claim) => cell(&format!("{} by {}", asked.state.as_str(), claim.who(None))),
-                None => standing(asked.state.as_str()),
+                None => state_cell(asked.state.as_str()),
             };
             [
                 cell(&ids::short(asked.confirmation_id.as_str(), length)),
                 cell(&human::moment_or_dash(asked.created_at)),
                 cell(&asked.agents()),
                 cell(if asked.tool.is_empty() { "-" } else { &asked.tool }),
-                standing(&asked.risk),
+                state_cell(&asked.risk),
                 state,
                 table::first_line(&asked.title),
                 cell(&asked.folders()),

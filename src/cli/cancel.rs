@@ -40,10 +40,10 @@ pub(super) fn cancel(
     let answer = link.ask_value::<RunCancel>(&params)?;
     let RunCancelReply { run, seq } = paging::view(&answer)?;
     let agent = safe_text::line(&run.agent, table::NAME_CHARACTERS);
-    let standing = safe_text::line(run.standing(), table::NAME_CHARACTERS);
+    let status = safe_text::line(run.status(), table::NAME_CHARACTERS);
     let words = || match (run.has_ended(), seq) {
-        (true, None) => format!("run {run_id} of {agent} had ended before: {standing}"),
-        (true, Some(_)) => format!("cancelled run {run_id} of {agent}: {standing}"),
+        (true, None) => format!("run {run_id} of {agent} had ended before: {status}"),
+        (true, Some(_)) => format!("cancelled run {run_id} of {agent}: {status}"),
         (false, Some(_)) => format!("cancelling run {run_id} of {agent}"),
         (false, None) => format!("run {run_id} of {agent} is being cancelled already"),
     };

@@ -72,7 +72,7 @@ impl RunOutcome {
     }
 
     /// Why it ended, else its state.
-    pub(super) fn standing(&self) -> &str {
+    pub(super) fn status(&self) -> &str {
         self.reason.as_deref().unwrap_or(&self.state)
     }
 
@@ -107,13 +107,13 @@ impl RunOutcome {
     /// `done · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
     pub(super) fn summary(&self) -> String {
         // The code names of other reasons are what documentation and exit codes go by.
-        let standing = if self.is_goal() { "done" } else { self.standing() };
+        let status = if self.is_goal() { "done" } else { self.status() };
         let recovered = match &self.recovered_from {
             Some(reason) if self.recovered => format!(" (after {reason}, in its last turn)"),
             _ => String::new(),
         };
         let mut parts = vec![
-            format!("{standing}{recovered}"),
+            format!("{status}{recovered}"),
             human::count(self.turns, "turn"),
             human::count(self.tool_calls, "tool call"),
             human::count(self.usage.total(), "token"),

@@ -12,7 +12,7 @@ use super::{
     message::show_message,
     paging, safe_text,
     sheet::Sheet,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
 };
 use protocol::{
@@ -244,7 +244,7 @@ fn draw(extensions: &[ExtensionView], stdout: &OutputWriter) -> String {
     let cells = |it: &ExtensionView| {
         let version = it.version.as_deref().unwrap_or("-");
         let about = it.description.as_deref().unwrap_or_default();
-        [cell(&it.name), standing(&it.state), cell(version), cell(&it.brings()), cell(about)]
+        [cell(&it.name), state_cell(&it.state), cell(version), cell(&it.brings()), cell(about)]
     };
     let rows: Vec<[TableCell; 5]> = extensions.iter().map(cells).collect();
     let columns =

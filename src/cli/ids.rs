@@ -118,8 +118,8 @@ pub(super) fn match_run(text: &str, link: &mut DaemonLink) -> Result<Option<RunI
         let params = RunListParams { cursor, limit: PAGE, ..RunListParams::default() };
         let page = link.ask_value::<RunList>(&params)?;
         let describe = |run: &Value| {
-            let standing = run.get("reason").and_then(Value::as_str).unwrap_or(text_of(run, "state"));
-            format!("{} · {standing} · {}", text_of(run, "agent"), text_of(run, "startedAt"))
+            let status = run.get("reason").and_then(Value::as_str).unwrap_or(text_of(run, "state"));
+            format!("{} · {status} · {}", text_of(run, "agent"), text_of(run, "startedAt"))
         };
         Ok(IdPage::read(&page, "runs", "runId", describe))
     })?;

@@ -17,7 +17,7 @@ use super::{
     problem::FileProblemView,
     scope::DestinationArguments,
     sheet::Sheet,
-    table::{self, TableCell, cell, standing, whole},
+    table::{self, TableCell, cell, state_cell, whole},
     text_color::TextColor,
 };
 use protocol::{
@@ -145,13 +145,13 @@ struct ImportedFileView {
 
 impl ImportedFileView {
     /// What became of it, or would.
-    fn standing(&self, is_dry: bool) -> TableCell {
+    fn status(&self, is_dry: bool) -> TableCell {
         let word = self.outcome.as_str();
         match self.outcome.known().filter(|_| is_dry) {
             Some(ImportOutcome::Written | ImportOutcome::Replaced | ImportOutcome::Skipped) => {
                 cell(&format!("would be {word}")).painted(palette::ink(word))
             }
-            _ => standing(word),
+            _ => state_cell(word),
         }
     }
 
@@ -346,9 +346,9 @@ fn show(
     let cells = |file: &ImportedFileView| {
         [
             cell(&file.source),
-            file.standing(is_dry),
+            file.status(is_dry),
             cell(&file.name),
-            standing(&file.state),
+            state_cell(&file.state),
             cell(file.path.as_deref().unwrap_or("-")),
         ]
     };

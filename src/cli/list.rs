@@ -10,7 +10,7 @@ use super::{
     link::DaemonLink,
     message::show_message,
     paging, safe_text,
-    table::{TableCell, TableLayout, cell, free, standing, whole},
+    table::{TableCell, TableLayout, cell, free, state_cell, whole},
     text_color::TextColor,
 };
 use protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, OpenEnum};
@@ -202,7 +202,7 @@ fn capitalized(text: &str) -> String {
 }
 
 fn cells(agent: &ListedAgent) -> [TableCell; 4] {
-    [cell(&agent.name), cell(&agent.title), cell(&agent.model), standing(agent.status.as_str())]
+    [cell(&agent.name), cell(&agent.title), cell(&agent.model), state_cell(agent.status.as_str())]
 }
 
 /// Why an agent cannot be used, or not as its author thinks; one line each.

@@ -11,7 +11,7 @@ use super::{
     link::DaemonLink,
     mcp_bridge::{self, BridgeArguments},
     paging, safe_text,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
 };
 use protocol::{
     McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
@@ -156,7 +156,7 @@ fn draw(servers: &[McpServerView], stdout: &OutputWriter) -> String {
     let cells = |server: &McpServerView| {
         [
             cell(&server.name),
-            standing(&server.state),
+            state_cell(&server.state),
             cell(&server.tools.to_string()),
             cell(server.transport.as_deref().unwrap_or_default()),
             cell(server.reason.as_deref().unwrap_or_default()),

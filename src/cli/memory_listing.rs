@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     OutputWriter, safe_text,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
 };
 
 /// The answer to `memory/files`.
@@ -53,7 +53,7 @@ pub(super) fn draw(found: &MemoryFilesView, stdout: &OutputWriter) -> String {
             Some(why) if stdout.is_terminal => (file.path.clone(), Some(why)),
             Some(why) => (format!("{}: {why}", file.path), None),
         };
-        rows.push([standing(&file.state), cell(&tokens), cell(&path)]);
+        rows.push([state_cell(&file.state), cell(&tokens), cell(&path)]);
         rows.extend(below.map(|why| [cell(""), cell(""), cell(why)]));
     }
     table::draw([whole("STATE"), whole("TOKENS"), free("FILE")], &rows, stdout)

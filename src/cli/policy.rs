@@ -15,7 +15,7 @@ use super::{
     question::card,
     rule::RuleView,
     safe_text,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
     width,
 };
@@ -156,7 +156,7 @@ fn draw(rules: &[RuleView], stdout: &OutputWriter) -> String {
         [
             cell(&rule.id),
             cell(&rule.tier),
-            standing(&rule.decision),
+            state_cell(&rule.decision),
             cell(&rule.priority.to_string()),
             cell(&rule.about()),
             cell(&from(rule)),

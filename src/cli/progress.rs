@@ -111,7 +111,7 @@ impl ProgressState {
             1 => return "waiting for an answer".into(),
             count => return format!("waiting for {count} answers"),
         }
-        let labels: Vec<String> = self.calls.values().map(OpenCall::standing).collect();
+        let labels: Vec<String> = self.calls.values().map(OpenCall::status).collect();
         match labels.as_slice() {
             [] if self.is_asking_model => "thinking".into(),
             [] => "working".into(),

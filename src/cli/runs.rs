@@ -107,7 +107,7 @@ fn cells(run: &ListedRun, id_length: usize) -> [TableCell; 7] {
     [
         cell(&ids::short(&ending.run_id, id_length)),
         cell(&format!("{sign}{}", ending.agent)),
-        table::standing(ending.standing()),
+        table::state_cell(ending.status()),
         cell(&human::moment_or_dash(run.started_at)),
         cell(&human::duration(ending.active_time())),
         table::first_line(run.prompt.as_deref().unwrap_or("-")),

@@ -197,7 +197,7 @@ impl ListedSession {
         self.state.as_deref().unwrap_or(SessionState::Open.as_str())
     }
 
-    fn standing(&self) -> String {
+    fn status(&self) -> String {
         let state = self.state();
         if self.ephemeral { format!("{state}, ephemeral") } else { state.to_owned() }
     }
@@ -210,7 +210,7 @@ fn draw(sessions: &[ListedSession], stdout: &OutputWriter) -> String {
         let name = session.title.as_ref().map_or(roots.clone(), |title| format!("{title} · {roots}"));
         [
             cell(&ids::short(session.session_id.as_str(), length)),
-            cell(&session.standing()).painted(palette::ink(session.state())),
+            cell(&session.status()).painted(palette::ink(session.state())),
             cell(&human::moment_or_dash(session.last_active_at)),
             cell(session.agent.as_deref().unwrap_or("-")),
             table::first_line(&name),
@@ -279,7 +279,7 @@ fn show(
     if let Some(title) = &session.title {
         field("title", title);
     }
-    field("state", &session.standing());
+    field("state", &session.status());
     if let Some(mode) = &session.mode {
         field("mode", mode);
     }

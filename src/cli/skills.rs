@@ -14,7 +14,7 @@ use super::{
     paging,
     problem::FileProblemView,
     safe_text,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
 };
 use protocol::{
@@ -229,7 +229,7 @@ fn draw(skills: &[SkillView], stdout: &OutputWriter) -> String {
     let longest = stdout.width.map_or(usize::MAX, |width| (width / 3).max(LEAST_NAME_COLUMNS));
     let cells = |skill: &SkillView| {
         let about = skill.why().unwrap_or_else(|| skill.description.clone());
-        [cell(&skill.name).cut(longest), standing(&skill.state), cell(&skill.scope), cell(&about)]
+        [cell(&skill.name).cut(longest), state_cell(&skill.state), cell(&skill.scope), cell(&about)]
     };
     let rows: Vec<[TableCell; 4]> = skills.iter().map(cells).collect();
     let columns = [whole("SKILL"), whole("STATE"), whole("OF"), free("WHAT FOR, OR WHY NOT")];

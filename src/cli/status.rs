@@ -154,13 +154,13 @@ fn draw(status: &DaemonStatusReply, socket: &Path) -> String {
     // Events are numbered from 1 on.
     let events = human::count(u64::try_from(*head).unwrap_or_default(), "event");
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));
-    let standing = match status.state.as_str() {
+    let state_line = match status.state.as_str() {
         "" | "running" => String::new(),
         "draining" => ", draining: it takes no new runs".to_owned(),
         state => format!(", {state}"),
     };
     let mut lines = vec![
-        format!("{} {}, pid {}, up {uptime}{standing}", daemon.name, daemon.version, daemon.pid),
+        format!("{} {}, pid {}, up {uptime}{state_line}", daemon.name, daemon.version, daemon.pid),
         format!("socket    {}", socket.display()),
         format!("database  {path}, {}, {events}", human::bytes(*bytes)),
         format!("runs      {runs}"),

@@ -74,7 +74,7 @@ pub(super) fn drawn(text: String) -> TableCell {
 }
 
 /// A state, reason or status, in its colour.
-pub(super) fn standing(word: &str) -> TableCell {
+pub(super) fn state_cell(word: &str) -> TableCell {
     cell(word).painted(palette::ink(word))
 }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn colours_stand_around_words_and_change_no_width() {
-        let rows = [[standing("GOAL"), cell("x")], [standing("dreaming"), cell("y")]];
+        let rows = [[state_cell("GOAL"), cell("x")], [state_cell("dreaming"), cell("y")]];
         let columns = [whole("STATE"), free("X")];
         let colored = draw(columns, &rows, &output(Some(80), true));
         assert_eq!(

@@ -154,11 +154,11 @@ impl ListedTrace {
             (Some(started), Some(ended)) => human::duration(ended.since(started)),
             _ => "-".to_owned(),
         };
-        let standing = self.reason.as_ref().map_or(self.state.as_str(), OpenEnum::as_str);
+        let status = self.reason.as_ref().map_or(self.state.as_str(), OpenEnum::as_str);
         [
             cell(&ids::short(&self.trace_id, id_length)),
             cell(&self.agent),
-            table::standing(standing),
+            table::state_cell(status),
             cell(&self.started_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
             cell(&tokens(Some(self.usage)).unwrap_or_else(|| "-".to_owned())),

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{DaemonSettings, command_rules, published_mcp_states::standing_told, state::DaemonContext};
+use super::{DaemonSettings, command_rules, published_mcp_states::told_state, state::DaemonContext};
 use config::{DaemonConfig, KeySource};
 use models::usual_key_variables;
 use project::ProjectReader;
@@ -105,12 +105,12 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
 }
 
 fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
-    let ServerChange { server, agent, extension, roots, standing, tools } = change;
+    let ServerChange { server, agent, extension, roots, state: server_state, tools } = change;
     let (server, agent, workspace) = (server.clone(), agent.clone(), roots.clone());
     let extension = extension.clone();
     let mut bodies: Vec<EventBody> = Vec::new();
-    let (now, error) = standing_told(standing);
-    if *tools && let ServerState::Ready(ready) = standing {
+    let (now, error) = told_state(server_state);
+    if *tools && let ServerState::Ready(ready) = server_state {
         let (server, agent, workspace) = (server.clone(), agent.clone(), workspace.clone());
         let extension = extension.clone();
         let all: Vec<ToolName> = ready.tools.iter().map(|tool| tool.canonical.clone()).collect();

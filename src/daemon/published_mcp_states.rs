@@ -32,7 +32,7 @@ impl PublishedMcpStates {
         }
         let whose = (change.server.clone(), change.roots.clone());
         let mut board = self.lock();
-        match change.standing {
+        match change.state {
             ServerState::Idle => drop(board.remove(&whose)),
             _ if board.len() < MOST_REMEMBERED => drop(board.insert(whose)),
             _ => (),
@@ -44,13 +44,13 @@ impl PublishedMcpStates {
         let board = self.lock().clone();
         let (mut now, mut gone) = (Vec::new(), Vec::new());
         for whose in board {
-            let standing = match servers.meaning(&whose.1, &whose.0) {
-                ServerLookup::Server(server) => server.standing(),
+            let state = match servers.meaning(&whose.1, &whose.0) {
+                ServerLookup::Server(server) => server.state(),
                 _ => ServerState::Idle,
             };
-            match standing {
+            match state {
                 ServerState::Idle => gone.push(whose),
-                standing => now.push((whose, standing_told(&standing))),
+                state => now.push((whose, told_state(&state))),
             }
         }
         self.lock().retain(|whose| !gone.contains(whose));
@@ -85,9 +85,9 @@ impl PublishedMcpStates {
     }
 }
 
-/// A standing as the wire has it, and why a server is away.
-pub(super) fn standing_told(standing: &ServerState) -> (McpState, Option<String>) {
-    match standing {
+/// A state as the wire has it, and why a server is away.
+pub(super) fn told_state(state: &ServerState) -> (McpState, Option<String>) {
+    match state {
         ServerState::Idle => (McpState::Idle, None),
         ServerState::Connecting => (McpState::Connecting, None),
         ServerState::Ready(_) => (McpState::Ready, None),

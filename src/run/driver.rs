@@ -469,7 +469,7 @@ impl RunDriver {
     }
 
     /// Where the run stands, for judging its calls.
-    fn standing(&self, machine: &RunMachine) -> JudgeContext {
+    fn judge_context(&self, machine: &RunMachine) -> JudgeContext {
         let mode = (self.holdings.mode.get(), self.parts.common.supplies().defaults.allow_yolo);
         JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode)
     }

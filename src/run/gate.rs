@@ -170,7 +170,7 @@ impl CallGate {
 
     /// Prepares a call, asks the hooks about it, and judges it as they left it. Nothing is written by the gate. In the grace turn
     /// only `complete_task` exists.
-    pub async fn judge(&self, subject: &CallToJudge, standing: &JudgeContext) -> GateJudgement {
+    pub async fn judge(&self, subject: &CallToJudge, judge_context: &JudgeContext) -> GateJudgement {
         let call = &*subject.call;
         let plain = |judgement| GateJudgement::unhooked(judgement, None);
         if call.redacted {
@@ -182,19 +182,19 @@ impl CallGate {
                 Err(error) => CallJudgement::Refuse(error.into()),
             });
         }
-        if standing.is_grace {
+        if judge_context.is_grace {
             let message = format!("{} is not available now; only {COMPLETE_TASK} is", call.name);
             let error = ToolError { kind: ToolErrorType::ToolNotAllowed, message };
             return plain(CallJudgement::Refuse(error.into()));
         }
-        let Some(scene) = &standing.scene else {
-            return self.judge_prepared(self.prepare(call, standing).await, call, standing);
+        let Some(scene) = &judge_context.scene else {
+            return self.judge_prepared(self.prepare(call, judge_context).await, call, judge_context);
         };
         let judged = match subject.is_again {
-            false => self.judge_hooked(subject, scene, standing).await,
-            true => self.judge_prepared(self.prepare(call, standing).await, call, standing),
+            false => self.judge_hooked(subject, scene, judge_context).await,
+            true => self.judge_prepared(self.prepare(call, judge_context).await, call, judge_context),
         };
-        self.advise(judged, subject, scene, standing).await
+        self.advise(judged, subject, scene, judge_context).await
     }
 
     /// Why nobody can be asked about a command: marks would hide how it is put together.
@@ -215,30 +215,30 @@ impl CallGate {
     pub async fn prepare_again(
         &self,
         call: &ToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<PreparedWork, CallRefusal> {
         if call.redacted {
             return Err(secret_lost().into());
         }
-        Ok(self.prepare(call, standing).await?.work)
+        Ok(self.prepare(call, judge_context).await?.work)
     }
 
     /// A call that passes every check, and what the policy says of it. What is denied is an error.
     pub(super) async fn prepare(
         &self,
         call: &ToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
-        self.prepare_with(&call.name, call.arguments.clone(), standing).await
+        self.prepare_with(&call.name, call.arguments.clone(), judge_context).await
     }
 
     pub(super) async fn prepare_with(
         &self,
         name: &ToolName,
         arguments: Value,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
-        self.weigh(self.validate(name, arguments, standing).await?, standing).await
+        self.weigh(self.validate(name, arguments, judge_context).await?, judge_context).await
     }
 
     /// Checks a call's arguments; what the policy says of it is another matter.
@@ -246,14 +246,14 @@ impl CallGate {
         &self,
         name: &ToolName,
         arguments: Value,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<ValidToolCall, CallRefusal> {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal.into());
         }
         let cx = PrepareContext {
-            session: Some(standing.asking.session.clone()),
-            same_rules: Some(self.same_rules(self.toolset.canonical(name), standing)),
+            session: Some(judge_context.asking.session.clone()),
+            same_rules: Some(self.same_rules(self.toolset.canonical(name), judge_context)),
             ..self.prepare.clone()
         };
         let prepared = self.toolset.prepare(name, arguments, &cx).await;
@@ -271,7 +271,7 @@ impl CallGate {
     pub(crate) async fn weigh(
         &self,
         valid: ValidToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
         let ValidToolCall { invocation, tool, arguments, judged } = valid;
         let declaration = tool.declaration();
@@ -281,7 +281,7 @@ impl CallGate {
             tool: &declaration.name,
             aliases: &self.toolset.aliases(&declaration.name),
             agent: &self.agent,
-            callers: &standing.asking.path,
+            callers: &judge_context.asking.path,
             kind: declaration.kind,
             risk,
             accesses: &accesses,
@@ -289,12 +289,12 @@ impl CallGate {
             commands: invocation.commands(),
             unread: invocation.unread(),
             confinement: invocation.confinement(),
-            mode: standing.mode,
-            auto_approve: &self.auto_approve(standing),
-            session: Some(&standing.asking.session),
+            mode: judge_context.mode,
+            auto_approve: &self.auto_approve(judge_context),
+            session: Some(&judge_context.asking.session),
             roots: &self.folders(),
         });
-        let hook_asks = standing.hooked.as_ref().and_then(|hooked| hooked.ask.as_ref());
+        let hook_asks = judge_context.hooked.as_ref().and_then(|hooked| hooked.ask.as_ref());
         let decision = hook_asks.map_or(decision.clone(), |ask| decision.stricter(hooked::asks(ask)));
         if decision.verdict == Verdict::Deny {
             return Err(denied(&decision));
@@ -313,12 +313,12 @@ impl CallGate {
         let (work, child) = match self.callables.get(&declaration.name) {
             None => (PreparedWork::Tool(invocation), None),
             Some(callable) => {
-                let plan = self.plan_child(callable, &arguments, standing).await?;
+                let plan = self.plan_child(callable, &arguments, judge_context).await?;
                 (PreparedWork::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
             }
         };
         let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
-        let hooks = standing.hooked.clone();
+        let hooks = judge_context.hooked.clone();
         let asked_by_hook = hook_asks.is_some();
         let call = JudgedCall { kind, accesses, replay, streams, basis, child, lent, hooks };
         let tool = declaration.name.clone();
@@ -327,11 +327,11 @@ impl CallGate {
 
     /// For a call that is led on from one URL to another: whether one and the same rule, or none, speaks of both, and does not
     /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
-    fn same_rules(&self, tool: ToolName, standing: &JudgeContext) -> SameRuleCheck {
+    fn same_rules(&self, tool: ToolName, judge_context: &JudgeContext) -> SameRuleCheck {
         let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
-        let (narrowed, callers) = (self.narrowed.clone(), standing.asking.path.clone());
-        let (mode, auto_approve) = (standing.mode, self.auto_approve(standing));
-        let session = standing.asking.session.clone();
+        let (narrowed, callers) = (self.narrowed.clone(), judge_context.asking.path.clone());
+        let (mode, auto_approve) = (judge_context.mode, self.auto_approve(judge_context));
+        let session = judge_context.asking.session.clone();
         let aliases = self.toolset.aliases(&tool);
         let declared = self.toolset.tools().find(|it| it.declaration().name == tool);
         let (kind, risk) = declared
@@ -373,8 +373,8 @@ impl CallGate {
     }
 
     /// Risks whose default ask is dropped, by the definition or by whoever started the root run.
-    pub(super) fn auto_approve(&self, standing: &JudgeContext) -> Vec<Risk> {
-        let asked = &standing.asking.approval.auto_approve;
+    pub(super) fn auto_approve(&self, judge_context: &JudgeContext) -> Vec<Risk> {
+        let asked = &judge_context.asking.approval.auto_approve;
         asked.iter().chain(&self.own_auto_approve).copied().collect()
     }
 
@@ -382,9 +382,9 @@ impl CallGate {
         &self,
         callable: &CallableAgent,
         arguments: &Value,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<RunPlan, ToolError> {
-        let JudgeContext { depth, max_depth, left, now, .. } = *standing;
+        let JudgeContext { depth, max_depth, left, now, .. } = *judge_context;
         if max_depth <= depth {
             let message = format!(
                 "agents may call agents {max_depth} levels deep, and this one stands at level {depth}; do the work \
@@ -398,7 +398,7 @@ impl CallGate {
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
         }
         let values = child::inputs(&callable.definition, arguments)?;
-        let (approval, auto_approve) = (&standing.asking.approval, &self.auto_approve(standing));
+        let (approval, auto_approve) = (&judge_context.asking.approval, &self.auto_approve(judge_context));
         let inheritance = ChildInheritance { equipment: self, left, max_depth, now, approval, auto_approve };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));

@@ -29,7 +29,7 @@ impl OpenCall {
     }
 
     /// What goes on, and how far it is.
-    pub(super) fn standing(&self) -> String {
+    pub(super) fn status(&self) -> String {
         match &self.progress {
             Some(progress) => format!("{} · {progress}", self.label),
             None => self.label.clone(),

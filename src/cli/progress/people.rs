@@ -75,14 +75,8 @@ impl ProgressState {
                 self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
             }),
             "workspace.trusted" => with(envelope, |data: WorkspaceTrustedView| {
-                let standing = if data.trusted { "is trusted now" } else { "is trusted no longer" };
-                self.line(
-                    envelope,
-                    screen,
-                    TextColor::Yellow,
-                    "!",
-                    &format!("{} {standing}", data.workspace),
-                );
+                let status = if data.trusted { "is trusted now" } else { "is trusted no longer" };
+                self.line(envelope, screen, TextColor::Yellow, "!", &format!("{} {status}", data.workspace));
             }),
             _ => return false,
         }

@@ -13,7 +13,7 @@ use crate::{
     link::DaemonLink,
     message::show_message,
     paging, paths,
-    table::{self, TableCell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
 };
 use protocol::{ToolsList, ToolsListParams};
@@ -99,7 +99,7 @@ fn draw(tools: &[ListedToolView], stdout: &OutputWriter) -> String {
             cell(&tool.source),
             cell(&tool.kind),
             cell(&tool.risk),
-            standing(&tool.state),
+            state_cell(&tool.state),
             cell(&about.join(" · ")),
         ]
     };

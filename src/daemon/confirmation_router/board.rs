@@ -7,7 +7,7 @@ use std::{
 
 use super::rules::{
     AudiencePresence, ClockTimes, DueAction, EligibleClients, RETURN_GRACE, RouterAction, RoutingFacts,
-    RoutingState, due,
+    RoutingState, due_action,
 };
 use crate::clients::AttachScope;
 use protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, EventSeq, SessionId, Timestamp};
@@ -36,7 +36,7 @@ struct OpenConfirmation {
     question: RoutingFacts,
     /// The event that asked.
     seq: EventSeq,
-    standing: RoutingState,
+    state: RoutingState,
     /// Nobody is to be asked first any more.
     is_open: bool,
     /// By connection, the one that has been reading longest first.
@@ -88,7 +88,7 @@ impl OpenConfirmations {
         let question = RoutingFacts::from(subject);
         let of_session = self.by_session.entry(question.session.clone()).or_default();
         of_session.insert(question.id.clone());
-        let standing = RoutingState {
+        let state = RoutingState {
             company: AudiencePresence::Nobody { since: now.mono },
             parked: false,
             postpone: None,
@@ -98,8 +98,7 @@ impl OpenConfirmations {
         let id = question.id.clone();
         let is_open = !matches!(question.audience, Audience::InitiatorFirst { .. });
         let (claims, is_busy, retry_at) = (Vec::new(), false, Duration::ZERO);
-        self.open
-            .insert(id, OpenConfirmation { question, seq, standing, is_open, claims, is_busy, retry_at });
+        self.open.insert(id, OpenConfirmation { question, seq, state, is_open, claims, is_busy, retry_at });
     }
 
     /// Takes in an event of the log.
@@ -112,7 +111,7 @@ impl OpenConfirmations {
                 if let Some(item) = self.open.get_mut(&data.confirmation.confirmation_id) {
                     item.question = RoutingFacts::from(&*data.confirmation);
                     // What counts already and is not in the log yet still counts.
-                    item.question.deadline_at = item.standing.postpone.or(item.question.deadline_at);
+                    item.question.deadline_at = item.state.postpone.or(item.question.deadline_at);
                 }
             }
             Ok(Some(EventBody::ConfirmationResolved(data))) => self.close(&data.confirmation_id),
@@ -145,18 +144,18 @@ impl OpenConfirmations {
                 && item.question.deadline_at.is_some_and(|deadline| deadline < *later)
             {
                 item.question.deadline_at = Some(*later);
-                item.standing.postpone = Some(*later);
+                item.state.postpone = Some(*later);
             }
         }
     }
 
     /// The deadlines that are later than the log says, as of now.
     pub fn attended(&self, now: ClockTimes) -> BTreeMap<ConfirmationId, Timestamp> {
-        let later = |item: &OpenConfirmation| match item.standing.company {
+        let later = |item: &OpenConfirmation| match item.state.company {
             AudiencePresence::Somebody { since } => {
                 Some(item.question.deadline_at?.plus(now.mono.saturating_sub(since)))
             }
-            AudiencePresence::Nobody { .. } => item.standing.postpone,
+            AudiencePresence::Nobody { .. } => item.state.postpone,
         };
         self.open.iter().filter_map(|(id, item)| Some((id.clone(), later(item)?))).collect()
     }
@@ -172,7 +171,7 @@ impl OpenConfirmations {
         let mut look = RouterReview::default();
         for item in self.open.values_mut() {
             let was_open = item.is_open;
-            item.is_open = was_open || eligible.opens(&item.question, item.standing.not_before, now);
+            item.is_open = was_open || eligible.opens(&item.question, item.state.not_before, now);
             let reader = item.claims.first().map(|(connection, _)| *connection);
             item.claims.retain(|(_, claim)| now.wall < claim.until);
             let next_reader = item.claims.first().map(|(connection, _)| *connection);
@@ -181,7 +180,7 @@ impl OpenConfirmations {
             }
             item.meet(eligible.is_anybody_asked(&item.question, item.is_open), now);
             let mut again = item.next_change(now);
-            match item.due(tell_after, now) {
+            match item.due_action(tell_after, now) {
                 DueAction::Now(deed) => {
                     let left = if deed == RouterAction::Tell { &mut room.tell } else { &mut room.settle };
                     // Without: whoever finishes something makes room, and looks again.
@@ -208,12 +207,12 @@ impl OpenConfirmations {
             return;
         }
         match deed {
-            RouterAction::Settle(UnansweredEffect::Park) => item.standing.parked = true,
+            RouterAction::Settle(UnansweredEffect::Park) => item.state.parked = true,
             RouterAction::Settle(UnansweredEffect::Postpone(at)) => {
                 // Somebody may have come and gone meanwhile; then there is a newer one.
-                item.standing.postpone = item.standing.postpone.filter(|newer| newer != at);
+                item.state.postpone = item.state.postpone.filter(|newer| newer != at);
             }
-            RouterAction::Tell => item.standing.told = Some(item.question.digest.clone()),
+            RouterAction::Tell => item.state.told = Some(item.question.digest.clone()),
             // The log says that it is over, or will soon.
             RouterAction::Settle(
                 UnansweredEffect::Deny { .. }
@@ -233,7 +232,7 @@ impl OpenConfirmations {
     /// Whether the time is over in which a question is for its initiator alone.
     pub fn is_for_all(&self, question: &RoutingFacts, eligible: &EligibleClients, now: ClockTimes) -> bool {
         let item = self.open.get(&question.id);
-        let not_before = item.map_or(Duration::ZERO, |item| item.standing.not_before);
+        let not_before = item.map_or(Duration::ZERO, |item| item.state.not_before);
         item.is_some_and(|item| item.is_open) || eligible.opens(question, not_before, now)
     }
 
@@ -303,29 +302,29 @@ impl OpenConfirmation {
     /// Somebody who could answer is there, or nobody is. The time during which somebody was does not count for a
     /// deadline.
     fn meet(&mut self, is_anybody: bool, now: ClockTimes) {
-        match (self.standing.company, is_anybody) {
+        match (self.state.company, is_anybody) {
             (AudiencePresence::Nobody { .. }, true) => {
-                self.standing.company = AudiencePresence::Somebody { since: now.mono };
+                self.state.company = AudiencePresence::Somebody { since: now.mono };
             }
             (AudiencePresence::Somebody { since }, false) => {
-                self.standing.company = AudiencePresence::Nobody { since: now.mono };
+                self.state.company = AudiencePresence::Nobody { since: now.mono };
                 if let Some(deadline) = self.question.deadline_at
                     && since < now.mono
                 {
                     let later = deadline.plus(now.mono.saturating_sub(since));
                     self.question.deadline_at = Some(later);
-                    self.standing.postpone = Some(later);
+                    self.state.postpone = Some(later);
                 }
             }
             (AudiencePresence::Nobody { .. }, false) | (AudiencePresence::Somebody { .. }, true) => (),
         }
     }
 
-    fn due(&self, tell_after: Option<Duration>, now: ClockTimes) -> DueAction {
+    fn due_action(&self, tell_after: Option<Duration>, now: ClockTimes) -> DueAction {
         if self.is_busy {
             return DueAction::Never;
         }
-        match due(&self.question, &self.standing, tell_after, now) {
+        match due_action(&self.question, &self.state, tell_after, now) {
             DueAction::Now(_) if now.mono < self.retry_at => DueAction::In(self.retry_at - now.mono),
             other => other,
         }
@@ -337,7 +336,7 @@ impl OpenConfirmation {
         let opening = match &self.question.audience {
             Audience::InitiatorFirst { grace_ms } if !self.is_open => {
                 let over = self.question.created_at.plus(Duration::from_millis(*grace_ms)).since(now.wall);
-                let returned = self.standing.not_before.checked_sub(now.mono).filter(|left| !left.is_zero());
+                let returned = self.state.not_before.checked_sub(now.mono).filter(|left| !left.is_zero());
                 Some(returned.map_or(over, |returned| over.min(returned)))
             }
             _ => None,

@@ -192,13 +192,13 @@ pub(super) enum RouterAction {
 
 /// What is to be done for a question now. While somebody is there: nothing. `tell_after`: how long nobody is there before
 /// somebody is told elsewhere, if there is a way to.
-pub(super) fn due(
+pub(super) fn due_action(
     question: &RoutingFacts,
-    standing: &RoutingState,
+    state: &RoutingState,
     tell_after: Option<Duration>,
     now: ClockTimes,
 ) -> DueAction {
-    let AudiencePresence::Nobody { since } = standing.company else { return DueAction::Never };
+    let AudiencePresence::Nobody { since } = state.company else { return DueAction::Never };
     let returned = since + RETURN_GRACE;
     let mut earliest: Option<Duration> = None;
     let mut at = |time: Duration| {
@@ -218,27 +218,27 @@ pub(super) fn due(
         OnDetached::Fail if at(detached) => {
             return DueAction::Now(RouterAction::Settle(UnansweredEffect::Fail { message: message() }));
         }
-        OnDetached::Park if !standing.parked && at(detached) => {
+        OnDetached::Park if !state.parked && at(detached) => {
             return DueAction::Now(RouterAction::Settle(UnansweredEffect::Park));
         }
         OnDetached::Wait | OnDetached::Deny | OnDetached::Fail | OnDetached::Park => (),
     }
     if let Some(deadline) = question.deadline_at
-        && !(question.on_deadline == OnDeadline::Park && standing.parked)
+        && !(question.on_deadline == OnDeadline::Park && state.parked)
     {
         let left = deadline.since(now.wall);
-        if at((now.mono + left).max(standing.not_before)) {
+        if at((now.mono + left).max(state.not_before)) {
             return DueAction::Now(RouterAction::Settle(overdue(question)));
         }
     }
     // Not for every reconnect: only a person who is really gone is worth an event.
-    if let Some(postponed) = standing.postpone
+    if let Some(postponed) = state.postpone
         && at(returned)
     {
         return DueAction::Now(RouterAction::Settle(UnansweredEffect::Postpone(postponed)));
     }
     if let Some(tell_after) = tell_after
-        && standing.told.as_ref() != Some(&question.digest)
+        && state.told.as_ref() != Some(&question.digest)
         && at(since.saturating_add(tell_after))
     {
         return DueAction::Now(RouterAction::Tell);

@@ -118,7 +118,7 @@ impl EventPump {
         let place = RequestedPosition { from, log_id, consumer, on_gone };
         let scope = AttachScope::named(session_id);
         let start = place.start(&state, true).await;
-        let (standing, filter) = match &scope {
+        let (living, filter) = match &scope {
             // Whether there is such a session is said before what is wrong with the cursor.
             AttachScope::One(session) => {
                 (LogSnapshot::of_session(&state, session).await?, LogFilter::session(session.clone()))
@@ -127,7 +127,7 @@ impl EventPump {
         };
         let sessions = scope.session().cloned().into_iter().collect();
         let wanted = SubscriptionRequest { filter, sessions, seat: Some((scope, role)), deltas };
-        EventPump::begin(state, caller, wanted, place, (start?, standing)).await
+        EventPump::begin(state, caller, wanted, place, (start?, living)).await
     }
 
     /// As `events/subscribe` asks; nothing is sent yet.
@@ -153,20 +153,20 @@ impl EventPump {
         let start = place.start(&state, false).await?;
         let deltas = deltas && DELTAS.iter().any(|kind| filter.has_type(kind));
         let has_snapshot = matches!(start, StartPosition::Now { snapshot: true });
-        let standing = match filter.sessions.as_slice() {
+        let living = match filter.sessions.as_slice() {
             [session] if has_snapshot && filter.runs.is_empty() => {
                 LogSnapshot::of_session(&state, session).await?
             }
             _ if has_snapshot || deltas => {
-                let standing = LogSnapshot::of_living(&state, &homes).await?;
+                let living = LogSnapshot::of_living(&state, &homes).await?;
                 match (filter.runs.is_empty(), filter.descendants) {
-                    (true, _) => standing,
-                    (false, false) => standing.only(&filter.runs.iter().cloned().collect()),
+                    (true, _) => living,
+                    (false, false) => living.only(&filter.runs.iter().cloned().collect()),
                     (false, true) => {
                         // Asked later than what lives: which run is below which never changes.
                         let runs: BTreeSet<RunId> =
                             state.store.descendants(&filter.runs).await?.into_iter().collect();
-                        standing.only(&runs)
+                        living.only(&runs)
                     }
                 }
             }
@@ -174,7 +174,7 @@ impl EventPump {
             _ => LogSnapshot::head(&state),
         };
         let wanted = SubscriptionRequest { filter, sessions: homes, seat: None, deltas };
-        EventPump::begin(state, caller, wanted, place, (start, standing)).await
+        EventPump::begin(state, caller, wanted, place, (start, living)).await
     }
 
     async fn begin(
@@ -182,9 +182,9 @@ impl EventPump {
         caller: RpcCaller,
         wanted: SubscriptionRequest,
         place: RequestedPosition,
-        (start, standing): (StartPosition, LogSnapshot),
+        (start, living): (StartPosition, LogSnapshot),
     ) -> Result<EventPump, RpcError> {
-        let head = standing.seq;
+        let head = living.seq;
         // A new consumer stands where its first subscription begins.
         let stands_at = match &start {
             StartPosition::Now { .. } => head,
@@ -223,11 +223,11 @@ impl EventPump {
         let has_snapshot = matches!(start, StartPosition::Now { snapshot: true });
         let (snapshot, shown) = match has_snapshot {
             true => {
-                let (snapshot, shown, asked) = standing.shown(state.store.live());
+                let (snapshot, shown, asked) = living.shown(state.store.live());
                 (Some((snapshot, asked)), shown)
             }
             // Texts that are open begin at offset 0, also those that were announced before the place.
-            false => (None, standing.unseen()),
+            false => (None, living.unseen()),
         };
         if let Some(texts) = &mut texts {
             texts.begin(shown);

@@ -184,7 +184,7 @@ impl TextProgress {
             return None;
         }
         let (call_id, after_seq, offset) = (call.clone(), self.after_seq, offset(before));
-        Some(self.due(OUTPUT, json!(OutputDelta { call_id, after_seq, offset, text })))
+        Some(self.due_delta(OUTPUT, json!(OutputDelta { call_id, after_seq, offset, text })))
     }
 
     /// How far the call is, if that was said again.
@@ -192,7 +192,7 @@ impl TextProgress {
         let call_id = self.call.clone()?;
         let (told, progress) = live.progress_after(self.told)?;
         self.told = told;
-        Some(self.due(PROGRESS, json!(ProgressSignal { call_id, progress })))
+        Some(self.due_delta(PROGRESS, json!(ProgressSignal { call_id, progress })))
     }
 
     fn more_thought(&mut self, stream: &str, text: String) -> Option<DueDelta> {
@@ -203,10 +203,11 @@ impl TextProgress {
 
     fn delta(&self, kind: &'static str, stream: &str, before: usize, text: String) -> Option<DueDelta> {
         let (stream, after_seq, offset) = (stream.to_owned(), self.after_seq, offset(before));
-        (!text.is_empty()).then(|| self.due(kind, json!(StreamDelta { stream, after_seq, offset, text })))
+        (!text.is_empty())
+            .then(|| self.due_delta(kind, json!(StreamDelta { stream, after_seq, offset, text })))
     }
 
-    fn due(&self, kind: &'static str, data: Value) -> DueDelta {
+    fn due_delta(&self, kind: &'static str, data: Value) -> DueDelta {
         DueDelta { session: self.session.clone(), run: self.run.clone(), kind, data }
     }
 }

@@ -37,7 +37,7 @@ async fn status(
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Ok(DaemonStatusResult {
         daemon: state.info(),
-        state: standing(&state),
+        state: daemon_state(&state),
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         runs: state.store.run_counts().await?,
         open_confirmations: state.store.open_confirmations().await?,
@@ -63,7 +63,7 @@ async fn doctor(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<
     Ok(DoctorResult { checks, ok })
 }
 
-fn standing(state: &DaemonContext) -> DaemonState {
+fn daemon_state(state: &DaemonContext) -> DaemonState {
     match (state.closing.is_cancelled(), state.executor.is_draining()) {
         (true, _) => DaemonState::Stopping,
         (false, true) => DaemonState::Draining,

@@ -92,7 +92,7 @@ async fn read(
 }
 
 fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook {
-    let (standing, reason) = match &hook.state {
+    let (hook_state, reason) = match &hook.state {
         HookState::On => (HookStanding::On, None),
         HookState::Off => (HookStanding::Off, None),
         HookState::Untrusted => (HookStanding::Untrusted, None),
@@ -118,7 +118,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         },
         timeout_seconds: hook.timeout.as_secs_f64(),
         is_async: hook.is_async,
-        state: standing,
+        state: hook_state,
         reason,
         last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
     }

@@ -283,7 +283,7 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
     let (mut agent, mut extension) = (None, None);
     let (now, reason, origin, transport) = match &seen.meaning {
         ServerLookup::Server(server) => {
-            let (now, error) = crate::published_mcp_states::standing_told(&seen.standing);
+            let (now, error) = crate::published_mcp_states::told_state(&seen.state);
             let origin = match server.origin {
                 ServerOrigin::User => McpOrigin::User,
                 ServerOrigin::Project => McpOrigin::Project,
@@ -308,7 +308,7 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
             ),
         ),
     };
-    let tools = match &seen.standing {
+    let tools = match &seen.state {
         ServerState::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
         _ => 0,
     };
@@ -327,11 +327,11 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
 fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {
     let redactor = state.redactor.get();
     let record = &seen.record;
-    let ready = match &seen.standing {
+    let ready = match &seen.state {
         ServerState::Ready(ready) => Some(ready),
         _ => None,
     };
-    let next_try_at = match seen.standing {
+    let next_try_at = match seen.state {
         ServerState::Backoff { until, .. } => {
             let wait = until.saturating_sub(state.clock.monotonic());
             let Timestamp(now) = state.clock.now();

@@ -217,8 +217,8 @@ impl RunningHook {
             let is_cut = cut.is_some();
             let next = tokio::select! {
                 biased;
-                () = due(&mut kill) => NextStep::Kill,
-                () = due(&mut give_up) => NextStep::GiveUp,
+                () = elapsed(&mut kill) => NextStep::Kill,
+                () = elapsed(&mut give_up) => NextStep::GiveUp,
                 () = self.stdout.read(), if !self.stdout.is_over => NextStep::Read,
                 () = self.stderr.read(), if !self.stderr.is_over => NextStep::Read,
                 ended = self.hold.ended(), if self.has_ended.is_none() => NextStep::Ended(ended),
@@ -293,7 +293,7 @@ impl RunningHook {
     }
 }
 
-async fn due(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
+async fn elapsed(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
     match timer {
         Some(timer) => timer.await,
         None => std::future::pending().await,

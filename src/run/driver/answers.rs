@@ -74,11 +74,11 @@ impl RunDriver {
         let meant = self.meant(&call);
         let hooked = self.machine.hooked(&call.call_id);
         let scene = self.call_scene(&self.machine);
-        let standing = JudgeContext { hooked, scene, ..self.standing(&self.machine) };
+        let judge_context = JudgeContext { hooked, scene, ..self.judge_context(&self.machine) };
         let gate = Arc::clone(&self.gate);
         let span = self.turn_span();
         let checking = async move {
-            let outcome = gate.answer(&meant, &question, &answer, &standing).await;
+            let outcome = gate.answer(&meant, &question, &answer, &judge_context).await;
             TaskOutput::Checked(Box::new(CheckedAnswer {
                 message,
                 call: Some(call.call_id.clone()),

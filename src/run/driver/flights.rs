@@ -178,7 +178,8 @@ impl RunDriver {
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
-        let standing = JudgeContext { hooked: self.machine.hooked(&call), ..self.standing(&self.machine) };
+        let judge_context =
+            JudgeContext { hooked: self.machine.hooked(&call), ..self.judge_context(&self.machine) };
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();
@@ -194,7 +195,7 @@ impl RunDriver {
                 let work = match prepared {
                     Some(work) => work,
                     // After a restart: prepared anew, and therefore judged anew.
-                    None => match gate.prepare_again(&request, &standing).await {
+                    None => match gate.prepare_again(&request, &judge_context).await {
                         Ok(work) => work,
                         Err(refusal) => return refusal.into(),
                     },

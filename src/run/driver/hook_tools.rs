@@ -26,15 +26,15 @@ const MOST_READ_CHARS: usize = 40_000;
 /// Calls tools for the hooks of one run.
 pub(super) struct HookToolCaller {
     gate: Arc<CallGate>,
-    standing: JudgeContext,
+    judge_context: JudgeContext,
     clock: Arc<dyn Clock>,
     /// The gate of hooks' agents, once one is asked.
     reader: OnceLock<CallGate>,
 }
 
 impl HookToolCaller {
-    pub fn new(gate: Arc<CallGate>, standing: JudgeContext, clock: Arc<dyn Clock>) -> HookToolCaller {
-        HookToolCaller { gate, standing, clock, reader: OnceLock::new() }
+    pub fn new(gate: Arc<CallGate>, judge_context: JudgeContext, clock: Arc<dyn Clock>) -> HookToolCaller {
+        HookToolCaller { gate, judge_context, clock, reader: OnceLock::new() }
     }
 
     fn reader(&self) -> &CallGate {
@@ -52,7 +52,7 @@ impl HookToolCaller {
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
         let cx = CallContext {
-            session: self.standing.asking.session.clone(),
+            session: self.judge_context.asking.session.clone(),
             cancel,
             deadline: Some(LONGEST),
             clock: Arc::clone(&self.clock),
@@ -76,7 +76,7 @@ impl HookTools for HookToolCaller {
         Box::pin(async move {
             let name = ToolName::from(format!("mcp.{server}.{tool}"));
             // What a rule forbids is forbidden here, too; a question there is none, as of a hook that is a command.
-            let prepared = self.gate.prepare_for_hook(&name, input, &self.standing).await;
+            let prepared = self.gate.prepare_for_hook(&name, input, &self.judge_context).await;
             let prepared = prepared.map_err(|refusal| refusal.error.message)?;
             let is_reading = !prepared.details.kind.is_mutator() && prepared.details.risk <= Risk::Low;
             if !is_own && !is_reading {
@@ -95,7 +95,7 @@ impl HookTools for HookToolCaller {
     fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let gate = self.reader();
-            let prepared = gate.prepare_for_hook(tool, input, &self.standing).await;
+            let prepared = gate.prepare_for_hook(tool, input, &self.judge_context).await;
             let prepared = prepared.map_err(|refusal| refusal.error.message)?;
             if prepared.must_be_asked() {
                 return Err(

@@ -174,7 +174,7 @@ impl RunDriver {
 
     pub(super) fn scene(&self, machine: &RunMachine) -> HookScene {
         let start = machine.start();
-        let JudgeContext { mode, asking, .. } = self.standing(machine);
+        let JudgeContext { mode, asking, .. } = self.judge_context(machine);
         HookScene {
             session: self.identity.session.clone(),
             run: Some(self.identity.run.clone()),
@@ -193,7 +193,7 @@ impl RunDriver {
             news: Some(self.news.0.clone()),
             tools: Some(Arc::new(HookToolCaller::new(
                 Arc::clone(&self.gate),
-                self.standing(machine),
+                self.judge_context(machine),
                 Arc::clone(&self.parts.clock),
             ))),
         }

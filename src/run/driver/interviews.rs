@@ -127,8 +127,8 @@ impl RunDriver {
         let Some((request, prepared)) = known.filter(|_| self.machine.may_ask(&call)) else {
             return too_much(reply);
         };
-        let standing = self.standing(&self.machine);
-        let question = Box::new(self.gate.tool_question(request, prepared, &subject, &standing));
+        let judge_context = self.judge_context(&self.machine);
+        let question = Box::new(self.gate.tool_question(request, prepared, &subject, &judge_context));
         let confirmation = question.confirmation_id.clone();
         let interview = OpenElicitation {
             check: Arc::clone(&subject.check),

@@ -62,7 +62,8 @@ impl RunDriver {
     /// A run that has used up its budget asks for more in the commit in which it stops.
     pub(super) fn ask_for_budget(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         let Some((limit, used)) = machine.unasked_budget() else { return };
-        let question = self.gate.budget_question(limit, used, machine.limits().lent, &self.standing(machine));
+        let question =
+            self.gate.budget_question(limit, used, machine.limits().lent, &self.judge_context(machine));
         let question = Box::new(self.gate.shown(question));
         drafts.extend(machine.decide(MachineInput::AskBudget { question }));
     }
@@ -71,12 +72,12 @@ impl RunDriver {
     pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<(CallId, GateJudgement)>> {
         let gate = Arc::clone(&self.gate);
         let calls: Vec<_> = machine.unjudged().map(|call| self.to_judge(machine, call)).collect();
-        let standing = JudgeContext { scene: self.call_scene(machine), ..self.standing(machine) };
+        let judge_context = JudgeContext { scene: self.call_scene(machine), ..self.judge_context(machine) };
         let judging: Vec<BoxFuture<'static, _>> = calls
             .into_iter()
             .enumerate()
             .map(|(at, subject)| {
-                let judging = judge(Arc::clone(&gate), subject, standing.clone());
+                let judging = judge(Arc::clone(&gate), subject, judge_context.clone());
                 Box::pin(async move {
                     if at != 0 && at % JUDGED_IN_A_ROW == 0 {
                         tokio::task::yield_now().await;
@@ -149,10 +150,14 @@ impl RunDriver {
     }
 }
 
-async fn judge(gate: Arc<CallGate>, subject: CallToJudge, standing: JudgeContext) -> (CallId, GateJudgement) {
-    let standing = JudgeContext { hooked: subject.hooked.clone(), ..standing };
+async fn judge(
+    gate: Arc<CallGate>,
+    subject: CallToJudge,
+    judge_context: JudgeContext,
+) -> (CallId, GateJudgement) {
+    let judge_context = JudgeContext { hooked: subject.hooked.clone(), ..judge_context };
     let (id, arguments) = (subject.call.call_id.clone(), Arc::clone(&subject.call));
-    let judging = async move { redacted(gate.judge(&subject, &standing).await, &gate) };
+    let judging = async move { redacted(gate.judge(&subject, &judge_context).await, &gate) };
     (id, aside::judged(&arguments.arguments, judging).await)
 }
 

@@ -38,7 +38,7 @@ impl CallGate {
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
@@ -56,8 +56,8 @@ impl CallGate {
                 Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None))
             }
             ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
-            ConfirmationOutcome::Answer => self.answered(call, open, answer, standing).await,
-            ConfirmationOutcome::AllowOnce => self.allowed(call, open, resolved, standing).await,
+            ConfirmationOutcome::Answer => self.answered(call, open, answer, judge_context).await,
+            ConfirmationOutcome::AllowOnce => self.allowed(call, open, resolved, judge_context).await,
             ConfirmationOutcome::AllowSession
             | ConfirmationOutcome::AllowProject
             | ConfirmationOutcome::AllowUser => {
@@ -67,12 +67,12 @@ impl CallGate {
                     (option.grant == Some(GrantScope::Edits)).then_some(ApprovalMode::AutoEdit);
                 resolved.resolution.rule = option.remembers.clone().map(|rule| protocol::PolicyRule {
                     created_by: answer.name.clone(),
-                    created_at: Some(standing.now),
+                    created_at: Some(judge_context.now),
                     ..rule
                 });
-                self.allowed(call, open, resolved, standing).await
+                self.allowed(call, open, resolved, judge_context).await
             }
-            ConfirmationOutcome::Modify => self.modified(call, open, answer, standing).await,
+            ConfirmationOutcome::Modify => self.modified(call, open, answer, judge_context).await,
         }
     }
 
@@ -114,13 +114,13 @@ impl CallGate {
         call: &ToolCall,
         open: &Confirmation,
         resolved: ConfirmationResolved,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         if call.redacted {
             let result = failure(secret_lost());
             return Ok((AnswerEffect::Result { resolved, result }, None));
         }
-        let prepared = match self.prepare(call, standing).await {
+        let prepared = match self.prepare(call, judge_context).await {
             Ok(prepared) => prepared,
             // A rule that holds by now decides, not the person.
             Err(refusal) if refusal.error.kind == ToolErrorType::PolicyDenied => {
@@ -141,7 +141,7 @@ impl CallGate {
                 return Ok((AnswerEffect::Result { resolved, result: failure(error) }, None));
             }
         };
-        let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+        let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
         if now.digest != open.digest {
             let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
             return Ok((
@@ -158,25 +158,25 @@ impl CallGate {
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let (pointer, arguments) = match (&answer.arguments, &answer.content) {
             (Some(arguments), None) => {
                 refuse_marks("/arguments", &arguments.to_string(), &call.arguments.to_string())?;
                 ("/arguments", arguments.clone())
             }
-            (None, Some(content)) => ("/content", self.with_content(call, content, standing).await?),
+            (None, Some(content)) => ("/content", self.with_content(call, content, judge_context).await?),
             (Some(_), Some(_)) => return invalid("/content", "not together with `arguments`"),
             (None, None) => return invalid("/arguments", "needed with `modify`, or `content`"),
         };
-        let prepared = match self.prepare_with(&call.name, arguments, standing).await {
+        let prepared = match self.prepare_with(&call.name, arguments, judge_context).await {
             Ok(prepared) => prepared,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
             }
             Err(refusal) => return invalid(pointer, &refusal.error.message),
         };
-        let shown = match self.show_modified(call, open, prepared, standing).await {
+        let shown = match self.show_modified(call, open, prepared, judge_context).await {
             Ok(shown) => shown,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
@@ -186,7 +186,7 @@ impl CallGate {
         let (prepared, hooks) = match shown {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, hooks) => {
-                let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+                let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
                 let revised =
                     ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
@@ -201,7 +201,7 @@ impl CallGate {
                 return Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None));
             }
         };
-        let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+        let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
         // As the tool understood them, so that what only has another name is no difference.
         let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
         let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
@@ -222,9 +222,9 @@ impl CallGate {
         &self,
         call: &ToolCall,
         content: &str,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<Value, AnswerRefusal> {
-        let prepared = match self.prepare(call, standing).await {
+        let prepared = match self.prepare(call, judge_context).await {
             Ok(prepared) => prepared,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
@@ -256,7 +256,7 @@ impl CallGate {
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let ConfirmationDetails::Question { questions } = &open.details else {
             return Err(AnswerRefusal::NotOffered(
@@ -284,7 +284,7 @@ impl CallGate {
         let resolved = self.resolved(open, answer, None);
         let result = match call.redacted {
             true => failure(secret_lost()),
-            false => match self.prepare(call, standing).await {
+            false => match self.prepare(call, judge_context).await {
                 Ok(PreparedToolCall { work: PreparedWork::Tool(invocation), .. }) => {
                     invocation.answered(&answer.answers)
                 }

@@ -17,15 +17,15 @@ impl CallGate {
         &self,
         call: &ToolCall,
         prepared: &PreparedToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
         before: Option<&Confirmation>,
     ) -> Confirmation {
-        let asking = &standing.asking;
+        let asking = &judge_context.asking;
         let approval = &asking.approval;
-        let created_at = before.map_or(standing.now, |before| before.created_at);
+        let created_at = before.map_or(judge_context.now, |before| before.created_at);
         let deadline_at = match before {
             Some(before) => before.deadline_at,
-            None => approval.deadline_ms.map(|ms| after(standing.now, ms)),
+            None => approval.deadline_ms.map(|ms| after(judge_context.now, ms)),
         };
         let confirmation_id = before.map_or_else(ids::fresh, |before| before.confirmation_id.clone());
         let details = prepared
@@ -49,7 +49,7 @@ impl CallGate {
             rule,
             reason,
             digest: digest(prepared, &details),
-            options: self.options(prepared, standing, &confirmation_id),
+            options: self.options(prepared, judge_context, &confirmation_id),
             details,
             audience: approval.audience.clone(),
             initiator: approval.initiator.clone(),
@@ -79,7 +79,7 @@ impl CallGate {
     fn options(
         &self,
         prepared: &PreparedToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
         confirmation: &ConfirmationId,
     ) -> Vec<ConfirmationOption> {
         let plain = |outcome, label: &str| ConfirmationOption {
@@ -102,7 +102,7 @@ impl CallGate {
             // What a hook wants asked, it wants asked the next time, too: an answer for longer would change nothing.
             let scopes = if prepared.asked_by_hook { &[][..] } else { &all_scopes[..] };
             for &(outcome, scope, label) in scopes {
-                for rule in self.rules_of(prepared, standing, scope, confirmation) {
+                for rule in self.rules_of(prepared, judge_context, scope, confirmation) {
                     options.push(ConfirmationOption {
                         grant: Some(policy::extent(&rule)),
                         allows: Some(policy::allows(&rule)),
@@ -110,7 +110,7 @@ impl CallGate {
                         ..plain(outcome, label)
                     });
                 }
-                if scope == RememberScope::Session && self.may_begin_edits(prepared, standing) {
+                if scope == RememberScope::Session && self.may_begin_edits(prepared, judge_context) {
                     options.push(ConfirmationOption {
                         grant: Some(GrantScope::Edits),
                         allows: Some(policy::ALLOWS_EDITS.to_owned()),
@@ -131,7 +131,7 @@ impl CallGate {
     fn rules_of(
         &self,
         prepared: &PreparedToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
         scope: RememberScope,
         confirmation: &ConfirmationId,
     ) -> Vec<PolicyRule> {
@@ -142,7 +142,7 @@ impl CallGate {
         };
         let id = format!("{}{place}:{confirmation}", PolicyRule::REMEMBERED);
         let answer = RememberedAnswer { id: &id, scope, created_by: None, created_at: None, confirmation };
-        let mut rules = self.judged(prepared, standing, |policy, call| policy.remember(call, &answer));
+        let mut rules = self.judged(prepared, judge_context, |policy, call| policy.remember(call, &answer));
         // They would be kept, listed and compared with for as long as they hold.
         rules.retain(|rule| !self.repeats_secrets(rule, &prepared.judged));
         rules
@@ -150,10 +150,10 @@ impl CallGate {
 
     /// Whether a person can let this call and other edits run for as long as the session is in the mode for that. A run that was
     /// started in a mode of its own does not go by the session's.
-    fn may_begin_edits(&self, prepared: &PreparedToolCall, standing: &JudgeContext) -> bool {
-        standing.asking.approval.mode.is_none()
-            && standing.mode == ApprovalMode::Default
-            && self.judged(prepared, standing, |policy, call| {
+    fn may_begin_edits(&self, prepared: &PreparedToolCall, judge_context: &JudgeContext) -> bool {
+        judge_context.asking.approval.mode.is_none()
+            && judge_context.mode == ApprovalMode::Default
+            && self.judged(prepared, judge_context, |policy, call| {
                 let call = PolicyCall { mode: ApprovalMode::AutoEdit, ..*call };
                 policy.decide(&call).verdict == Verdict::Allow
             })
@@ -163,7 +163,7 @@ impl CallGate {
     fn judged<T>(
         &self,
         prepared: &PreparedToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
         ask: impl FnOnce(&Policy, &PolicyCall<'_>) -> T,
     ) -> T {
         let invocation = match &prepared.work {
@@ -174,7 +174,7 @@ impl CallGate {
             tool: &prepared.tool,
             aliases: &self.toolset.aliases(&prepared.tool),
             agent: &self.agent,
-            callers: &standing.asking.path,
+            callers: &judge_context.asking.path,
             kind: prepared.details.kind,
             risk: prepared.details.risk,
             accesses: &prepared.call.accesses,
@@ -182,9 +182,9 @@ impl CallGate {
             commands: invocation.and_then(|it| it.commands()),
             unread: invocation.and_then(|it| it.unread()),
             confinement: invocation.and_then(|it| it.confinement()),
-            mode: standing.mode,
-            auto_approve: &self.auto_approve(standing),
-            session: Some(&standing.asking.session),
+            mode: judge_context.mode,
+            auto_approve: &self.auto_approve(judge_context),
+            session: Some(&judge_context.asking.session),
             roots: &self.folders(),
         };
         ask(&self.policy(), &call)

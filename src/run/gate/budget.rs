@@ -23,9 +23,9 @@ impl CallGate {
         limit: BudgetLimits,
         used: BudgetUsed,
         lent: BudgetLimits,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Confirmation {
-        let (asking, approval) = (&standing.asking, &standing.asking.approval);
+        let (asking, approval) = (&judge_context.asking, &judge_context.asking.approval);
         let confirmation_id = ids::fresh();
         let option = |outcome, label: String| ConfirmationOption {
             outcome,
@@ -64,8 +64,8 @@ impl CallGate {
             initiator: approval.initiator.clone(),
             headless: approval.headless,
             on_detached: approval.on_detached,
-            created_at: standing.now,
-            deadline_at: approval.deadline_ms.map(|ms| after(standing.now, ms)),
+            created_at: judge_context.now,
+            deadline_at: approval.deadline_ms.map(|ms| after(judge_context.now, ms)),
             on_deadline: approval.on_deadline,
             confirmation_id,
         }

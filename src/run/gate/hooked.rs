@@ -71,18 +71,18 @@ impl CallGate {
         &self,
         subject: &CallToJudge,
         scene: &HookScene,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> GateJudgement {
         let call = &*subject.call;
-        let valid = match self.validate(&call.name, call.arguments.clone(), standing).await {
+        let valid = match self.validate(&call.name, call.arguments.clone(), judge_context).await {
             Ok(valid) => valid,
             // No valid call: it is none of theirs.
             Err(refusal) => return GateJudgement::unhooked(CallJudgement::Refuse(refusal), None),
         };
         let (tool, arguments) = (Arc::clone(valid.tool()), valid.arguments().clone());
         let Some((mut effects, verdict)) = self.ask_about(subject, &tool, &arguments, scene).await else {
-            let prepared = self.weigh(valid, standing).await;
-            return self.judge_prepared(prepared, call, standing);
+            let prepared = self.weigh(valid, judge_context).await;
+            return self.judge_prepared(prepared, call, judge_context);
         };
         // What it would do was looked at before the hooks took their time.
         drop(valid);
@@ -95,7 +95,7 @@ impl CallGate {
             return refused(effects, said(&verdict, "refused the call"));
         }
         let arguments = changed.clone().unwrap_or_else(|| call.arguments.clone());
-        let valid = match self.validate(&call.name, arguments, standing).await {
+        let valid = match self.validate(&call.name, arguments, judge_context).await {
             Ok(valid) => valid,
             Err(refusal) if changed.is_some() => {
                 let why = refusal.error.message;
@@ -119,13 +119,13 @@ impl CallGate {
             context: effects.context.take(),
             advised: None,
         };
-        let standing = JudgeContext { hooked: Some(Arc::new(hooks)), ..standing.clone() };
-        let context = standing.hooked.as_ref().and_then(|it| it.context.clone());
-        let prepared = self.weigh(valid, &standing).await;
+        let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
+        let context = judge_context.hooked.as_ref().and_then(|it| it.context.clone());
+        let prepared = self.weigh(valid, &judge_context).await;
         if prepared.is_err() {
             effects.context = context;
         }
-        let judged = self.judge_prepared(prepared, call, &standing);
+        let judged = self.judge_prepared(prepared, call, &judge_context);
         GateJudgement { hooks: effects, meant: changed, ..judged }
     }
 
@@ -163,7 +163,7 @@ impl CallGate {
         judged: GateJudgement,
         subject: &CallToJudge,
         scene: &HookScene,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> GateJudgement {
         let CallJudgement::Ask { details, arguments, mut prepared, mut confirmation } = judged.judgement
         else {
@@ -184,7 +184,7 @@ impl CallGate {
         if let Some(known) = known.filter(|known| known.digest == confirmation.digest) {
             let allowed_by = known.allowed_by.filter(|_| self.hooks.may_approve());
             let judged = asked(prepared, confirmation, judged.hooks);
-            return self.approved(judged, allowed_by, standing).await;
+            return self.approved(judged, allowed_by, judge_context).await;
         }
         let call_id = &subject.call.call_id;
         let tool = confirmation.tool.clone().unwrap_or_else(|| subject.call.name.clone());
@@ -229,7 +229,7 @@ impl CallGate {
         let was = prepared.hooks.as_deref().cloned().unwrap_or_default();
         prepared.hooks = Some(Arc::new(CallHooks { advised: Some(advised), ..was }));
         let judged = asked(prepared, confirmation, hooks);
-        self.approved(judged, allowed_by, standing).await
+        self.approved(judged, allowed_by, judge_context).await
     }
 
     /// The call as it may run, where a hook has answered the question about it. What cannot be prepared as it was asked about is asked.
@@ -237,7 +237,7 @@ impl CallGate {
         &self,
         judged: GateJudgement,
         by: Option<String>,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> GateJudgement {
         let (Some(by), CallJudgement::Ask { arguments, prepared, confirmation, .. }) =
             (by, &judged.judgement)
@@ -245,8 +245,10 @@ impl CallGate {
             return judged;
         };
         let Some(tool) = confirmation.tool.clone() else { return judged };
-        let standing = JudgeContext { hooked: prepared.hooks.clone(), ..standing.clone() };
-        let Ok(anew) = self.prepare_with(&tool, arguments.clone(), &standing).await else { return judged };
+        let judge_context = JudgeContext { hooked: prepared.hooks.clone(), ..judge_context.clone() };
+        let Ok(anew) = self.prepare_with(&tool, arguments.clone(), &judge_context).await else {
+            return judged;
+        };
         if anew.details.risk == Risk::Critical || anew.call.basis != prepared.basis {
             return judged;
         }
@@ -268,10 +270,10 @@ impl CallGate {
         call: &ToolCall,
         open: &Confirmation,
         prepared: PreparedToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<ShownCall, CallRefusal> {
         let none = HookEffects::default();
-        let Some(scene) = &standing.scene else { return Ok(ShownCall::Same(prepared, none)) };
+        let Some(scene) = &judge_context.scene else { return Ok(ShownCall::Same(prepared, none)) };
         let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
         let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
         let facts = HookFacts::PreToolUse {
@@ -292,24 +294,24 @@ impl CallGate {
         drop(prepared);
         let asked = self.hooks.ask(facts, scene, firing, (Some(tool), &self.supplies.redactor)).await;
         let Some(asked) = asked else {
-            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, standing).await?, none));
+            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
         };
         let mut effects = effects_of(&asked);
         let verdict = asked.verdict;
         if verdict.decision == Some(HookDecision::Deny) || effects.stop.is_some() {
             return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
         }
-        let was = standing.hooked.as_deref().cloned().unwrap_or_default();
+        let was = judge_context.hooked.as_deref().cloned().unwrap_or_default();
         let contexts = was.context.iter().cloned().chain(effects.context.take());
         let context = Some(contexts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
         // What hooks had changed before, the person has changed again.
         let changed = verdict.updated_input.clone();
         let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
         let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
-        let standing = JudgeContext { hooked: Some(Arc::new(hooks)), ..standing.clone() };
+        let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
         match verdict.updated_input {
-            None => Ok(ShownCall::Same(self.prepare_with(&name, arguments, &standing).await?, effects)),
-            Some(changed) => match self.prepare_with(&name, changed, &standing).await {
+            None => Ok(ShownCall::Same(self.prepare_with(&name, arguments, &judge_context).await?, effects)),
+            Some(changed) => match self.prepare_with(&name, changed, &judge_context).await {
                 Ok(prepared) => Ok(ShownCall::Changed(prepared, effects)),
                 Err(refusal) => {
                     let why = refusal.error.message;
@@ -325,9 +327,9 @@ impl CallGate {
         &self,
         name: &ToolName,
         arguments: Value,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
-        self.prepare_with(name, arguments, standing).await
+        self.prepare_with(name, arguments, judge_context).await
     }
 
     /// The gate of an agent that a hook asks: it only reads, remembers nothing of that for this run, and has no hooks.
@@ -358,13 +360,13 @@ impl CallGate {
         &self,
         prepared: Result<PreparedToolCall, CallRefusal>,
         call: &ToolCall,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> GateJudgement {
         let (judgement, work) = match prepared {
             Ok(prepared) if prepared.must_be_asked() => match self.cannot_be_shown(&prepared) {
                 Some(error) => (CallJudgement::Refuse(error.into()), None),
                 None => {
-                    let confirmation = Box::new(self.question(call, &prepared, standing, None));
+                    let confirmation = Box::new(self.question(call, &prepared, judge_context, None));
                     let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
                     (CallJudgement::Ask { details, arguments, prepared, confirmation }, None)
                 }

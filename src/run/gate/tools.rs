@@ -24,9 +24,9 @@ impl CallGate {
         call: &ToolCall,
         prepared: &JudgedCall,
         subject: &ElicitationRequest,
-        standing: &JudgeContext,
+        judge_context: &JudgeContext,
     ) -> Confirmation {
-        let (asking, approval) = (&standing.asking, &standing.asking.approval);
+        let (asking, approval) = (&judge_context.asking, &judge_context.asking.approval);
         let option = |outcome, label: &str| {
             let (label, remembers) = (label.to_owned(), None);
             ConfirmationOption { outcome, grant: None, label, allows: None, remembers }
@@ -61,8 +61,8 @@ impl CallGate {
             initiator: approval.initiator.clone(),
             headless: approval.headless,
             on_detached: approval.on_detached,
-            created_at: standing.now,
-            deadline_at: approval.deadline_ms.map(|ms| after(standing.now, ms)),
+            created_at: judge_context.now,
+            deadline_at: approval.deadline_ms.map(|ms| after(judge_context.now, ms)),
             on_deadline: approval.on_deadline,
         })
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     BuiltInDefinition, safe,
-    shell_output::{standing, unknown},
+    shell_output::{state_told, unknown},
 };
 use crate::{
     CallContext, Invocation, Permit, PrepareContext,
@@ -80,10 +80,10 @@ impl Invocation for KillShellInvocation {
                 return unknown(&self.background, &cx.session, &self.id);
             };
             if job.ended().is_some() {
-                return ToolResult::text(format!("{}: {} before", job.id, standing(&job)));
+                return ToolResult::text(format!("{}: {} before", job.id, state_told(&job)));
             }
             job.end(&cx).await;
-            ToolResult::text(format!("{}: {}", job.id, standing(&job)))
+            ToolResult::text(format!("{}: {}", job.id, state_told(&job)))
         })
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn unknown(background: &BackgroundCommands, session: &SessionId, id: 
 }
 
 /// In words, how it stands.
-pub(super) fn standing(job: &BackgroundCommand) -> String {
+pub(super) fn state_told(job: &BackgroundCommand) -> String {
     match job.ended() {
         None => "running".to_owned(),
         Some(CommandExit { code: Some(code), .. }) => format!("ended, exit code {code}"),
@@ -121,7 +121,7 @@ fn list(background: &BackgroundCommands, session: &SessionId) -> ToolResult {
     let mut data = Vec::new();
     for job in &jobs {
         let first = job.command.lines().next().unwrap_or_default();
-        text.push_str(&format!("{}: {} ({}, {} bytes)\n", job.id, first, standing(job), job.total()));
+        text.push_str(&format!("{}: {} ({}, {} bytes)\n", job.id, first, state_told(job), job.total()));
         data.push(facts(job));
     }
     ToolResult { data: Some(json!({ "shells": data })), ..ToolResult::text(text) }
@@ -137,7 +137,7 @@ fn show(job: &BackgroundCommand, from: Option<u64>) -> ToolResult {
         bytes.truncate(whole);
     }
     let next = start + bytes.len() as u64;
-    let mut text = format!("{}: {}\n", job.id, standing(job));
+    let mut text = format!("{}: {}\n", job.id, state_told(job));
     if wanted < start {
         text.push_str(&format!("[bytes {wanted} to {start} are not kept]\n"));
     }

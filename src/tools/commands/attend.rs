@@ -175,9 +175,9 @@ impl SupervisedCommand {
                 () = cx.yields.cancelled(), if !is_cut => {
                     CommandEvent::Cut(CommandCutReason::Yielded(GIT_YIELDS_AFTER))
                 }
-                () = due(&mut kill) => CommandEvent::Kill,
-                () = due(&mut give_up) => CommandEvent::GiveUp,
-                () = due(&mut show) => CommandEvent::Show,
+                () = elapsed(&mut kill) => CommandEvent::Kill,
+                () = elapsed(&mut give_up) => CommandEvent::GiveUp,
+                () = elapsed(&mut show) => CommandEvent::Show,
                 read = self.stdout.read(), if !self.stdout.is_over => CommandEvent::Out(read),
                 read = self.stderr.read(), if !self.stderr.is_over => CommandEvent::Problem(read),
                 it = self.hold.ended(), if ended.is_none() => CommandEvent::Ended(it),
@@ -237,7 +237,7 @@ impl SupervisedCommand {
     }
 }
 
-async fn due(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
+async fn elapsed(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
     match timer {
         Some(timer) => timer.await,
         None => std::future::pending().await,

@@ -41,10 +41,10 @@ impl ClientTool {
             let message = "the arguments hold a secret, which a client is not told; call it without";
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message: message.to_owned() });
         }
-        let told = match self.lenders.standing(&self.lent, None) {
+        let told = match self.lenders.state(&self.lent, None) {
             ClientToolState::Lent { generation } => Some(generation),
             ClientToolState::Away if self.lent.on_disconnect == OnDisconnect::Wait => None,
-            standing => return Err(not_registered(&self.lent, standing)),
+            state => return Err(not_registered(&self.lent, state)),
         };
         let what = format!("`{}` of the client {}", self.lent.declaration.name, self.lent.client);
         let (lent, lenders) = (Arc::clone(&self.lent), self.lenders.clone());
@@ -54,9 +54,9 @@ impl ClientTool {
     }
 }
 
-fn not_registered(lent: &RegisteredClientTool, standing: ClientToolState) -> ToolError {
+fn not_registered(lent: &RegisteredClientTool, state: ClientToolState) -> ToolError {
     let RegisteredClientTool { declaration, client, .. } = lent;
-    let why = match standing {
+    let why = match state {
         ClientToolState::Away => "is not connected any more",
         ClientToolState::Withdrawn | ClientToolState::Lent { .. } => "does not lend it any more",
     };
@@ -99,7 +99,7 @@ impl Tool for ClientTool {
 struct ClientToolInvocation {
     lent: Arc<RegisteredClientTool>,
     lenders: ClientToolRegistry,
-    /// The client's standing when the call was prepared; it is told in the same commit that says that it executes.
+    /// The client's state when the call was prepared; it is told in the same commit that says that it executes.
     told: Option<u64>,
     arguments: Value,
     accesses: Vec<ResourceAccess>,
@@ -148,7 +148,7 @@ impl Invocation for ClientToolInvocation {
 /// For what a call waits, and with it for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientToolWait {
-    /// The answer of the client, told in this standing.
+    /// The answer of the client, told in this state.
     Answer(u64),
     /// That the client comes back.
     Return,
@@ -165,7 +165,7 @@ impl ClientToolInvocation {
         loop {
             // Seen before the look, so that whatever comes after it wakes.
             changes.borrow_and_update();
-            let waiting = match (self.lenders.standing(&self.lent, Some(&cx.session)), on_disconnect) {
+            let waiting = match (self.lenders.state(&self.lent, Some(&cx.session)), on_disconnect) {
                 (ClientToolState::Lent { generation }, _) if told == Some(generation) => {
                     ClientToolWait::Answer(generation)
                 }

@@ -155,8 +155,8 @@ impl ClientToolRegistry {
         let _first = self.0.may_lend.set(may_lend);
     }
 
-    /// The standing of a tool that was lent once; with calls of this session, if it is about one.
-    pub fn standing(&self, tool: &RegisteredClientTool, session: Option<&SessionId>) -> ClientToolState {
+    /// The state of a tool that was lent once; with calls of this session, if it is about one.
+    pub fn state(&self, tool: &RegisteredClientTool, session: Option<&SessionId>) -> ClientToolState {
         let lends = |connection: u64| match (self.0.may_lend.get(), session) {
             (Some(may_lend), Some(session)) => may_lend(connection, session),
             _ => true,
@@ -181,7 +181,7 @@ impl ClientToolRegistry {
         self.tell();
     }
 
-    /// Changes whenever a standing may have.
+    /// Changes whenever a state may have.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changed.subscribe()
     }

@@ -56,27 +56,27 @@ fn a_session_sees_what_is_lent_to_it_before_what_is_lent_to_all_and_the_newest_b
 fn a_client_that_was_away_is_told_from_one_that_only_said_it_again() {
     let lenders = ClientToolRegistry::default();
     let known = tool("x", "a", None);
-    assert_eq!(lenders.standing(&known, None), ClientToolState::Away);
+    assert_eq!(lenders.state(&known, None), ClientToolState::Away);
     lend(&lenders, "a", None, 1, &["x"]);
-    let ClientToolState::Lent { generation } = lenders.standing(&known, None) else { panic!("it is lent") };
+    let ClientToolState::Lent { generation } = lenders.state(&known, None) else { panic!("it is lent") };
     // Again, by the same connection and by another one of the client.
     for connection in [1, 2] {
         lend(&lenders, "a", None, connection, &["x", "y"]);
-        assert_eq!(lenders.standing(&known, None), ClientToolState::Lent { generation });
+        assert_eq!(lenders.state(&known, None), ClientToolState::Lent { generation });
     }
     // What the first lent, the second has taken over.
     lenders.leave(1);
-    assert_eq!(lenders.standing(&known, None), ClientToolState::Lent { generation });
+    assert_eq!(lenders.state(&known, None), ClientToolState::Lent { generation });
     lenders.leave(2);
-    assert_eq!(lenders.standing(&known, None), ClientToolState::Away);
+    assert_eq!(lenders.state(&known, None), ClientToolState::Away);
     lend(&lenders, "a", None, 3, &["x"]);
     assert!(
-        matches!(lenders.standing(&known, None), ClientToolState::Lent { generation: other } if other != generation)
+        matches!(lenders.state(&known, None), ClientToolState::Lent { generation: other } if other != generation)
     );
     lend(&lenders, "a", None, 3, &["y"]);
-    assert_eq!(lenders.standing(&known, None), ClientToolState::Withdrawn);
+    assert_eq!(lenders.state(&known, None), ClientToolState::Withdrawn);
     // To a session is another thing than to all.
-    assert_eq!(lenders.standing(&tool("y", "a", Some("s")), None), ClientToolState::Away);
+    assert_eq!(lenders.state(&tool("y", "a", Some("s")), None), ClientToolState::Away);
 }
 
 #[test]
@@ -84,17 +84,17 @@ fn what_a_newer_connection_took_over_comes_back_when_it_goes() {
     let lenders = ClientToolRegistry::default();
     lend(&lenders, "a", None, 1, &["x", "y"]);
     let known = tool("y", "a", None);
-    let before = lenders.standing(&known, None);
+    let before = lenders.state(&known, None);
     lend(&lenders, "a", None, 2, &["x"]);
     assert_eq!(
-        (shown(&lenders, None).as_str(), lenders.standing(&known, None)),
+        (shown(&lenders, None).as_str(), lenders.state(&known, None)),
         ("x:a", ClientToolState::Withdrawn)
     );
     lenders.leave(2);
     // Its client was there all the time.
-    assert_eq!((shown(&lenders, None).as_str(), lenders.standing(&known, None)), ("x:a y:a", before));
+    assert_eq!((shown(&lenders, None).as_str(), lenders.state(&known, None)), ("x:a y:a", before));
     lenders.leave(1);
-    assert_eq!(lenders.standing(&known, None), ClientToolState::Away);
+    assert_eq!(lenders.state(&known, None), ClientToolState::Away);
 }
 
 #[test]

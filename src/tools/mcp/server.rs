@@ -66,7 +66,7 @@ pub struct ToolCallTally {
     pub times: VecDeque<u64>,
 }
 
-/// What is known of it beside its standing.
+/// What is known of it beside its state.
 #[derive(Debug, Clone, Default)]
 pub struct ServerRecord {
     pub last_error: Option<String>,
@@ -91,7 +91,7 @@ pub struct McpServerInstance {
     pub roots: Vec<String>,
     pub entry: McpServerConfig,
     pub digest: String,
-    standing: watch::Sender<ServerState>,
+    state: watch::Sender<ServerState>,
     /// It is tried again at once.
     again: Notify,
     /// Whether it may still be run is looked at.
@@ -145,7 +145,7 @@ impl McpServerInstance {
             roots: roots.to_vec(),
             entry,
             digest,
-            standing: watch::Sender::new(ServerState::Idle),
+            state: watch::Sender::new(ServerState::Idle),
             again: Notify::new(),
             look: Notify::new(),
             uses: Mutex::new(ServerLeases { now: 0, last: Duration::ZERO, keeper: None }),
@@ -154,8 +154,8 @@ impl McpServerInstance {
         }
     }
 
-    pub fn standing(&self) -> ServerState {
-        self.standing.borrow().clone()
+    pub fn state(&self) -> ServerState {
+        self.state.borrow().clone()
     }
 
     pub fn record(&self) -> ServerRecord {
@@ -177,7 +177,7 @@ impl McpServerInstance {
             uses.last = host.clock().monotonic();
             let token = host.stop().child_token();
             uses.keeper = Some(token.clone());
-            self.standing.send_replace(ServerState::Connecting);
+            self.state.send_replace(ServerState::Connecting);
             token
         };
         let (server, host) = (Arc::clone(self), Arc::clone(host));
@@ -206,22 +206,21 @@ impl McpServerInstance {
 
     /// Completes when nobody keeps it.
     pub async fn ended(&self) {
-        let mut standings = self.standing.subscribe();
+        let mut states = self.state.subscribe();
         // Its sender lives as long as `self`.
-        let _there =
-            standings.wait_for(|it| matches!(it, ServerState::Idle | ServerState::Failed { .. })).await;
+        let _there = states.wait_for(|it| matches!(it, ServerState::Idle | ServerState::Failed { .. })).await;
     }
 
     /// Has it tried again at once, if it waits to be.
     pub fn hurry_if_waiting(&self) {
-        if let ServerState::Backoff { .. } = self.standing() {
+        if let ServerState::Backoff { .. } = self.state() {
             self.again.notify_one();
         }
     }
 
     /// Ends the connection and opens another one, if it is kept.
     pub fn restart(&self) {
-        if let ServerState::Ready(_) | ServerState::Backoff { .. } = self.standing() {
+        if let ServerState::Ready(_) | ServerState::Backoff { .. } = self.state() {
             self.again.notify_one();
         }
     }
@@ -236,11 +235,11 @@ impl McpServerInstance {
         let in_use = self.enter(host);
         for _ in 0..TRIES {
             self.begin(host);
-            let mut standings = self.standing.subscribe();
+            let mut states = self.state.subscribe();
             let is_known = |it: &ServerState| !matches!(it, ServerState::Connecting);
             // Its sender lives as long as `self`.
-            let Ok(standing) = standings.wait_for(is_known).await.map(|it| it.clone()) else { break };
-            return match standing {
+            let Ok(state) = states.wait_for(is_known).await.map(|it| it.clone()) else { break };
+            return match state {
                 ServerState::Ready(ready) => Ok((ready, in_use)),
                 ServerState::Backoff { error, until } => {
                     let wait = until.saturating_sub(host.clock().monotonic()).as_secs_f64().ceil();

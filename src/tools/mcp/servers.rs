@@ -83,8 +83,8 @@ pub struct ServerChange {
     pub extension: Option<ExtensionRef>,
     /// Canonical.
     pub roots: Vec<String>,
-    pub standing: ServerState,
-    /// Its tools are others; they are in the standing, if it is ready.
+    pub state: ServerState,
+    /// Its tools are others; they are in the state, if it is ready.
     pub tools: bool,
 }
 
@@ -102,7 +102,7 @@ pub enum ServerLookup {
 pub struct ServerSnapshot {
     pub name: String,
     pub meaning: ServerLookup,
-    pub standing: ServerState,
+    pub state: ServerState,
     pub record: ServerRecord,
     pub complaints: String,
 }
@@ -149,7 +149,7 @@ impl McpHost for McpHubInner {
             agent: server.origin.agent().cloned(),
             extension: server.origin.extension().cloned(),
             roots: server.roots.clone(),
-            standing: server.standing(),
+            state: server.state(),
             tools,
         };
         // One for each server, so it is bounded by them; what runs have for themselves is told by agent.
@@ -368,11 +368,11 @@ impl McpHub {
     /// Every server that a workspace has, as it is now, and then those that runs in it have for themselves.
     pub fn seen(&self, roots: &[String]) -> Vec<ServerSnapshot> {
         let seen = |name: String, meaning: ServerLookup| {
-            let (standing, record, complaints) = match &meaning {
-                ServerLookup::Server(server) => (server.standing(), server.record(), server.complaints()),
+            let (state, record, complaints) = match &meaning {
+                ServerLookup::Server(server) => (server.state(), server.record(), server.complaints()),
                 _ => (ServerState::Idle, ServerRecord::default(), String::new()),
             };
-            ServerSnapshot { name, meaning, standing, record, complaints }
+            ServerSnapshot { name, meaning, state, record, complaints }
         };
         let owned: Vec<Arc<McpServerInstance>> =
             lock(&self.0.owned).iter().filter(|server| server.roots == roots).cloned().collect();
@@ -409,7 +409,7 @@ impl McpHub {
         self.meet(project);
         let known = |server: String| match self.meaning(&project.roots, &server) {
             ServerLookup::Server(it) => {
-                let tools = match it.standing() {
+                let tools = match it.state() {
                     ServerState::Ready(ready) => ready.tools.to_vec(),
                     _ => Vec::new(),
                 };
@@ -474,9 +474,7 @@ fn room<'a>(
 ) -> &'a mut McpWorkspace {
     if MOST_WORKSPACES <= workspaces.len() && !workspaces.contains_key(roots) {
         let is_quiet = |it: &McpWorkspace| {
-            it.known
-                .values()
-                .all(|it| matches!(it.standing(), ServerState::Idle | ServerState::Failed { .. }))
+            it.known.values().all(|it| matches!(it.state(), ServerState::Idle | ServerState::Failed { .. }))
         };
         workspaces.retain(|_, workspace| !is_quiet(workspace));
     }

@@ -72,7 +72,7 @@ impl ToolRelisting {
     }
 
     /// Completes when they are to be listed. Cancel safe.
-    async fn due(&mut self) {
+    async fn wait(&mut self) {
         match &mut self.due {
             Some(due) => due.await,
             None => std::future::pending().await,
@@ -221,7 +221,7 @@ impl McpServerInstance {
                 }
                 // After what the server has no say in: it may tell this for ever.
                 () = ears.tools_changed(), if !relisting.is_wanted() => relisting.wanted(clock),
-                () = relisting.due() => {
+                () = relisting.wait() => {
                     ears.forget_tools_changed();
                     let listed = tokio::select! {
                         listed = connector.list(&connection) => listed.map_err(|error| error.to_string()),
@@ -237,7 +237,7 @@ impl McpServerInstance {
         };
         if let ConnectionEnd::Unwanted = end {
             // Before it goes: who needs it from now on waits for the next one.
-            self.standing.send_replace(ServerState::Connecting);
+            self.state.send_replace(ServerState::Connecting);
         }
         ending.end(closed, clock).await;
         end
@@ -250,7 +250,7 @@ impl McpServerInstance {
         listing: McpToolListing,
         ready: &impl Fn(McpToolListing) -> ServerState,
     ) {
-        let (has_other_tools, has_other_warnings) = match &*self.standing.borrow() {
+        let (has_other_tools, has_other_warnings) = match &*self.state.borrow() {
             ServerState::Ready(now) => (*now.tools != *listing.tools, now.warnings != listing.warnings),
             _ => (true, true),
         };
@@ -279,14 +279,14 @@ impl McpServerInstance {
         }
     }
 
-    fn stand(&self, host: &Arc<dyn McpHost>, standing: ServerState) {
-        self.standing.send_replace(standing);
+    fn stand(&self, host: &Arc<dyn McpHost>, state: ServerState) {
+        self.state.send_replace(state);
         host.changed(self, false);
     }
 
     /// Nobody keeps it any more, because of an error or because nobody wants it.
     fn left(&self, host: &Arc<dyn McpHost>, error: Option<String>) {
-        let standing = match error {
+        let state = match error {
             Some(error) => {
                 let error = host.rules().redactor.owned(error);
                 lock(&self.record).last_error = Some(error.clone());
@@ -298,7 +298,7 @@ impl McpServerInstance {
             // Whoever begins it anew sees both or neither.
             let mut uses = self.uses();
             uses.keeper = None;
-            self.standing.send_replace(standing);
+            self.state.send_replace(state);
         }
         host.changed(self, false);
     }
@@ -309,7 +309,7 @@ impl McpServerInstance {
         {
             let mut uses = self.uses();
             uses.keeper = None;
-            self.standing.send_replace(ServerState::Failed { error });
+            self.state.send_replace(ServerState::Failed { error });
         }
         host.changed(self, false);
     }
@@ -330,7 +330,7 @@ impl McpServerInstance {
         let since = host.clock().monotonic().saturating_sub(uses.last);
         let is_left = uses.now == 0 && timeout <= since;
         if is_left {
-            self.standing.send_replace(ServerState::Connecting);
+            self.state.send_replace(ServerState::Connecting);
         }
         is_left
     }

@@ -167,7 +167,7 @@ impl McpHub {
                 None => told.clone(),
             };
         };
-        match server.standing() {
+        match server.state() {
             ServerState::Ready(ready) if *ready.tools != *told.tools => McpServerTools {
                 digest: server.digest.clone(),
                 tools: ready.tools.to_vec(),

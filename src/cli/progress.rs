@@ -1,8 +1,8 @@
 //! How does what an agent does read, line by line?
 
 mod call;
-mod care;
 pub(super) mod people;
+mod safeguards;
 mod snapshot;
 mod standing;
 mod views;

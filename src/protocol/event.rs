@@ -16,21 +16,21 @@ use super::{
 };
 
 mod agents;
-mod care;
 mod hooks;
 mod ide;
 mod mcp;
 mod private;
 mod run;
+mod safeguards;
 mod skills;
 
 pub use agents::*;
-pub use care::*;
 pub use hooks::*;
 pub use ide::*;
 pub use mcp::*;
 pub use private::*;
 pub use run::*;
+pub use safeguards::*;
 pub use skills::*;
 
 macro_rules! events {

@@ -22,11 +22,11 @@ use protocol::{
 
 mod apply;
 mod budget;
-mod care;
 mod decide;
 mod hook_effects;
 mod hooks;
 mod input;
+mod safeguards;
 mod side_call;
 mod slot;
 mod turn_calls;
@@ -41,10 +41,10 @@ pub use input::{
 };
 
 pub use budget::RemainingBudget;
-pub use care::ContextState;
-use care::SafeguardState;
 pub use hooks::EndedCall;
 use hooks::{CallEnd, HookProgress};
+pub use safeguards::ContextState;
+use safeguards::SafeguardState;
 pub use side_call::{SideCallReply, ToolSideCall};
 use turn_calls::TurnCalls;
 
@@ -187,7 +187,7 @@ pub struct RunMachine {
     model: Arc<str>,
     /// Tokens that fit it.
     window: Option<u64>,
-    care: SafeguardState,
+    safeguards: SafeguardState,
     hooks: HookProgress,
 }
 
@@ -348,7 +348,7 @@ impl RunMachine {
         confirmation: &ConfirmationId,
     ) -> Option<(ConfirmationAsker<'_>, &Arc<Confirmation>)> {
         let is_this = |it: &&Arc<Confirmation>| it.confirmation_id == *confirmation;
-        if let Some(question) = self.care.question.as_ref().filter(is_this) {
+        if let Some(question) = self.safeguards.question.as_ref().filter(is_this) {
             return Some((ConfirmationAsker::Run, question));
         }
         self.calls.open().find_map(|call| match call.state {

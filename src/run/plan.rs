@@ -31,12 +31,12 @@ use tools::{
 };
 
 mod below;
-mod care;
 mod kept;
 mod larger_trace;
 mod limits;
 mod memory;
 mod model;
+mod model_plan;
 mod recorded;
 mod skills;
 mod told;
@@ -44,9 +44,9 @@ mod toolset;
 
 pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
-pub(super) use care::ModelPlan;
 pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules, memory_target};
 pub(super) use model::{KeyLookup, look_for_model, model_name};
+pub(super) use model_plan::ModelPlan;
 pub use told::PromptExtent;
 pub(super) use told::{PromptSubject, RunPrompt, daemon_values, date};
 pub(super) use toolset::{exclusions, taken_up, toolset};
@@ -146,7 +146,7 @@ pub struct RunPlan {
     pub(super) limits: RunLimits,
     pub(super) completion: CompletionMode,
     pub(super) approval: RunApproval,
-    pub(super) cared: ModelPlan,
+    pub(super) model_plan: ModelPlan,
     /// The span that it is part of, of a root run.
     pub(super) traceparent: Option<TraceContext>,
     /// What people should know of what it is told.
@@ -223,8 +223,8 @@ impl RunPlan {
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let around = (&supplies.models, &supplies.defaults);
         let chosen = (&model, choice, unresolved.as_ref());
-        let cared = ModelPlan { task, ..ModelPlan::new(chosen, max_context, &project, around) };
-        cared.check_prices(&limits)?;
+        let model_plan = ModelPlan { task, ..ModelPlan::new(chosen, max_context, &project, around) };
+        model_plan.check_prices(&limits)?;
         let attached = attached::parts(&attached, model.model.media()).map_err(PlanError::Attachments)?;
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
@@ -254,7 +254,7 @@ impl RunPlan {
         plan.is_part_of(traceparent.as_deref());
         let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
         let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
-        Ok(RunPlan { said, prompt, approval, cared, ..plan })
+        Ok(RunPlan { said, prompt, approval, model_plan, ..plan })
     }
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
@@ -309,8 +309,8 @@ impl RunPlan {
         let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let chosen = (&resources.model, choice, unresolved.as_ref());
-        let cared = ModelPlan::new(chosen, max_context, project, around);
-        cared.check_prices(&limits)?;
+        let model_plan = ModelPlan::new(chosen, max_context, project, around);
+        model_plan.check_prices(&limits)?;
         if definition.prompt_modules {
             supplies.commands.sandbox.mechanism().await;
         }
@@ -322,7 +322,7 @@ impl RunPlan {
             RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)
         };
         let plan = super::unblocked(filling).await?;
-        Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
+        Ok(RunPlan { approval: parent.approval.clone(), model_plan, ..plan })
     }
 
     fn filled(
@@ -394,7 +394,7 @@ impl RunPlan {
             limits,
             completion,
             approval,
-            cared: ModelPlan::default(),
+            model_plan: ModelPlan::default(),
             traceparent: None,
             prompt_warnings: told.warnings,
             given: told.skills.iter().map(|skill| skills::told(skill, redactor)).collect(),

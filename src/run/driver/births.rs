@@ -63,9 +63,9 @@ impl RunPlan {
             root_run_id: root,
             path,
             traceparent,
-            task: self.cared.task,
-            context_window: Some(self.cared.window),
-            care: Box::new(self.cared.care.clone()),
+            task: self.model_plan.task,
+            context_window: Some(self.model_plan.window),
+            care: Box::new(self.model_plan.care.clone()),
             tracing: Box::new(self.tracing()),
         }
     }
@@ -83,7 +83,7 @@ impl RunPlan {
     /// What is odd about the definition.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.resources.equipment.toolset.warnings().to_vec();
-        warnings.extend(self.cared.warnings.iter().cloned());
+        warnings.extend(self.model_plan.warnings.iter().cloned());
         warnings.extend(self.prompt_warnings.iter().cloned());
         // What keeps an agent from being started has kept it.
         let idle = self.seed.definition.unsupported.iter();

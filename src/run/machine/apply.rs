@@ -23,7 +23,7 @@ impl RunMachine {
         RunMachine {
             model: terms.start.model.as_str().into(),
             window: terms.start.context_window,
-            care: SafeguardState::default(),
+            safeguards: SafeguardState::default(),
             hooks: HookProgress::default(),
             terms: Arc::new(terms),
             phase: RunPhase::Queued { waits_for: QueuedFor::Context },
@@ -120,7 +120,7 @@ impl RunMachine {
                         call.question = None;
                         call.note = data.difference.as_deref().map(Into::into);
                     }
-                    None if data.tool_call_id.is_none() => self.care.question = None,
+                    None if data.tool_call_id.is_none() => self.safeguards.question = None,
                     None => (),
                 }
             }
@@ -139,10 +139,10 @@ impl RunMachine {
             EventBody::LoopDetected(data) => {
                 // A babbling reply is over although it was cut: a recording's next line answers what is asked next.
                 self.replies += u32::from(data.kind == LoopKind::Text);
-                self.care.apply_loop(data);
+                self.safeguards.apply_loop(data);
             }
             EventBody::BudgetRaised(data) => self.apply_raised(data),
-            EventBody::BudgetWarning(data) => drop(self.care.warned.insert(data.kind)),
+            EventBody::BudgetWarning(data) => drop(self.safeguards.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
                 if self.parked.is_none() {
                     self.restart_hooks();
@@ -166,7 +166,7 @@ impl RunMachine {
                 }
                 self.calls.clear();
                 self.hooks.begin_turn();
-                self.care.begin_turn();
+                self.safeguards.begin_turn();
                 self.grace = data.grace.map(|reason| GraceTurn { reason, since_us: self.active_us });
                 let stage = TurnStage::Waiting { not_before: Timestamp::default() };
                 self.phase = RunPhase::Thinking { attempt: 1, failures: 0, stage };
@@ -179,7 +179,7 @@ impl RunMachine {
             }
             EventBody::ModelRetrying(data) => {
                 self.spent += data.spent();
-                self.care.last_failure = data.message.as_str().into();
+                self.safeguards.last_failure = data.message.as_str().into();
                 if let RunPhase::Thinking { attempt, failures, stage } = &mut self.phase {
                     *attempt = data.attempt;
                     *failures += u32::from(!data.restarted);
@@ -188,7 +188,7 @@ impl RunMachine {
             }
             EventBody::ModelCompleted(data) => {
                 self.spent += UsageTotal::of(data.usage, data.cost);
-                self.care.apply_reply(data, private);
+                self.safeguards.apply_reply(data, private);
                 self.replies += u32::from(!data.cut);
                 self.was_continued &= data.finish_reason == Some(FinishReason::Length);
                 if !data.text.is_empty() {
@@ -268,7 +268,7 @@ impl RunMachine {
     /// A call asks this from now on, or the run itself.
     fn apply_question(&mut self, question: &Confirmation, private: &PrivateEventFields) {
         let Some(asking) = &question.tool_call_id else {
-            self.care.question = Some(Arc::new(question.clone()));
+            self.safeguards.question = Some(Arc::new(question.clone()));
             return;
         };
         let Some(call) = self.calls.get_mut(asking) else { return };

@@ -26,7 +26,7 @@ impl RunMachine {
     /// What the run may use: as it was started, and what people gave it since.
     pub fn limits(&self) -> RunLimits {
         let started = *self.terms.limits();
-        let BudgetLimits { max_tokens, max_cost } = self.care.raised;
+        let BudgetLimits { max_tokens, max_cost } = self.safeguards.raised;
         RunLimits {
             max_tokens: max_tokens.or(started.max_tokens),
             max_cost: max_cost.or(started.max_cost),
@@ -36,8 +36,9 @@ impl RunMachine {
 
     /// What a person has to be asked before the run goes on: the limits that are used up, and how far.
     pub fn unasked_budget(&self) -> Option<(BudgetLimits, BudgetUsed)> {
-        let is_due =
-            self.stopping() == Some(StopThen::Ask) && !self.turn_is_open && self.care.question.is_none();
+        let is_due = self.stopping() == Some(StopThen::Ask)
+            && !self.turn_is_open
+            && self.safeguards.question.is_none();
         if !is_due {
             return None;
         }
@@ -67,12 +68,12 @@ impl RunMachine {
 
     pub(super) fn apply_raised(&mut self, data: &BudgetRaised) {
         let BudgetLimits { max_tokens, max_cost } = data.limits;
-        let raised = &mut self.care.raised;
+        let raised = &mut self.safeguards.raised;
         raised.max_tokens = max_tokens.or(raised.max_tokens);
         raised.max_cost = max_cost.or(raised.max_cost);
         // Of the new ones people are warned anew.
         let kinds = [(BudgetKind::Tokens, max_tokens.is_some()), (BudgetKind::Cost, max_cost.is_some())];
-        self.care.warned.retain(|warned| !kinds.contains(&(*warned, true)));
+        self.safeguards.warned.retain(|warned| !kinds.contains(&(*warned, true)));
         if self.stopping() == Some(StopThen::Ask) {
             self.phase = RunPhase::Acting;
         }

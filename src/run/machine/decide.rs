@@ -12,10 +12,10 @@ use protocol::{
 };
 
 mod calls;
-mod care;
 mod hooks;
 mod model;
 mod people;
+mod safeguards;
 mod stops;
 mod tools;
 mod waiting;

@@ -77,7 +77,7 @@ impl Script {
             traceparent: None,
             task: self.task,
             context_window: self.window,
-            care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
+            care: Box::new(self.safeguards.map(|care| care()).unwrap_or_default()),
             tracing: Default::default(),
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
@@ -220,8 +220,8 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         }
         "too-long" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
         "babbles" => MachineInput::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
-        "consulted" => care::consulted(machine),
-        "advice" => care::advice(machine, &words[1..], text.trim()),
+        "consulted" => safeguards::consulted(machine),
+        "advice" => safeguards::advice(machine, &words[1..], text.trim()),
         "unusable" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
         "fails-for-good" => MachineInput::ModelFailed {
             ask,
@@ -453,7 +453,7 @@ fn render(body: &EventBody) -> String {
             }
             line
         }
-        other => care::render(other).unwrap_or_else(|| name.to_owned()),
+        other => safeguards::render(other).unwrap_or_else(|| name.to_owned()),
     }
 }
 
@@ -482,11 +482,11 @@ fn render_want(want: &WantedTask) -> String {
 
 mod budgets;
 mod calls;
-mod care;
 mod clients;
 mod limits;
 mod people;
 mod replies;
 mod restarts;
+mod safeguards;
 mod tools;
 mod waiting;

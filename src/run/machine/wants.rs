@@ -74,7 +74,7 @@ impl RunMachine {
     /// Whether all that is open waits for a person, or the run itself; `None` when a run that answers a call has not said yet.
     pub(super) fn waits_for_people(&self) -> Option<bool> {
         let mut open = self.calls.open().filter(|it| it.completion.is_none()).peekable();
-        if self.care.question.is_some() {
+        if self.safeguards.question.is_some() {
             return Some(true);
         }
         if self.phase != RunPhase::Acting || open.peek().is_none() || self.waits_for_hooks() {

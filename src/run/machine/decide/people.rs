@@ -203,7 +203,7 @@ impl MachineStep<'_> {
 
     /// The run is stopped for good while it asks for more.
     pub(super) fn drop_budget_question(&mut self) {
-        if let Some(question) = self.machine.care.question.clone() {
+        if let Some(question) = self.machine.safeguards.question.clone() {
             self.resolve(
                 ended(&question, ConfirmationOutcome::Deny, DecidedBy::System, "the run was stopped"),
                 None,

@@ -20,7 +20,7 @@ impl RunMachine {
     /// Whether anybody waits for an answer of a person.
     pub(super) fn has_questions(&self) -> bool {
         let asks = |call: &TrackedCall| call.question.is_some() || !call.asks.is_empty();
-        self.care.question.is_some() || self.calls.iter().any(asks)
+        self.safeguards.question.is_some() || self.calls.iter().any(asks)
     }
 
     /// Whether the tool of this call may ask something now.

@@ -3,7 +3,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Script, TOOL, care, people};
+use super::{Script, TOOL, people, safeguards};
 use crate::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine};
 use protocol::{
     BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
@@ -410,7 +410,7 @@ fn a_result_in_the_turn_that_uses_up_the_budget_counts() {
 fn what_is_asked_beside_the_turns_is_looked_at_before_the_next_model_call() {
     let small = || RunCare {
         compress_at: Some(0.5),
-        small: Some(care::named("small")),
+        small: Some(safeguards::named("small")),
         next_speaker: true,
         ..RunCare::default()
     };

@@ -1,4 +1,4 @@
-//! What do the events say that are about the care a run takes: of its context, its budget, its way, its model?
+//! What do the events say that are about the safeguards of a run: of its context, its budget, its way, its model?
 
 use serde::Deserialize;
 

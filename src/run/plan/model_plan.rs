@@ -117,7 +117,7 @@ impl RunPlan {
     pub(crate) fn fits_its_window(&self) -> Result<(), ToolError> {
         let messages = self.seed.messages.iter().map(weigh).sum();
         let tokens = TokenEstimator::default().tokens(weigh_text(&self.seed.system) + messages);
-        let window = self.cared.window;
+        let window = self.model_plan.window;
         if tokens <= window {
             return Ok(());
         }

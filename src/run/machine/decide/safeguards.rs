@@ -5,7 +5,7 @@ use super::{
     super::{
         CompressionResult, ModelAsk, ModelFailure, NextSpeaker, PartialReply, RoutedModel, RunPhase,
         SideCall, SideCallReply, SideCallResult, ToolSideCall,
-        care::{ASSUMED_WINDOW, ContextReduction},
+        safeguards::{ASSUMED_WINDOW, ContextReduction},
     },
     MachineStep,
 };
@@ -28,13 +28,13 @@ impl MachineStep<'_> {
     /// Begins what comes before the model is asked; answers whether there was anything.
     pub(super) fn consult_first(&mut self) -> bool {
         if self.machine.start().task == RunTask::Clear {
-            let epoch = self.machine.care.epoch + 1;
+            let epoch = self.machine.safeguards.epoch + 1;
             self.emit(ContextCleared { epoch });
             self.task_done("the context begins anew".to_owned());
             return true;
         }
-        let Some(due) = self.machine.due() else { return false };
-        self.emit(due);
+        let Some(side_call) = self.machine.next_side_call() else { return false };
+        self.emit(side_call);
         true
     }
 
@@ -209,8 +209,8 @@ impl MachineStep<'_> {
 
     /// The next thing that may make the request fit; when nothing is left, the run ends.
     fn squeeze_or_fail(&mut self) {
-        if self.machine.care.squeezed == ContextReduction::Cut {
-            let message = self.machine.care.last_failure.to_string();
+        if self.machine.safeguards.squeezed == ContextReduction::Cut {
+            let message = self.machine.safeguards.last_failure.to_string();
             return match &self.machine.grace {
                 Some(_) => self.last_chance_passed(),
                 None => self.fail(RunErrorCode::ContextOverflow, message),
@@ -220,20 +220,20 @@ impl MachineStep<'_> {
     }
 
     fn squeeze(&mut self) {
-        let outputs_only = self.machine.care.squeezed != ContextReduction::Not;
+        let outputs_only = self.machine.safeguards.squeezed != ContextReduction::Not;
         let model = (!outputs_only).then(|| self.machine.summariser().name);
         let purpose = SideCallPurpose::Compression;
         self.emit(ModelConsulting { purpose, model, forced: true, outputs_only });
     }
 
     fn no_summary(&self, consult: SideCall, advice: &SideCallResult) -> ContextCompressed {
-        let care = &self.machine.care;
+        let safeguards = &self.machine.safeguards;
         ContextCompressed {
             status: CompressionStatus::CompressionFailedEmptySummary,
-            epoch: care.epoch,
+            epoch: safeguards.epoch,
             forced: consult.forced,
-            tokens_before: care.prompt_tokens,
-            tokens_after: care.prompt_tokens,
+            tokens_before: safeguards.prompt_tokens,
+            tokens_after: safeguards.prompt_tokens,
             counted: false,
             messages_before: 0,
             messages_after: 0,
@@ -254,7 +254,7 @@ impl MachineStep<'_> {
     /// What the last reply's calls repeat; answers whether the run stops for it.
     pub(super) fn calls_repeat(&mut self) -> bool {
         let is_looked_at = self.machine.start().care.loop_calls && self.machine.grace.is_none();
-        let Some(CallCycle { length }) = self.machine.care.round.filter(|_| is_looked_at) else {
+        let Some(CallCycle { length }) = self.machine.safeguards.round.filter(|_| is_looked_at) else {
             return false;
         };
         let last = self.machine.calls.last().map(|call| call.request.name.to_string()).unwrap_or_default();
@@ -280,7 +280,7 @@ impl MachineStep<'_> {
 
     /// The model is told once; the second time the run stops (spec 04). Answers whether it stops.
     fn loop_found(&mut self, kind: LoopKind, message: String) -> bool {
-        let stops = self.machine.care.n_loops != 0;
+        let stops = self.machine.safeguards.n_loops != 0;
         let why = format!("the run goes round in circles: {message}");
         let body = LoopDetected { kind, message, stops };
         self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
@@ -292,7 +292,7 @@ impl MachineStep<'_> {
 
     /// The model gets told that it goes round in circles, if it does.
     pub(super) fn tell_of_circle(&mut self) {
-        let text = match self.machine.care.nudge {
+        let text = match self.machine.safeguards.nudge {
             None => return,
             Some(LoopKind::Calls) => nudges::SAME_CALLS,
             Some(LoopKind::Text) => nudges::SAME_TEXT,
@@ -331,7 +331,7 @@ impl MachineStep<'_> {
     /// the run ends (spec 04, "Context window").
     pub(super) fn too_long(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let ModelFailure { message, partial, now, .. } = failure;
-        if self.machine.care.squeezed == ContextReduction::Cut {
+        if self.machine.safeguards.squeezed == ContextReduction::Cut {
             return self.model_gave_up(RunErrorCode::ContextOverflow, message, partial);
         }
         self.emit(self.retrying(ask, now, message, &partial));
@@ -371,7 +371,7 @@ impl MachineStep<'_> {
             .filter(|limit| is_due(cost.nanos(), limit.nanos()))
             .map(|limit| (BudgetKind::Cost, BudgetAmount::Cost(cost), BudgetAmount::Cost(limit)));
         for (kind, used, limit) in [tokens, cost].into_iter().flatten() {
-            if !self.machine.care.warned.contains(&kind) {
+            if !self.machine.safeguards.warned.contains(&kind) {
                 self.emit(BudgetWarning { kind, used, limit });
             }
         }
@@ -380,7 +380,7 @@ impl MachineStep<'_> {
     /// The next model takes over from one that cannot go on; answers whether there is one.
     pub(super) fn fall_back(&mut self, ask: ModelAsk, failure: &ModelFailure, message: &str) -> bool {
         let care = &self.machine.start().care;
-        let taken = self.machine.care.fallbacks;
+        let taken = self.machine.safeguards.fallbacks;
         // One that is asked already is no other one.
         let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
         let next = care.fallback.iter().enumerate().skip(taken).find(is_another);

@@ -30,19 +30,19 @@ fn all() -> RunCare {
     }
 }
 
-const CARED: Script = Script { window: Some(1_000), care: Some(all), max_turns: 50, ..TOOL };
+const GUARDED: Script = Script { window: Some(1_000), care: Some(all), max_turns: 50, ..TOOL };
 
 pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput {
     let consult = machine.consulting().expect("nothing is asked");
     let compressed = |status| {
         let tokens_after = words.get(1).map_or(100, |n| n.parse().unwrap());
-        let epoch = machine.care.epoch + u32::from(status == CompressionStatus::Compressed);
+        let epoch = machine.safeguards.epoch + u32::from(status == CompressionStatus::Compressed);
         SideCallResult::Compressed(CompressionResult {
             told: ContextCompressed {
                 status,
                 epoch,
                 forced: consult.forced,
-                tokens_before: machine.care.prompt_tokens,
+                tokens_before: machine.safeguards.prompt_tokens,
                 tokens_after,
                 counted: false,
                 messages_before: 9,
@@ -135,7 +135,7 @@ fn sampled(sampling: Option<SamplingSettings>) -> String {
 
 #[test]
 fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
-    CARED.check(
+    GUARDED.check(
         "
         model a | not half of the window yet
         run a
@@ -229,7 +229,7 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
 
 #[test]
 fn what_made_it_longer_is_not_tried_again_by_itself() {
-    CARED.check(
+    GUARDED.check(
         "
         model a | fifty letters are five hundred tokens, which is half
         run a
@@ -276,14 +276,14 @@ fn what_made_it_longer_is_not_tried_again_by_itself() {
         "#]],
     );
     let past = ContextState { prompt_tokens: 900, is_compression_off: true, epoch: 3 };
-    assert!(Script { past, ..CARED }.play("model a | x").contains("wants judge"));
+    assert!(Script { past, ..GUARDED }.play("model a | x").contains("wants judge"));
     let past = ContextState { prompt_tokens: 900, is_compression_off: false, epoch: 3 };
-    assert!(Script { past, ..CARED }.play("advice compressed").contains("context.compressed COMPRESSED"));
+    assert!(Script { past, ..GUARDED }.play("advice compressed").contains("context.compressed COMPRESSED"));
 }
 
 #[test]
 fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
-    CARED.check(
+    GUARDED.check(
         "
         too-long
         restart
@@ -326,7 +326,7 @@ fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
 
 #[test]
 fn what_cannot_be_made_shorter_is_not_asked_with_again() {
-    let played = CARED.play("too-long\nadvice noop\nadvice noop");
+    let played = GUARDED.play("too-long\nadvice noop\nadvice noop");
     let asked = played.matches("model.started").count();
     assert_eq!(asked, 0, "{played}");
     assert!(played.contains("run.completed ERROR turns=1 calls=0 ContextOverflow"), "{played}");
@@ -338,7 +338,7 @@ fn the_same_call_five_times_is_told_once_and_stops_the_second_time() {
         let calls = ids.map(|id| format!("model {id}\nrun {id}\ntool {id}\n"));
         calls.concat()
     };
-    CARED.check(
+    GUARDED.check(
         &format!("{}{}", round(["a", "b", "c", "d", "e"]), round(["f", "g", "h", "i", "j"])),
         expect![[r#"
             > model a
@@ -492,20 +492,20 @@ fn the_same_call_five_times_is_told_once_and_stops_the_second_time() {
 #[test]
 fn two_calls_in_turns_and_parallel_ones_are_circles_too() {
     let once = "model a:one b:two\nrun a\nrun b\ntool a\ntool b\n";
-    let played = CARED.play(&once.repeat(5));
+    let played = GUARDED.play(&once.repeat(5));
     assert!(played.contains(r#"loop.detected Calls "the same 2 calls, the last of them `two`"#), "{played}");
     let four =
         "model a:one b:two c:three d:four\nrun a\nrun b\nrun c\nrun d\ntool a\ntool b\ntool c\ntool d\n";
-    let played = CARED.play(&four.repeat(5));
+    let played = GUARDED.play(&four.repeat(5));
     assert!(played.contains(r#"loop.detected Calls "the same 4 calls, the last of them `four`"#), "{played}");
     let off = || RunCare { loop_calls: false, ..all() };
-    let played = Script { care: Some(off), ..CARED }.play(&once.repeat(5));
+    let played = Script { care: Some(off), ..GUARDED }.play(&once.repeat(5));
     assert!(!played.contains("loop.detected"), "{played}");
 }
 
 #[test]
 fn a_model_that_babbles_is_cut_off_told_once_and_stopped_the_second_time() {
-    CARED.check(
+    GUARDED.check(
         "
         babbles | blah blah
         model a
@@ -569,7 +569,7 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         script.push_str(&format!("model a{n}:t{n}\nrun a{n}\ntool a{n}\n"));
     }
     script.push_str("restart\nadvice nothing | nobody there\n");
-    let played = CARED.play(&script);
+    let played = GUARDED.play(&script);
     let told = played.lines().filter(|line| {
         ["consult", "loop.detected", "nudged", "turn.started 3", "turn.started 4"]
             .iter()
@@ -690,13 +690,13 @@ fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
         "#]],
     );
     // One that only changes its context takes no message: whoever says it starts a run.
-    let played = Script { task: RunTask::Compact, ..CARED }.play("steer s | go on");
+    let played = Script { task: RunTask::Compact, ..GUARDED }.play("steer s | go on");
     assert!(!played.contains("run.steered"), "{played}");
 }
 
 #[test]
 fn each_call_of_a_question_is_told_when_it_is_over() {
-    Script { task: RunTask::Compact, ..CARED }.check(
+    Script { task: RunTask::Compact, ..GUARDED }.check(
         "consulted\nconsulted\nrestart\nconsulted\ncancel",
         expect![[r#"
               run.started
@@ -879,7 +879,7 @@ fn a_run_whose_model_is_auto_is_routed_once() {
 
 #[test]
 fn a_run_may_do_nothing_but_change_its_context() {
-    let compact = Script { task: RunTask::Compact, ..CARED };
+    let compact = Script { task: RunTask::Compact, ..GUARDED };
     compact.check(
         "restart\nadvice compressed 70",
         expect![[r#"
@@ -912,7 +912,7 @@ fn a_run_may_do_nothing_but_change_its_context() {
     "#]],
     );
     let past = ContextState { epoch: 4, ..ContextState::default() };
-    let played = Script { task: RunTask::Clear, past, ..CARED }.play("");
+    let played = Script { task: RunTask::Clear, past, ..GUARDED }.play("");
     let told: Vec<&str> = played.lines().map(str::trim).collect();
     let end = r#"run.completed GOAL turns=1 calls=0 result="the context begins anew""#;
     assert_eq!(told, ["run.started", "turn.started 1", "context.cleared epoch=5", "turn.completed 1", end]);

@@ -117,22 +117,22 @@ impl RunMachine {
 
     /// How that model samples by its alias or entry, where it is not the one with which the run began.
     pub fn sampling(&self) -> Option<SamplingSettings> {
-        self.care.sampling
+        self.safeguards.sampling
     }
 
     /// What the context's earlier runs left. No facts of this run; the driver tells them before the run's first step.
     pub fn remember(&mut self, past: ContextState) {
         let ContextState { prompt_tokens, is_compression_off, epoch } = past;
-        if self.care.prompt_tokens == 0 {
-            self.care.prompt_tokens = prompt_tokens;
+        if self.safeguards.prompt_tokens == 0 {
+            self.safeguards.prompt_tokens = prompt_tokens;
         }
-        self.care.is_compression_off |= is_compression_off;
-        self.care.epoch = self.care.epoch.max(epoch);
+        self.safeguards.is_compression_off |= is_compression_off;
+        self.safeguards.epoch = self.safeguards.epoch.max(epoch);
     }
 
     /// What models were asked of the daemon's own so far: the ordinal of the next reply.
     pub fn consulted(&self) -> u32 {
-        self.care.consulted
+        self.safeguards.consulted
     }
 
     /// The question that is being asked.
@@ -145,7 +145,7 @@ impl RunMachine {
     }
 
     /// What comes before the model is asked in this turn, if anything does.
-    pub(super) fn due(&self) -> Option<ModelConsulting> {
+    pub(super) fn next_side_call(&self) -> Option<ModelConsulting> {
         let consulting = |purpose, model: Option<&NamedModel>| ModelConsulting {
             purpose,
             model: model.map(|model| model.name.clone()),
@@ -155,19 +155,19 @@ impl RunMachine {
         let (start, care) = (self.start(), &self.start().care);
         if start.task == RunTask::Compact {
             let consulting = consulting(SideCallPurpose::Compression, Some(&self.summariser()));
-            return (!self.care.is_done).then_some(ModelConsulting { forced: true, ..consulting });
+            return (!self.safeguards.is_done).then_some(ModelConsulting { forced: true, ..consulting });
         }
         if self.grace.is_some() || start.task != RunTask::Work {
             return None;
         }
-        if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.care.is_routed) {
+        if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.safeguards.is_routed) {
             return Some(consulting(SideCallPurpose::Routing, Some(small)));
         }
-        if self.is_full() && self.care.squeezed == ContextReduction::Not {
+        if self.is_full() && self.safeguards.squeezed == ContextReduction::Not {
             return Some(consulting(SideCallPurpose::Compression, Some(&self.summariser())));
         }
         let small = care.small.as_ref().filter(|_| care.loop_judge)?;
-        let is_due = JUDGED_AFTER < self.turn && self.care.next_judged <= self.turn;
+        let is_due = JUDGED_AFTER < self.turn && self.safeguards.next_judged <= self.turn;
         is_due.then(|| consulting(SideCallPurpose::LoopCheck, Some(small)))
     }
 
@@ -179,22 +179,22 @@ impl RunMachine {
     /// The model that is asked, with its window and what its own alias or entry says of sampling.
     pub fn own_model(&self) -> NamedModel {
         let context_window = self.window.unwrap_or(ASSUMED_WINDOW);
-        let sampling = self.care.sampling.unwrap_or(self.start().care.sampling);
+        let sampling = self.safeguards.sampling.unwrap_or(self.start().care.sampling);
         NamedModel { name: self.model.to_string(), context_window, sampling }
     }
 
     /// Whether the last prompt took so much of the window that the context is to be compressed.
     fn is_full(&self) -> bool {
         let (Some(part), Some(window)) = (self.start().care.compress_at, self.window) else { return false };
-        let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.care;
+        let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.safeguards;
         // Tokens of a window are far fewer than a float tells apart.
         !is_compression_off && part * window as f64 <= prompt_tokens as f64 && compress_beyond < prompt_tokens
     }
 
     pub(super) fn apply_consulting(&mut self, data: &ModelConsulting) {
-        self.care.consultations += 1;
+        self.safeguards.consultations += 1;
         let ModelConsulting { purpose, forced, outputs_only, .. } = *data;
-        let consult = SideCall { n: self.care.consultations, about: purpose, forced, outputs_only };
+        let consult = SideCall { n: self.safeguards.consultations, about: purpose, forced, outputs_only };
         match &mut self.phase {
             RunPhase::Thinking { stage, .. } => *stage = TurnStage::Consulting(consult),
             RunPhase::Acting => self.phase = RunPhase::Considering(consult),
@@ -205,7 +205,7 @@ impl RunMachine {
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
         self.spent += UsageTotal::of(data.usage, data.cost);
         // Also what came to nothing: a recording may have a line of it.
-        self.care.consulted += 1;
+        self.safeguards.consulted += 1;
         match data.purpose {
             SideCallPurpose::NextSpeaker => {
                 if let RunPhase::Considering(_) = self.phase {
@@ -213,7 +213,7 @@ impl RunMachine {
                 }
             }
             SideCallPurpose::LoopCheck => {
-                self.care.next_judged = self.turn + judged_again(data.confidence.unwrap_or(0.0));
+                self.safeguards.next_judged = self.turn + judged_again(data.confidence.unwrap_or(0.0));
                 self.advised();
             }
             // Their ends have events of their own.
@@ -227,18 +227,18 @@ impl RunMachine {
     }
 
     pub(super) fn apply_routed(&mut self, data: &ModelRouted) {
-        self.care.is_routed = true;
+        self.safeguards.is_routed = true;
         self.model = data.model.as_str().into();
         self.window = data.context_window.or(self.window);
-        self.care.sampling = data.sampling;
+        self.safeguards.sampling = data.sampling;
         self.advised();
     }
 
     pub(super) fn apply_fallback(&mut self, data: &ModelFallback) {
-        self.care.fallbacks += 1;
+        self.safeguards.fallbacks += 1;
         self.model = data.to.as_str().into();
         self.window = data.context_window;
-        self.care.sampling = data.sampling;
+        self.safeguards.sampling = data.sampling;
         if let RunPhase::Thinking { failures, .. } = &mut self.phase {
             *failures = 0;
         }
@@ -246,19 +246,19 @@ impl RunMachine {
 
     pub(super) fn apply_compressed(&mut self, data: &ContextCompressed) {
         let outputs_only = self.consulting().is_some_and(|consult| consult.outputs_only);
-        let care = &mut self.care;
-        care.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
-        care.is_done = true;
-        care.epoch = data.epoch;
+        let safeguards = &mut self.safeguards;
+        safeguards.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
+        safeguards.is_done = true;
+        safeguards.epoch = data.epoch;
         let growth = self.window.unwrap_or(0) / GROWTH;
-        care.compress_beyond = data.tokens_before.saturating_add(growth);
+        safeguards.compress_beyond = data.tokens_before.saturating_add(growth);
         match data.status {
             CompressionStatus::Compressed => {
-                care.prompt_tokens = data.tokens_after;
-                care.compress_beyond = data.tokens_after.saturating_add(growth);
-                care.is_compression_off &= !data.forced;
+                safeguards.prompt_tokens = data.tokens_after;
+                safeguards.compress_beyond = data.tokens_after.saturating_add(growth);
+                safeguards.is_compression_off &= !data.forced;
             }
-            CompressionStatus::CompressionFailedInflatedTokenCount => care.is_compression_off = true,
+            CompressionStatus::CompressionFailedInflatedTokenCount => safeguards.is_compression_off = true,
             CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
         }
         self.advised();
@@ -270,7 +270,7 @@ impl RunMachine {
                 self.was_continued = true;
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
             }
-            NudgeReason::Loop => self.care.nudge = None,
+            NudgeReason::Loop => self.safeguards.nudge = None,
             NudgeReason::NextSpeaker | NudgeReason::Hook => (),
         }
     }

@@ -135,7 +135,7 @@ pub struct RunDriver {
     /// The events that began the spans of open calls, of which others are told.
     call_spans: HashMap<CallId, EventSeq>,
     /// What calls ask models.
-    questions: Arc<super::consult::ToolSideCallLedger>,
+    questions: Arc<super::side_calls::ToolSideCallLedger>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, PreparedWork>,
     /// Calls whose question is being answered.

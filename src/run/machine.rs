@@ -54,7 +54,7 @@ pub enum WantedTask {
     /// The model's answer.
     Model(ModelAsk),
     /// A model's answer to a question of the daemon's own.
-    Consult(SideCall),
+    SideCall(SideCall),
     /// Nothing, until a failed model may be asked again.
     Backoff { ask: ModelAsk, not_before: Timestamp },
     /// A judgement of every call that waits for one.
@@ -234,7 +234,7 @@ enum TurnStage {
     Slot,
     Asking,
     /// Something comes before the model is asked.
-    Consulting(SideCall),
+    SideCall(SideCall),
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -25,7 +25,6 @@ pub mod attached;
 mod autorun;
 mod builtin;
 mod commands;
-mod consultant;
 mod digest;
 mod discovered;
 mod foreign;
@@ -34,6 +33,7 @@ mod glob_bounds;
 mod lent;
 mod links;
 pub mod mcp;
+mod model_access;
 mod nearest;
 mod outputs;
 mod own_files;
@@ -63,10 +63,10 @@ pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{
     BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision, ConfinedProgram, KeptPlaces,
 };
-pub use consultant::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 pub use discovered::{DiscoveryContext, DiscoveryResult, commands_in_force, discover};
 pub use foreign::ForeignToolset;
 pub use lent::{CallRedelivery, ClientToolRegistry, ToolRegistrationError};
+pub use model_access::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
@@ -293,7 +293,7 @@ pub struct CallContext {
     /// For a call that a client answers: how it is told again.
     pub retelling: CallRedelivery,
     /// Whom it may ask what it cannot tell by itself; `None` = nobody.
-    pub consultant: Option<Arc<dyn ModelAccess>>,
+    pub model_access: Option<Arc<dyn ModelAccess>>,
     /// How it asks a person while it runs.
     pub people: ToolElicitation,
     /// Its span, for whatever does its work elsewhere.

@@ -99,7 +99,7 @@ impl Bench {
             clock: Arc::clone(&self.clock),
             output: None,
             retelling: CallRedelivery::default(),
-            consultant: None,
+            model_access: None,
             people: ToolElicitation::nobody(),
             span: None,
         }

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 use super::{
     super::{
         compaction::TokenEstimate,
-        consult::{CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext},
         machine::{FailureKind, MachineInput, ModelAsk, ModelFailure, PartialReply, SideCall, WantedTask},
         meter::UsageMeter,
+        side_calls::{
+            CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext,
+        },
         think::{ModelCall, ReplyLoopDetectors},
     },
     RunDriver, RunIdentity, TaskOutput,
@@ -79,7 +81,7 @@ impl RunDriver {
             schema: None,
             provider_tool: None,
             ordinal: self.machine.replies(),
-            others: self.machine.consulted(),
+            others: self.machine.n_side_replies(),
             path: self.machine.start().path.as_str().into(),
             tree_ordinal,
             room: None,
@@ -98,9 +100,9 @@ impl RunDriver {
         Some(self.request(self.machine.is_grace(), tree_ordinal))
     }
 
-    pub(super) fn begin_consulting(&mut self, consult: SideCall, want: WantedTask) {
+    pub(super) fn begin_side_call(&mut self, side_call: SideCall, want: WantedTask) {
         let start = self.machine.start();
-        let compressing = (consult.about == SideCallPurpose::Compression).then(|| CompressionContext {
+        let compressing = (side_call.about == SideCallPurpose::Compression).then(|| CompressionContext {
             summariser: self.machine.summariser(),
             own: self.machine.own_model(),
             left: self.machine.left(),
@@ -111,21 +113,21 @@ impl RunDriver {
             epoch: self.transcript.past().epoch,
             skills: self.transcript.skills().to_vec(),
         });
-        let consulting = SideCallRunner {
-            consult,
+        let runner = SideCallRunner {
+            side_call,
             care: (*start.care).clone(),
             means: self.means(),
-            consulted: self.machine.consulted(),
+            n_side_replies: self.machine.n_side_replies(),
             messages: self.transcript.messages().to_vec(),
             compressing,
             news: self.news.0.clone(),
         };
-        self.launch(want, async move { TaskOutput::Input(consulting.run().await) }, None);
+        self.launch(want, async move { TaskOutput::Input(runner.run().await) }, None);
     }
 
     /// For a call that begins.
     pub(super) fn tool_asking(&self) -> ToolSideCallContext {
-        self.questions.told(self.machine.consulted());
+        self.questions.told(self.machine.n_side_replies());
         ToolSideCallContext {
             means: self.means(),
             questions: Arc::clone(&self.questions),

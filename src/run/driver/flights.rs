@@ -61,8 +61,8 @@ impl RunDriver {
             // A closing daemon asks no model any more: the next one does.
             WantedTask::Model(_) if self.is_closing => (),
             WantedTask::Model(ask) => self.begin_thinking(*ask, want),
-            WantedTask::Consult(_) if self.is_closing => (),
-            WantedTask::Consult(consult) => self.begin_consulting(*consult, want),
+            WantedTask::SideCall(_) if self.is_closing => (),
+            WantedTask::SideCall(side_call) => self.begin_side_call(*side_call, want),
             WantedTask::Child { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), false);
                 self.launch(want, settled, None);
@@ -171,7 +171,7 @@ impl RunDriver {
             output: self.outputs.get(&call).map(|output| output.appender()),
             // What was prepared is kept in memory; without it the call was begun by another process.
             retelling: CallRedelivery::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
-            consultant: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
+            model_access: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
             people: ToolElicitation::of(call.clone(), self.interviews.way_in()),
             span: self.call_span(&call),
         };

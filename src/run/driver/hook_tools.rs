@@ -58,7 +58,7 @@ impl HookToolCaller {
             clock: Arc::clone(&self.clock),
             output: None,
             retelling: CallRedelivery::default(),
-            consultant: None,
+            model_access: None,
             people: ToolElicitation::nobody(),
             span: None,
         };

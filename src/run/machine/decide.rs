@@ -85,8 +85,10 @@ impl MachineStep<'_> {
                     self.babbled(partial, &chunk);
                 }
             }
-            MachineInput::ConsultedModel { consult, call } => self.consulted_model(consult, *call),
-            MachineInput::Consulted { consult, calls, advice } => self.consulted(consult, calls, *advice),
+            MachineInput::SideCallReplied { side_call, call } => self.side_call_replied(side_call, *call),
+            MachineInput::SideCallEnded { side_call, calls, advice } => {
+                self.side_call_ended(side_call, calls, *advice)
+            }
             MachineInput::BackoffOver { ask } => {
                 let is_waiting =
                     matches!(self.machine.phase, RunPhase::Thinking { stage: TurnStage::Waiting { .. }, .. });

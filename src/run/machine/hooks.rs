@@ -125,8 +125,8 @@ impl RunMachine {
                 return due;
             }
             RunPhase::Acting => (),
-            RunPhase::Thinking { stage: TurnStage::Consulting(consult), .. } => {
-                due.extend(self.compaction_point(*consult));
+            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. } => {
+                due.extend(self.compaction_point(*side_call));
                 return due;
             }
             // What the model still reads is shown to hooks before.
@@ -162,21 +162,21 @@ impl RunMachine {
     }
 
     /// The point before a context is compressed. To shorten outputs alone is no compression.
-    fn compaction_point(&self, consult: SideCall) -> Option<HookPoint> {
-        let is_compression = consult.about == SideCallPurpose::Compression && !consult.outputs_only;
-        let point = HookPoint::Compaction { n: consult.n };
+    fn compaction_point(&self, side_call: SideCall) -> Option<HookPoint> {
+        let is_compression = side_call.about == SideCallPurpose::Compression && !side_call.outputs_only;
+        let point = HookPoint::Compaction { n: side_call.n };
         (is_compression && !self.hooks.settled.contains(&point)).then_some(point)
     }
 
     /// True if the context must not be compressed before hooks have said something.
-    pub(super) fn compression_waits(&self, consult: SideCall) -> bool {
-        self.hooks.watches && self.compaction_point(consult).is_some()
+    pub(super) fn compression_waits(&self, side_call: SideCall) -> bool {
+        self.hooks.watches && self.compaction_point(side_call).is_some()
     }
 
     /// True if hooks may keep the context from being compressed: somebody asked for it, or the run could go on without.
     pub(super) fn may_go_on_uncompressed(&self) -> bool {
         let is_asked_for = self.start().task == RunTask::Compact;
-        self.consulting().is_some_and(|consult| is_asked_for || !consult.forced)
+        self.side_call().is_some_and(|side_call| is_asked_for || !side_call.forced)
     }
 
     /// True if the run stands still until hooks have said something.

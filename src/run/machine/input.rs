@@ -38,13 +38,13 @@ pub enum MachineInput {
         chunk: String,
     },
     /// A call that a question of the daemon's own took, while the question goes on.
-    ConsultedModel {
-        consult: SideCall,
+    SideCallReplied {
+        side_call: SideCall,
         call: Box<SideCallReply>,
     },
     /// What a question of the daemon's own came to, and the calls of models that it took, but those that were told before.
-    Consulted {
-        consult: SideCall,
+    SideCallEnded {
+        side_call: SideCall,
         calls: Vec<SideCallReply>,
         advice: Box<SideCallResult>,
     },

@@ -34,9 +34,9 @@ pub struct ContextState {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SafeguardState {
     /// Questions of the daemon's own so far; names the next.
-    pub consultations: u32,
+    pub n_side_calls: u32,
     /// Calls of models that they took, whatever came of them.
-    pub consulted: u32,
+    pub n_side_replies: u32,
     /// Of the context.
     pub epoch: u32,
     /// Tokens of the last prompt in the context; 0 = unknown.
@@ -131,15 +131,15 @@ impl RunMachine {
     }
 
     /// What models were asked of the daemon's own so far: the ordinal of the next reply.
-    pub fn consulted(&self) -> u32 {
-        self.safeguards.consulted
+    pub fn n_side_replies(&self) -> u32 {
+        self.safeguards.n_side_replies
     }
 
     /// The question that is being asked.
-    pub fn consulting(&self) -> Option<SideCall> {
+    pub fn side_call(&self) -> Option<SideCall> {
         match &self.phase {
-            RunPhase::Thinking { stage: TurnStage::Consulting(consult), .. }
-            | RunPhase::Considering(consult) => Some(*consult),
+            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. }
+            | RunPhase::Considering(side_call) => Some(*side_call),
             _ => None,
         }
     }
@@ -192,12 +192,12 @@ impl RunMachine {
     }
 
     pub(super) fn apply_consulting(&mut self, data: &ModelConsulting) {
-        self.safeguards.consultations += 1;
+        self.safeguards.n_side_calls += 1;
         let ModelConsulting { purpose, forced, outputs_only, .. } = *data;
-        let consult = SideCall { n: self.safeguards.consultations, about: purpose, forced, outputs_only };
+        let side_call = SideCall { n: self.safeguards.n_side_calls, about: purpose, forced, outputs_only };
         match &mut self.phase {
-            RunPhase::Thinking { stage, .. } => *stage = TurnStage::Consulting(consult),
-            RunPhase::Acting => self.phase = RunPhase::Considering(consult),
+            RunPhase::Thinking { stage, .. } => *stage = TurnStage::SideCall(side_call),
+            RunPhase::Acting => self.phase = RunPhase::Considering(side_call),
             _ => (),
         }
     }
@@ -205,7 +205,7 @@ impl RunMachine {
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
         self.spent += UsageTotal::of(data.usage, data.cost);
         // Also what came to nothing: a recording may have a line of it.
-        self.safeguards.consulted += 1;
+        self.safeguards.n_side_replies += 1;
         match data.purpose {
             SideCallPurpose::NextSpeaker => {
                 if let RunPhase::Considering(_) = self.phase {
@@ -245,7 +245,7 @@ impl RunMachine {
     }
 
     pub(super) fn apply_compressed(&mut self, data: &ContextCompressed) {
-        let outputs_only = self.consulting().is_some_and(|consult| consult.outputs_only);
+        let outputs_only = self.side_call().is_some_and(|side_call| side_call.outputs_only);
         let safeguards = &mut self.safeguards;
         safeguards.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
         safeguards.is_done = true;
@@ -277,7 +277,7 @@ impl RunMachine {
 
     /// What came before the model was to be asked is over.
     fn advised(&mut self) {
-        if let RunPhase::Thinking { stage: stage @ TurnStage::Consulting(_), .. } = &mut self.phase {
+        if let RunPhase::Thinking { stage: stage @ TurnStage::SideCall(_), .. } = &mut self.phase {
             *stage = TurnStage::Waiting { not_before: Timestamp::default() };
         }
     }

@@ -77,7 +77,7 @@ impl Script {
             traceparent: None,
             task: self.task,
             context_window: self.window,
-            care: Box::new(self.safeguards.map(|care| care()).unwrap_or_default()),
+            care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
             tracing: Default::default(),
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
@@ -96,7 +96,7 @@ impl Script {
             }
         };
         let opened = machine.open(opening, None, (Vec::new(), Vec::new()));
-        if !machine.has_slot || machine.consulting().is_some() || machine.is_finished() {
+        if !machine.has_slot || machine.side_call().is_some() || machine.is_finished() {
             for draft in &opened {
                 writeln!(out, "  {}", render(&draft.body)).unwrap();
             }
@@ -462,10 +462,10 @@ fn render_want(want: &WantedTask) -> String {
         WantedTask::Model(ask) => {
             format!("model#{}.{}{}", ask.turn, ask.attempt, if ask.is_grace { "!" } else { "" })
         }
-        WantedTask::Consult(consult) => {
-            let how = if consult.outputs_only { " outputs" } else { "" };
-            let forced = if consult.forced { " forced" } else { "" };
-            format!("consult#{} {}{forced}{how}", consult.n, consult.about.as_str())
+        WantedTask::SideCall(side_call) => {
+            let how = if side_call.outputs_only { " outputs" } else { "" };
+            let forced = if side_call.forced { " forced" } else { "" };
+            format!("side_call#{} {}{forced}{how}", side_call.n, side_call.about.as_str())
         }
         WantedTask::Backoff { ask, .. } => format!("backoff#{}.{}", ask.turn, ask.attempt),
         WantedTask::Judge { first } => format!("judge({first}…)"),

@@ -21,13 +21,13 @@ impl RunMachine {
                     TurnStage::Asking => WantedTask::Model(ask),
                     TurnStage::Waiting { not_before } => WantedTask::Backoff { ask, not_before: *not_before },
                     TurnStage::Slot => WantedTask::Slot,
-                    TurnStage::Consulting(consult) => WantedTask::Consult(*consult),
+                    TurnStage::SideCall(side_call) => WantedTask::SideCall(*side_call),
                 }));
                 wants.retain(
-                    |want| !matches!(want, WantedTask::Consult(consult) if self.compression_waits(*consult)),
+                    |want| !matches!(want, WantedTask::SideCall(side_call) if self.compression_waits(*side_call)),
                 );
             }
-            RunPhase::Considering(consult) => drop(wants.insert(WantedTask::Consult(*consult))),
+            RunPhase::Considering(side_call) => drop(wants.insert(WantedTask::SideCall(*side_call))),
             RunPhase::Acting => {
                 let first = self.unjudged().next();
                 wants.extend(first.map(|it| WantedTask::Judge { first: it.call_id.clone() }));

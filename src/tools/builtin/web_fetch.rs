@@ -166,14 +166,14 @@ impl Invocation for WebFetchInvocation {
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
         Box::pin(async move {
-            let consultant = cx.consultant.as_deref();
+            let model_access = cx.model_access.as_deref();
             let fetches: Vec<_> = self.targets.iter().map(|target| self.fetch(target.clone())).collect();
             let reading = async {
-                if let Some(result) = self.read_by_provider(consultant).await {
+                if let Some(result) = self.read_by_provider(model_access).await {
                     return result;
                 }
                 let fetched = stream::iter(fetches).buffered(AT_ONCE).collect::<Vec<_>>().await;
-                self.answered(fetched, consultant).await
+                self.answered(fetched, model_access).await
             };
             let out_of_time: BoxFuture<'static, ()> = match cx.deadline {
                 Some(left) => cx.clock.sleep(left),

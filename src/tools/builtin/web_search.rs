@@ -134,7 +134,7 @@ impl Invocation for WebSearchInvocation {
                     let message = "the run's time was over before the search was answered";
                     ToolResult::failure(ToolErrorType::TimedOut, message)
                 }
-                found = self.search(cx.consultant.as_deref()) => match found {
+                found = self.search(cx.model_access.as_deref()) => match found {
                     Ok(found) => self.result(&found),
                     Err(why) => ToolResult::failure(ToolErrorType::WebSearchFailed, why),
                 }
@@ -151,26 +151,26 @@ impl WebSearchInvocation {
         }
     }
 
-    async fn search(&self, consultant: Option<&dyn ModelAccess>) -> Result<WebSearchResult, String> {
+    async fn search(&self, model_access: Option<&dyn ModelAccess>) -> Result<WebSearchResult, String> {
         match &self.searching {
             SearchRoute::Backend(rules) => {
                 let answer = self.web.search(&self.query, rules).await.map_err(|error| error.to_string())?;
                 let SearchAnswer { answer, sources } = answer;
                 Ok(WebSearchResult { answer, sources: (1..).zip(sources).collect(), model: None })
             }
-            SearchRoute::Model => self.ask_model(consultant.ok_or("there is no model to ask")?).await,
+            SearchRoute::Model => self.ask_model(model_access.ok_or("there is no model to ask")?).await,
         }
     }
 
     /// Its provider searches, and the model says what was found.
-    async fn ask_model(&self, consultant: &dyn ModelAccess) -> Result<WebSearchResult, String> {
+    async fn ask_model(&self, model_access: &dyn ModelAccess) -> Result<WebSearchResult, String> {
         let question = ModelQuestion {
             purpose: SideCallPurpose::WebSearch,
             system: SYSTEM.to_owned(),
             text: self.redactor.owned(self.query.clone()),
             provider_tool: Some(ProviderTool::Search),
         };
-        let ModelAnswer { model, text, grounding, .. } = consultant.ask(question).await?;
+        let ModelAnswer { model, text, grounding, .. } = model_access.ask(question).await?;
         let named = (1..).zip(&grounding.sources);
         let sources =
             named.filter_map(|(number, it)| Some((number, SearchSource::named(&it.title, &it.url)?)));

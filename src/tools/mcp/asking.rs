@@ -39,7 +39,7 @@ pub struct McpCaller {
     pub tool: String,
     pub words: TextSanitizer,
     pub people: ToolElicitation,
-    pub consultant: Option<Arc<dyn ModelAccess>>,
+    pub model_access: Option<Arc<dyn ModelAccess>>,
     /// Where people see how far the call is.
     pub output: Option<LiveAppender>,
     /// The call's span, of which the server is told.
@@ -273,8 +273,8 @@ impl OpenRequest {
         taken_back: &CancellationToken,
     ) -> Result<Value, ErrorData> {
         let rejected = |why: String| ErrorData::new(REJECTED, why, None);
-        let Some((caller, consultant)) =
-            self.caller.as_ref().and_then(|it| Some((it, it.consultant.as_ref()?)))
+        let Some((caller, model_access)) =
+            self.caller.as_ref().and_then(|it| Some((it, it.model_access.as_ref()?)))
         else {
             return Err(rejected("there is no model to ask".to_owned()));
         };
@@ -305,7 +305,7 @@ impl OpenRequest {
             biased;
             () = self.over.cancelled() => return Err(rejected("the call that it was for is over".to_owned())),
             () = taken_back.cancelled() => return Err(rejected("it was taken back".to_owned())),
-            answered = consultant.go_on(sampling.conversation()) => answered,
+            answered = model_access.go_on(sampling.conversation()) => answered,
         };
         match answered {
             Ok(answered) => Ok(SamplingRequest::result(&answered)),

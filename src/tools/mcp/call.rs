@@ -219,7 +219,7 @@ impl McpToolInvocation {
                 move |text| servers.redacted(text)
             }),
             people: cx.people.clone(),
-            consultant: cx.consultant.clone(),
+            model_access: cx.model_access.clone(),
             output: cx.output.clone(),
             span: cx.span,
         };

@@ -45,7 +45,7 @@ impl MachineStep<'_> {
         if is_work && self.machine.grace.is_none() && self.machine.is_budget_spent() {
             return self.limit(RunEndReason::Budget);
         }
-        if attempt == 1 && self.consult_first() {
+        if attempt == 1 && self.side_call_first() {
             return;
         }
         let machine = &self.machine;

@@ -26,7 +26,7 @@ const SHOWN_CHARS: usize = 200;
 
 impl MachineStep<'_> {
     /// Begins what comes before the model is asked; answers whether there was anything.
-    pub(super) fn consult_first(&mut self) -> bool {
+    pub(super) fn side_call_first(&mut self) -> bool {
         if self.machine.start().task == RunTask::Clear {
             let epoch = self.machine.safeguards.epoch + 1;
             self.emit(ContextCleared { epoch });
@@ -39,23 +39,28 @@ impl MachineStep<'_> {
     }
 
     /// One of the calls that a question takes, told when it is over: what it cost is known whatever becomes of the question.
-    pub(super) fn consulted_model(&mut self, consult: SideCall, call: SideCallReply) {
-        if self.machine.consulting() == Some(consult) {
-            self.tell_call(consult.about, call, None);
+    pub(super) fn side_call_replied(&mut self, side_call: SideCall, call: SideCallReply) {
+        if self.machine.side_call() == Some(side_call) {
+            self.tell_call(side_call.about, call, None);
         }
     }
 
-    pub(super) fn consulted(&mut self, consult: SideCall, calls: Vec<SideCallReply>, advice: SideCallResult) {
-        if self.machine.consulting() != Some(consult) {
+    pub(super) fn side_call_ended(
+        &mut self,
+        side_call: SideCall,
+        calls: Vec<SideCallReply>,
+        advice: SideCallResult,
+    ) {
+        if self.machine.side_call() != Some(side_call) {
             return;
         }
         let attempt = match &self.machine.phase {
             RunPhase::Thinking { attempt, .. } => *attempt,
             _ => 1,
         };
-        self.tell_calls(consult.about, calls, &advice);
-        match (consult.about, advice) {
-            (SideCallPurpose::Compression, advice) => return self.compressed(consult, advice, attempt),
+        self.tell_calls(side_call.about, calls, &advice);
+        match (side_call.about, advice) {
+            (SideCallPurpose::Compression, advice) => return self.compressed(side_call, advice, attempt),
             (SideCallPurpose::NextSpeaker, SideCallResult::NextSpeaker(NextSpeaker::Model)) => {
                 self.nudge(NudgeReason::NextSpeaker, nudges::PLEASE_CONTINUE);
                 self.end_turn();
@@ -166,7 +171,7 @@ impl MachineStep<'_> {
 
     /// Hooks had their say before the context is compressed; `why` keeps it as it is, unless the run could not go on so.
     pub(super) fn compression_hooked(&mut self, why: Option<String>) {
-        let Some(consult) = self.machine.consulting() else { return };
+        let Some(side_call) = self.machine.side_call() else { return };
         let Some(message) = why else { return };
         if !self.machine.may_go_on_uncompressed() {
             let message =
@@ -179,7 +184,7 @@ impl MachineStep<'_> {
         };
         let kept = ContextCompressed {
             status: CompressionStatus::Noop,
-            ..self.no_summary(consult, &SideCallResult::Nothing { message: message.clone() })
+            ..self.no_summary(side_call, &SideCallResult::Nothing { message: message.clone() })
         };
         self.emit(kept);
         match self.machine.start().task {
@@ -188,11 +193,11 @@ impl MachineStep<'_> {
         }
     }
 
-    fn compressed(&mut self, consult: SideCall, advice: SideCallResult, attempt: u32) {
+    fn compressed(&mut self, side_call: SideCall, advice: SideCallResult, attempt: u32) {
         let CompressionResult { told, compaction } = match advice {
             SideCallResult::Compressed(compressed) => compressed,
             // Whoever compresses says what came of it; that it could not be is no summary.
-            other => CompressionResult { told: self.no_summary(consult, &other), compaction: None },
+            other => CompressionResult { told: self.no_summary(side_call, &other), compaction: None },
         };
         let result = summary_of(&told);
         let came_to_nothing = told.status != CompressionStatus::Compressed;
@@ -202,7 +207,7 @@ impl MachineStep<'_> {
         match self.machine.start().task {
             RunTask::Compact => self.task_done(result),
             // The request is as long as before: asking with it again would be refused again.
-            _ if consult.forced && came_to_nothing => self.squeeze_or_fail(),
+            _ if side_call.forced && came_to_nothing => self.squeeze_or_fail(),
             _ => self.ask_model(attempt),
         }
     }
@@ -226,12 +231,12 @@ impl MachineStep<'_> {
         self.emit(ModelConsulting { purpose, model, forced: true, outputs_only });
     }
 
-    fn no_summary(&self, consult: SideCall, advice: &SideCallResult) -> ContextCompressed {
+    fn no_summary(&self, side_call: SideCall, advice: &SideCallResult) -> ContextCompressed {
         let safeguards = &self.machine.safeguards;
         ContextCompressed {
             status: CompressionStatus::CompressionFailedEmptySummary,
             epoch: safeguards.epoch,
-            forced: consult.forced,
+            forced: side_call.forced,
             tokens_before: safeguards.prompt_tokens,
             tokens_after: safeguards.prompt_tokens,
             counted: false,

@@ -440,7 +440,7 @@ fn what_is_asked_beside_the_turns_is_looked_at_before_the_next_model_call() {
               turn.completed 1
               turn.started 2
               model.consulting compression of m
-              wants consult#1 compression hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 100
               model.consulted compression
               context.compressed COMPRESSED

@@ -33,7 +33,7 @@ fn all() -> RunCare {
 const GUARDED: Script = Script { window: Some(1_000), care: Some(all), max_turns: 50, ..TOOL };
 
 pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput {
-    let consult = machine.consulting().expect("nothing is asked");
+    let side_call = machine.side_call().expect("nothing is asked");
     let compressed = |status| {
         let tokens_after = words.get(1).map_or(100, |n| n.parse().unwrap());
         let epoch = machine.safeguards.epoch + u32::from(status == CompressionStatus::Compressed);
@@ -41,7 +41,7 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput 
             told: ContextCompressed {
                 status,
                 epoch,
-                forced: consult.forced,
+                forced: side_call.forced,
                 tokens_before: machine.safeguards.prompt_tokens,
                 tokens_after,
                 counted: false,
@@ -65,7 +65,7 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput 
         _ => SideCallResult::Nothing { message: text.to_owned() },
     };
     let calls = if words[0] == "nothing" { Vec::new() } else { vec![one_call()] };
-    MachineInput::Consulted { consult, calls, advice: Box::new(advice) }
+    MachineInput::SideCallEnded { side_call, calls, advice: Box::new(advice) }
 }
 
 fn one_call() -> SideCallReply {
@@ -82,8 +82,8 @@ fn one_call() -> SideCallReply {
 
 /// A call that a question took is over, and the question is not.
 pub fn consulted(machine: &RunMachine) -> MachineInput {
-    let consult = machine.consulting().expect("nothing is asked");
-    MachineInput::ConsultedModel { consult, call: Box::new(one_call()) }
+    let side_call = machine.side_call().expect("nothing is asked");
+    MachineInput::SideCallReplied { side_call, call: Box::new(one_call()) }
 }
 
 pub fn render(body: &EventBody) -> Option<String> {
@@ -181,7 +181,7 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               turn.completed 2
               turn.started 3
               model.consulting compression of m
-              wants consult#1 compression hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 300
               model.consulted compression
               context.compressed COMPRESSED
@@ -200,10 +200,10 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               turn.completed 3
               turn.started 4
               model.consulting compression of m
-              wants consult#2 compression hooks(Compaction { n: 2 }) timer@1000ms
+              wants side_call#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#2 compression hooks(Compaction { n: 2 }) timer@1000ms
+              wants side_call#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > advice noop
               model.consulted compression
               context.compressed NOOP
@@ -253,7 +253,7 @@ fn what_made_it_longer_is_not_tried_again_by_itself() {
               turn.completed 1
               turn.started 2
               model.consulting compression of m
-              wants consult#1 compression hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice inflated 800
               model.consulted compression
               context.compressed COMPRESSION_FAILED_INFLATED_TOKEN_COUNT
@@ -296,10 +296,10 @@ fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
             > too-long
               model.retrying r#1.1 attempt=2 after=0us
               model.consulting compression of m forced
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed
               model.consulted compression
               context.compressed COMPRESSED
@@ -308,7 +308,7 @@ fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
             > too-long | some text
               model.retrying r#1.2 attempt=3 after=0us
               model.consulting compression of - forced outputs
-              wants consult#2 compression forced outputs timer@1000ms
+              wants side_call#2 compression forced outputs timer@1000ms
             > advice compressed
               model.consulted compression
               context.compressed COMPRESSED
@@ -582,7 +582,7 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 30
         turn.started 31
         model.consulting loop check of small
-        wants consult#1 loop check timer@1000ms
+        wants side_call#1 loop check timer@1000ms
         model.consulted loop check
         turn.started 32
         turn.started 33
@@ -595,7 +595,7 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 40
         turn.started 41
         model.consulting loop check of small
-        wants consult#2 loop check timer@1000ms
+        wants side_call#2 loop check timer@1000ms
         model.consulted loop check
         loop.detected Judge "it reads and writes in turns" stops=false
         context.nudged Loop
@@ -606,8 +606,8 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 46
         turn.started 47
         model.consulting loop check of small
-        wants consult#3 loop check timer@1000ms
-        wants consult#3 loop check timer@1000ms
+        wants side_call#3 loop check timer@1000ms
+        wants side_call#3 loop check timer@1000ms
         model.consulted loop check: nobody there"#]]
     .assert_eq(&told.join("\n"));
 }
@@ -631,7 +631,7 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
             > model | I will look first.
               model.completed "I will look first." calls=[]
               model.consulting next speaker of small
-              wants consult#1 next speaker timer@1000ms
+              wants side_call#1 next speaker timer@1000ms
             > advice model
               model.consulted next speaker
               context.nudged NextSpeaker
@@ -649,10 +649,10 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
             > model | That is all.
               model.completed "That is all." calls=[]
               model.consulting next speaker of small
-              wants consult#2 next speaker timer@1000ms
+              wants side_call#2 next speaker timer@1000ms
             > restart
               run.resumed
-              wants consult#2 next speaker timer@1000ms
+              wants side_call#2 next speaker timer@1000ms
             > advice user
               model.consulted next speaker
               turn.completed 3
@@ -676,10 +676,10 @@ fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
             > model | Done.
               model.completed "Done." calls=[]
               model.consulting next speaker of small
-              wants consult#1 next speaker timer@1000ms
+              wants side_call#1 next speaker timer@1000ms
             > steer s | and the rest
               run.steered s "and the rest"
-              wants consult#1 next speaker hooks(Steer { id: "s" }) timer@1000ms
+              wants side_call#1 next speaker hooks(Steer { id: "s" }) timer@1000ms
             > advice user
               model.consulted next speaker
               turn.completed 1
@@ -704,16 +704,16 @@ fn each_call_of_a_question_is_told_when_it_is_over() {
               model.consulting compression of m forced
             > consulted
               model.consulted compression
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
               model.consulted compression
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
               model.consulted compression
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > cancel
               run.stopping ABORTED then=End
               turn.completed 1
@@ -851,7 +851,7 @@ fn a_run_whose_model_is_auto_is_routed_once() {
               model.consulting routing of small
             > restart
               run.resumed
-              wants consult#1 routing timer@1000ms
+              wants side_call#1 routing timer@1000ms
             > advice routed strong | it is hard
               model.consulted routing
               model.routed strong Classifier "it is hard" at 0.9
@@ -888,7 +888,7 @@ fn a_run_may_do_nothing_but_change_its_context() {
               model.consulting compression of m forced
             > restart
               run.resumed
-              wants consult#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
+              wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 70
               model.consulted compression
               context.compressed COMPRESSED

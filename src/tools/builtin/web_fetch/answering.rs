@@ -14,7 +14,7 @@ impl WebFetchInvocation {
     pub(super) async fn answered(
         &self,
         fetched: Vec<Result<WebPage, WebError>>,
-        consultant: Option<&dyn ModelAccess>,
+        model_access: Option<&dyn ModelAccess>,
     ) -> ToolResult {
         let whole = self.result(&fetched);
         let n_chars = whole
@@ -23,14 +23,14 @@ impl WebFetchInvocation {
             .filter_map(MessagePart::as_text)
             .map(|text| text.chars().count())
             .sum::<usize>();
-        let (Some(prompt), Some(consultant)) = (&self.prompt, consultant) else { return whole };
+        let (Some(prompt), Some(model_access)) = (&self.prompt, model_access) else { return whole };
         if whole.error.is_some() || n_chars <= self.output.max_chars {
             return whole;
         }
         let prompt = self.redactor.owned(prompt.clone());
-        let question = question(&prompt, &fetched, consultant);
-        let left_out = left_out(&fetched, consultant);
-        match consultant.ask(question).await {
+        let question = question(&prompt, &fetched, model_access);
+        let left_out = left_out(&fetched, model_access);
+        match model_access.ask(question).await {
             Ok(answered) => self.answer(&fetched, &answered, left_out.as_deref(), whole),
             Err(why) => but_cut(whole, n_chars, &why),
         }
@@ -70,7 +70,7 @@ impl WebFetchInvocation {
 fn question(
     prompt: &str,
     fetched: &[Result<WebPage, WebError>],
-    consultant: &dyn ModelAccess,
+    model_access: &dyn ModelAccess,
 ) -> ModelQuestion {
     let marks = AnswerMarks::fresh();
     let legend = marks.legend("page");
@@ -84,18 +84,18 @@ fn question(
     let mut text = String::new();
     for (number, page) in fetched.iter().flatten().enumerate() {
         let number = (number + 1).to_string();
-        push_page(&mut text, &shortened(page, n_pages, consultant), &marks, Some(&number));
+        push_page(&mut text, &shortened(page, n_pages, model_access), &marks, Some(&number));
     }
     let _infallible = write!(text, "The agent asks:\n{prompt}");
     ModelQuestion { purpose: SideCallPurpose::WebFetch, system, text, provider_tool: None }
 }
 
 /// What the model was not shown, so that nobody takes its silence for the pages'.
-fn left_out(fetched: &[Result<WebPage, WebError>], consultant: &dyn ModelAccess) -> Option<String> {
+fn left_out(fetched: &[Result<WebPage, WebError>], model_access: &dyn ModelAccess) -> Option<String> {
     let n_pages = fetched.iter().flatten().count();
     let cut = fetched.iter().flatten().filter_map(|page| match &page.content {
         PageContent::Text { text, .. } => {
-            let shown = consultant.beginning(text, n_pages);
+            let shown = model_access.beginning(text, n_pages);
             (shown.len() < text.len()).then(|| {
                 let (shown, all) = (shown.chars().count(), text.chars().count());
                 format!(
@@ -110,10 +110,10 @@ fn left_out(fetched: &[Result<WebPage, WebError>], consultant: &dyn ModelAccess)
 }
 
 /// As much of the page as has room. Its secrets are out, so it may be cut anywhere.
-fn shortened(page: &WebPage, n_pages: usize, consultant: &dyn ModelAccess) -> WebPage {
+fn shortened(page: &WebPage, n_pages: usize, model_access: &dyn ModelAccess) -> WebPage {
     let content = match &page.content {
         PageContent::Text { title, text, encoding, is_cut } => {
-            let shown = consultant.beginning(text, n_pages);
+            let shown = model_access.beginning(text, n_pages);
             let is_cut = *is_cut || shown.len() < text.len();
             PageContent::Text { title: title.clone(), text: shown.to_owned(), encoding, is_cut }
         }

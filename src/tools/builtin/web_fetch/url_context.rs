@@ -19,9 +19,12 @@ they say word by word where that matters: names, numbers, code. What they do not
 
 impl WebFetchInvocation {
     /// The answer of a model that read the pages. `None` = they are to be fetched here.
-    pub(super) async fn read_by_provider(&self, consultant: Option<&dyn ModelAccess>) -> Option<ToolResult> {
-        let (prompt, consultant) = (self.prompt.as_ref()?, consultant?);
-        if !consultant.has(ProviderTool::UrlContext).await || !self.may_leave().await {
+    pub(super) async fn read_by_provider(
+        &self,
+        model_access: Option<&dyn ModelAccess>,
+    ) -> Option<ToolResult> {
+        let (prompt, model_access) = (self.prompt.as_ref()?, model_access?);
+        if !model_access.has(ProviderTool::UrlContext).await || !self.may_leave().await {
             return None;
         }
         let prompt = self.redactor.owned(prompt.clone());
@@ -31,7 +34,7 @@ impl WebFetchInvocation {
         }
         let (system, provider_tool) = (SYSTEM.to_owned(), Some(ProviderTool::UrlContext));
         let question = ModelQuestion { purpose: SideCallPurpose::WebFetch, system, text, provider_tool };
-        let answered = match consultant.ask(question).await {
+        let answered = match model_access.ask(question).await {
             Ok(answered) => answered,
             Err(why) => {
                 tracing::debug!(%why, "no model read the pages; they are fetched here");

@@ -39,11 +39,11 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// What every question needs.
 pub(super) struct SideCallRunner {
-    pub consult: SideCall,
+    pub side_call: SideCall,
     pub care: RunCare,
     pub means: SideCallContext,
     /// Calls of models that questions of the run took so far: which reply each gets from a recording.
-    pub consulted: u32,
+    pub n_side_replies: u32,
     /// What the run's model reads, oldest first.
     pub messages: Vec<Arc<ContextMessage>>,
     /// Set for a compression.
@@ -119,7 +119,7 @@ impl SideCallRunner {
     pub async fn run(self) -> MachineInput {
         let mut asking =
             OngoingSideCall { with: &self, calls: Vec::new(), n_asked: 0, spent: UsageTotal::default() };
-        let advice = match self.consult.about {
+        let advice = match self.side_call.about {
             SideCallPurpose::Compression => asking.compress().await,
             SideCallPurpose::LoopCheck => asking.check_loop().await,
             SideCallPurpose::NextSpeaker => asking.next_speaker().await,
@@ -131,14 +131,14 @@ impl SideCallRunner {
             | SideCallPurpose::Hook => nothing("a tool or a hook asks this by itself"),
         };
         let calls = std::mem::take(&mut asking.calls);
-        MachineInput::Consulted { consult: self.consult, calls, advice: Box::new(advice) }
+        MachineInput::SideCallEnded { side_call: self.side_call, calls, advice: Box::new(advice) }
     }
 }
 
 impl OngoingSideCall<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &NamedModel, question: SideCallRequest) -> Result<String, String> {
-        let ordinal = self.with.consulted + self.n_asked;
+        let ordinal = self.with.n_side_replies + self.n_asked;
         let SideCallAnswer { call, .. } =
             self.with.means.ask(model, question, ordinal, &UsageMeter::default()).await;
         self.n_asked += 1;
@@ -146,7 +146,8 @@ impl OngoingSideCall<'_> {
         let (text, error) = (call.text.clone(), call.error.clone());
         match self.with.compressing {
             Some(_) => {
-                let told = MachineInput::ConsultedModel { consult: self.with.consult, call: Box::new(call) };
+                let told =
+                    MachineInput::SideCallReplied { side_call: self.with.side_call, call: Box::new(call) };
                 // Nobody hears it any more when the driver has ended.
                 let _gone = self.with.news.send(told).await;
             }

@@ -96,7 +96,7 @@ impl OngoingSideCall<'_> {
         let outputs = self.cut_outputs(compressing, &before).await;
         let draft = Compaction { outputs, ..Compaction::default() };
         let cut = compacted(&before, &draft);
-        if self.with.consult.outputs_only {
+        if self.with.side_call.outputs_only {
             return self
                 .judged(compressing, &before, Ok(CompactionDraft { compaction: draft, after: cut }))
                 .await;
@@ -118,7 +118,7 @@ impl OngoingSideCall<'_> {
         compressing: &CompressionContext,
         messages: &[Arc<ContextMessage>],
     ) -> BTreeMap<CallId, Vec<MessagePart>> {
-        let budget = if self.with.consult.outputs_only { TokenEstimate::default() } else { OUTPUT_BUDGET };
+        let budget = if self.with.side_call.outputs_only { TokenEstimate::default() } else { OUTPUT_BUDGET };
         let (messages, outputs) = (messages.to_vec(), compressing.outputs.clone());
         let skills = lasting(&compressing.skills);
         let session = compressing.session.clone();
@@ -227,7 +227,7 @@ impl OngoingSideCall<'_> {
         let told = ContextCompressed {
             status: CompressionStatus::Noop,
             epoch: compressing.epoch,
-            forced: self.with.consult.forced,
+            forced: self.with.side_call.forced,
             tokens_before,
             tokens_after: tokens_before,
             messages_before: count(before.len()),
@@ -301,7 +301,7 @@ impl OngoingSideCall<'_> {
         let request = compressing.counted.as_ref()?;
         let model = &compressing.own.name;
         // What every question of the run before this one may have counted.
-        let first = self.with.consult.n.saturating_sub(1).saturating_mul(2);
+        let first = self.with.side_call.n.saturating_sub(1).saturating_mul(2);
         let counted = async {
             let after = self.count(model, request, after, first).await?;
             let before = self.count(model, request, before, first.saturating_add(1)).await?;
@@ -325,7 +325,7 @@ impl OngoingSideCall<'_> {
         ordinal: u32,
     ) -> Option<u64> {
         let means = &self.with.means;
-        let others = self.with.consulted.saturating_add(self.n_asked);
+        let others = self.with.n_side_replies.saturating_add(self.n_asked);
         let messages = request.messages.iter().chain(messages).cloned().collect();
         let request = ModelRequest { messages, others, ..request.clone() };
         match means.alternates.count(model, request, ordinal).await? {

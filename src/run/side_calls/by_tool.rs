@@ -77,8 +77,8 @@ impl Sum {
 
 impl ToolSideCallLedger {
     /// So many questions of the run were told. Those of calls that go on come on top.
-    pub fn told(&self, consulted: u32) {
-        self.next.fetch_max(consulted, Ordering::Relaxed);
+    pub fn told(&self, n_replies: u32) {
+        self.next.fetch_max(n_replies, Ordering::Relaxed);
     }
 
     /// What a question took stands in the log.

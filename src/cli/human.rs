@@ -4,16 +4,9 @@ use std::time::Duration;
 
 use protocol::Timestamp;
 
-/// `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`, `3 d 4 h`.
+/// `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`, `3 d 4 h`: as in the documents of traces.
 pub(super) fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0 => format!("{} ms", duration.as_millis()),
-        1..60 => format!("{}.{} s", seconds, duration.subsec_millis() / 100),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3_600..172_800 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
-    }
+    traces::duration(duration)
 }
 
 /// The same for a clock that ticks: no fractions of a second.
@@ -69,10 +62,19 @@ mod tests {
 
     #[test]
     fn amounts_are_written_in_the_unit_one_would_say() {
-        let times = [0, 999, 1_000, 59_949, 60_000, 3_599_000, 3_600_000, 172_800_000];
+        let times = [0, 999, 1_000, 1_999, 59_949, 60_000, 3_599_000, 3_600_000, 172_800_000];
         let texts = times.map(|ms| duration(Duration::from_millis(ms)));
-        let expected =
-            ["0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "2 d 0 h"];
+        let expected = [
+            "0 ms",
+            "999 ms",
+            "1.0 s",
+            "2.0 s",
+            "59.9 s",
+            "1 min 0 s",
+            "59 min 59 s",
+            "1 h 0 min",
+            "2 d 0 h",
+        ];
         assert_eq!(texts, expected);
         assert_eq!([bytes(512), bytes(1536), bytes(5 << 30)], ["512 B", "1.5 KiB", "5.0 GiB"]);
         assert_eq!(moment(Timestamp(1_763_636_645_123_000)), "2025-11-20 11:04:05Z");

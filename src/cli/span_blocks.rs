@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
-use traces::{SpanEdge, SpanFold, person as whom, told_by_error};
+use traces::{SpanEdge, SpanFold, client, output_beside_error, person as whom};
 
 /// Columns of what a line says it is, with what sets it off.
 const LABEL_COLUMNS: usize = 12;
@@ -126,7 +126,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             if !files.is_empty() {
                 facts.push(("changed", files.join("\n")));
             }
-            facts.extend(text("output", span.output.as_ref().filter(|_| !told_by_error(span))));
+            facts.extend(text("output", output_beside_error(span).as_ref()));
         }
         SpanKind::Confirmation => {
             facts.push(("asks", span.name.clone()));
@@ -220,7 +220,7 @@ pub(super) fn person(decision: &CallDecision) -> &str {
 
 /// `allowOnce by cli after 3.2 s: "go on"`
 fn answer(decision: &CallDecision) -> String {
-    let by = whom(person(decision));
+    let by = client(person(decision));
     let waited =
         decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
     let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));

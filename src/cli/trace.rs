@@ -7,6 +7,7 @@ mod span_view;
 mod summary;
 mod tail;
 mod viewer;
+mod waits;
 mod waterfall;
 
 use std::time::Duration;

@@ -2,11 +2,15 @@
 
 mod age_clock;
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore};
 
-pub(super) use self::age_clock::AgeClock;
+pub(super) use self::age_clock::{AgeClock, usual_gap};
 use config::RetentionSettings;
 use protocol::{PruningReason, RetentionLimits, Timestamp};
 use store::PruningCandidate;
@@ -57,6 +61,41 @@ pub(super) fn limits(settings: &RetentionSettings) -> RetentionLimits {
         max_age_days: settings.max_age_days.value,
         max_sessions: settings.max_sessions.value,
         max_bytes: settings.max_bytes.value,
+    }
+}
+
+/// For how long limits have held while daemons were at work, since they were set or kept to the last time. Noted for the next
+/// daemon: one that a command starts may live for minutes only.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeldLimits {
+    pub limits: RetentionLimits,
+    held_us: u64,
+}
+
+impl HeldLimits {
+    /// Those that have just been set.
+    pub fn new(limits: RetentionLimits) -> HeldLimits {
+        HeldLimits { limits, held_us: 0 }
+    }
+
+    /// The same as a daemon before has noted, if they are the same.
+    pub fn from_note(note: Option<&str>, limits: RetentionLimits) -> HeldLimits {
+        let noted: Option<HeldLimits> = note.and_then(|text| serde_json::from_str(text).ok());
+        noted.filter(|noted| noted.limits == limits).unwrap_or_else(|| HeldLimits::new(limits))
+    }
+
+    pub fn note(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+
+    pub fn held(&self) -> Duration {
+        Duration::from_micros(self.held_us)
+    }
+
+    pub fn hold_for(&mut self, time: Duration) {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.held_us = self.held_us.saturating_add(us);
     }
 }
 

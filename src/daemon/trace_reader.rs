@@ -11,7 +11,7 @@ use std::{
 
 use protocol::{EventSeq, RunId, SessionId};
 use store::{EventPage, EventStore, LogFilter, StoreError, StoredEvent};
-use traces::{SpanEdge, SpanFold};
+use traces::{SpanEdge, SpanFold, SpanPlace, TraceTimeline};
 
 /// Folds that wait for somebody to go on. Each is as large as the spans that are open in it, which are few; more people than
 /// this do not page through traces at the same time.
@@ -69,8 +69,9 @@ struct TraceReading {
     read_to: EventSeq,
     /// The runs of a tree that have begun and not ended; empty when a session is read.
     family: HashSet<RunId>,
+    timeline: TraceTimeline,
     /// Edges that were made and not handed out.
-    made: VecDeque<SpanEdge>,
+    made: VecDeque<(SpanEdge, SpanPlace)>,
     is_over: bool,
 }
 
@@ -81,7 +82,7 @@ impl TraceReader {
         store: &EventStore,
         subject: &TraceSubject,
         cursor: Option<&str>,
-        mut take: impl FnMut(&SpanEdge) -> PageRoom,
+        mut take: impl FnMut(&SpanEdge, SpanPlace) -> PageRoom,
     ) -> Result<TracePage, StoreError> {
         let cursor = match cursor {
             Some(text) => TraceCursor::parse(text, subject, store.head())?,
@@ -92,13 +93,13 @@ impl TraceReader {
             None => (TraceReading::begin(subject), 0),
         };
         loop {
-            while let Some(edge) = reading.made.pop_front() {
+            while let Some((edge, place)) = reading.made.pop_front() {
                 given += 1;
                 // Handed out before, to whoever had the cursor.
                 if given <= cursor.given {
                     continue;
                 }
-                if take(&edge) == PageRoom::Full {
+                if take(&edge, place) == PageRoom::Full {
                     let next = TraceCursor { given, ..cursor };
                     let text = next.text(subject);
                     self.keep(KeptFold { subject: subject.clone(), cursor: next, reading });
@@ -139,7 +140,8 @@ impl TraceReading {
             }
             TraceSubject::Session(_) => (EventSeq(0), HashSet::new()),
         };
-        TraceReading { fold: SpanFold::new(), read_to, family, made: VecDeque::new(), is_over: false }
+        let (fold, timeline) = (SpanFold::new(), TraceTimeline::new());
+        TraceReading { fold, read_to, family, timeline, made: VecDeque::new(), is_over: false }
     }
 
     /// Reads some more events, up to `head`; after the last what is open is made, too.
@@ -156,7 +158,8 @@ impl TraceReading {
         let EventPage { events, searched_to, .. } = store.page(&filter, self.read_to, EVENTS_READ).await?;
         for event in events.iter().filter(|event| event.seq <= head) {
             if self.is_wanted(subject, event) {
-                self.made.extend(self.fold.apply(&event.to_envelope()?));
+                let edges = self.fold.apply(&event.to_envelope()?);
+                self.hand_out(edges);
                 // One may hold the whole text of an answer, and others wait for this thread.
                 tokio::task::yield_now().await;
             }
@@ -164,10 +167,18 @@ impl TraceReading {
         self.read_to = searched_to;
         let is_run_over = matches!(subject, TraceSubject::Run { .. }) && self.family.is_empty();
         if is_run_over || head <= searched_to || events.is_empty() {
-            self.made.extend(self.fold.open().into_iter().map(|span| SpanEdge::Open(Box::new(span))));
+            let open = self.fold.open().into_iter().map(|span| SpanEdge::Open(Box::new(span)));
+            self.hand_out(open.collect());
             self.is_over = true;
         }
         Ok(())
+    }
+
+    fn hand_out(&mut self, edges: Vec<SpanEdge>) {
+        for edge in edges {
+            let place = self.timeline.place(&edge);
+            self.made.push_back((edge, place));
+        }
     }
 
     fn is_wanted(&mut self, subject: &TraceSubject, event: &Arc<StoredEvent>) -> bool {

@@ -18,6 +18,12 @@ macro_rules! ids {
                 &self.0
             }
         }
+        /// Equal, ordered and hashed as its text, so that a map can be asked by that.
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
                 Self(text.into())

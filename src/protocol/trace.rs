@@ -119,7 +119,8 @@ pub struct TraceSpan {
     pub status: SpanStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<SpanError>,
-    /// Input: the prompt of a run, and of its first request; the arguments of a call as JSON; the subject of a question.
+    /// Input: the prompt of a run; of a request what a person said that the model has not read before; the arguments of a call
+    /// as JSON; the subject of a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<SpanText>,
     /// Output: the result of a run or call, the text of a model.
@@ -233,6 +234,9 @@ pub struct RunSpan {
     /// The number of times that a daemon took it up again.
     #[serde(skip_serializing_if = "is_default")]
     pub restarts: u64,
+    /// Those of them before which the daemon had not stopped by itself.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unclean_restarts: u64,
     /// Paths that it changed; the first 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
@@ -276,6 +280,23 @@ pub struct LlmSpan {
     /// The same by name; the first 64.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<RequestedCall>,
+    /// Calls whose results the model reads with this request for the first time; the first 64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<AnsweredCall>,
+    /// The number of further ones.
+    #[serde(skip_serializing_if = "is_default")]
+    pub more_answered: u64,
+}
+
+/// A call whose result a request brings along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnsweredCall {
+    pub call_id: CallId,
+    pub tool: ToolName,
+    /// The result as the model reads it, the first 4 KiB. The span of the call has more; missing when it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<SpanText>,
 }
 
 /// A call that a reply asks for.

@@ -21,7 +21,7 @@ use sys::{
 };
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
-use traces::{AttributeValue, SpanFold, TraceWriter};
+use traces::{AttributeValue, SpanFold, TraceTimeline, TraceWriter};
 
 use self::receiver::{Answer, Receiver};
 use super::*;

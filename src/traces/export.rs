@@ -8,7 +8,7 @@ pub use self::otlp::{OtlpEvent, OtlpSpan};
 
 use protocol::{TraceFormat, TraceSpan};
 
-use super::SpanEdge;
+use super::{SpanEdge, SpanPlace};
 
 /// Writes a document: [`TraceWriter::opening`], each edge in its order, [`TraceWriter::closing`]. It remembers nothing but
 /// whether something was written, so that a document can be gone on with by another.
@@ -53,7 +53,7 @@ impl TraceWriter {
     }
 
     /// Adds an edge. `is_first`: nothing was written since the opening.
-    pub fn write(self, edge: &SpanEdge, is_first: bool, out: &mut String) {
+    pub fn write(self, edge: &SpanEdge, place: SpanPlace, is_first: bool, out: &mut String) {
         let mut items: Vec<String> = Vec::new();
         match (self.format, edge) {
             (TraceFormat::Json | TraceFormat::Jsonl, SpanEdge::Ended(span) | SpanEdge::Open(span)) => {
@@ -62,7 +62,9 @@ impl TraceWriter {
             (TraceFormat::Otlp, SpanEdge::Ended(span)) => {
                 items.push(OtlpSpan::of(span).to_json().to_string())
             }
-            (TraceFormat::Chrome, _) => items.extend(chrome::events(edge).iter().map(ToString::to_string)),
+            (TraceFormat::Chrome, _) => {
+                items.extend(chrome::events(edge, place).iter().map(ToString::to_string));
+            }
             (TraceFormat::Markdown, _) => return markdown::write(edge, out),
             _ => {}
         }

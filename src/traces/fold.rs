@@ -9,6 +9,9 @@ use protocol::{Envelope, EventSeq, RunId, SpanId, SpanStatus, Timestamp, TraceSp
 use self::open_run::OpenRun;
 use super::{clock::LogClock, facts::EventFacts};
 
+/// Runs above a run that hear of it.
+const MOST_DEPTH: usize = 64;
+
 /// A change that an event made to a span.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpanEdge {
@@ -57,23 +60,45 @@ impl SpanFold {
         let at = self.clock.straighten(event.at);
         let moment = EventMoment { seq, at, event, facts: EventFacts(&event.data) };
         let mut edges = Vec::new();
-        let mut run = match self.runs.remove(run_id) {
-            Some(run) => run,
+        let mut is_taken_up = event.kind == "run.resumed";
+        let is_over = match self.runs.get_mut(run_id) {
+            Some(run) => {
+                // Of one that was parked the daemon may be the same.
+                is_taken_up &= !run.is_parked();
+                run.apply(moment, &mut edges);
+                run.is_over()
+            }
             // A change that is taken back later, or a label: nothing that a run does.
             None if !is_of_a_run(&event.kind) => return edges,
             None => {
                 let parent = event.head.parent_run_id.as_ref().and_then(|parent| self.runs.get(parent));
-                let run = OpenRun::begin(run_id, parent, moment);
+                let mut run = OpenRun::begin(run_id, parent, moment);
                 edges.push(SpanEdge::Began(Box::new(run.span.clone())));
-                run
+                run.apply(moment, &mut edges);
+                let is_over = run.is_over();
+                if !is_over {
+                    self.runs.insert(run_id.clone(), run);
+                }
+                is_over
             }
         };
-        run.apply(moment, &mut edges);
         // Nothing of a run comes after its end.
-        if !run.is_over() {
-            self.runs.insert(run_id.clone(), run);
+        if is_over {
+            self.runs.remove(run_id);
         }
+        self.tell_above(event.head.parent_run_id.as_ref(), at, is_taken_up);
         edges
+    }
+
+    /// Something happened below these runs, so there was a daemon.
+    fn tell_above(&mut self, parent: Option<&RunId>, at: Timestamp, is_taken_up: bool) {
+        let mut above = parent.cloned();
+        // No log that somebody should have written is as deep, but one may say that two runs lie below each other.
+        for _ in 0..MOST_DEPTH {
+            let Some(run) = above.and_then(|id| self.runs.get_mut(&id)) else { return };
+            run.heard_from_below(at, is_taken_up);
+            above = run.parent().cloned();
+        }
     }
 
     /// The spans that are open, parents before their children.

@@ -2,7 +2,7 @@
 //! allowed it? And what is a trace written as, for whom?
 //!
 //! Pure: events and spans in, spans and text out. [`SpanFold`] reads events one after the other, and holds nothing but the
-//! spans that are open; [`TraceWriter`] writes a document piece by piece. Reads events leniently, as any client does: what a
+//! spans that are open; [`TraceWriter`] writes a document piece by piece, on a [`TraceTimeline`]. Reads events leniently, as any client does: what a
 //! newer daemon says otherwise is left out, and no log makes it panic.
 
 mod clock;
@@ -12,12 +12,14 @@ mod fold;
 mod names;
 mod text;
 mod thinning;
+mod timeline;
 
 pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
 pub use fold::{SpanEdge, SpanFold};
 pub use names::{AttributeValue, CONVENTIONS, provider};
-pub use text::{person, told_by_error};
+pub use text::{client, duration, output_beside_error, person};
 pub use thinning::thin;
+pub use timeline::{SpanPlace, TraceTimeline};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //!
 //! The conventions moved into a repository of their own after that version, which is the last one that has them.
 
-use protocol::{SpanKind, SpanStatus, TraceSpan};
+use protocol::{SpanKind, SpanStatus, SpanText, TraceSpan};
 use serde_json::{Value, json};
 
 /// The version of OpenTelemetry's semantic conventions that the names below are of.
@@ -47,9 +47,19 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("gen_ai.usage.cache_read.input_tokens", |span| positive(span.usage?.cached_tokens)),
     ("gen_ai.usage.cache_creation.input_tokens", |span| positive(span.usage?.cache_write_tokens)),
     ("gen_ai.usage.reasoning.output_tokens", |span| positive(span.usage?.thought_tokens)),
+    // Of a request what is new with it: the model has read the rest before, with the requests before it.
     ("gen_ai.input.messages", |span| {
-        let asked = span.input.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm))?;
-        Some(text(json!([{ "role": "user", "parts": [{ "type": "text", "content": asked.text }] }])))
+        let answered = span.llm.iter().flat_map(|llm| &llm.answered).filter_map(|call| {
+            let result = &call.result.as_ref()?.text;
+            Some(json!({ "type": "tool_call_response", "id": call.call_id, "response": result }))
+        });
+        let answered: Vec<Value> = answered.collect();
+        let answered = (!answered.is_empty()).then(|| json!({ "role": "tool", "parts": answered }));
+        let asked = span.input.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm));
+        let part = |asked: &SpanText| json!({ "type": "text", "content": asked.text });
+        let asked = asked.map(|asked| json!({ "role": "user", "parts": [part(asked)] }));
+        let messages: Vec<Value> = answered.into_iter().chain(asked).collect();
+        (!messages.is_empty()).then(|| text(Value::Array(messages)))
     }),
     ("gen_ai.output.messages", |span| {
         let said = span.output.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm));

@@ -7,6 +7,7 @@ mod documents;
 mod kinds;
 mod logs;
 mod secrets;
+mod trace_events;
 
 use expect_test::{Expect, expect};
 use protocol::{Envelope, EventHead, EventSeq, SpanStatus, Timestamp, TraceSpan};

@@ -1,6 +1,6 @@
 //! How much of a text does a span keep?
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
@@ -26,6 +26,14 @@ pub(super) fn said(text: &str) -> Option<SpanText> {
     (!text.is_empty()).then(|| kept(text))
 }
 
+/// A text that was kept, with no more than so many bytes of it.
+pub(super) fn cut(text: &SpanText, most: usize) -> SpanText {
+    let shorter = beginning(&text.text, most);
+    let is_same = shorter.len() == text.text.len();
+    let bytes = text.bytes.or((!is_same).then_some(text.text.len() as u64));
+    SpanText { text: shorter.to_owned(), bytes }
+}
+
 /// One line of a text, cut.
 pub(super) fn line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
@@ -36,18 +44,30 @@ pub(super) fn line(text: &str) -> String {
 /// The text that a call returned, as its model reads it.
 pub(super) fn of_result(result: EventFacts<'_>) -> Option<SpanText> {
     let parts = result.list("llmContent");
-    let shown: Vec<String> = parts.iter().map(|part| of_part(EventFacts(part))).collect();
-    let mut text = said(&shown.join("\n"))?;
+    // Perf: of a long result no more is copied than is kept.
+    let (mut text, mut whole) = (String::new(), 0);
+    for (at, part) in parts.iter().enumerate() {
+        let part = of_part(EventFacts(part));
+        let break_before = if at == 0 { "" } else { "\n" };
+        whole += break_before.len() + part.len();
+        for piece in [break_before, &part] {
+            text.push_str(beginning(piece, TEXT_BYTES.saturating_sub(text.len())));
+        }
+    }
+    if whole == 0 {
+        return None;
+    }
+    let is_whole = text.len() == whole;
     // Cut for the model already: the whole is longer than what was read.
-    text.bytes = result.within("whole").count("totalBytes").or(text.bytes);
-    Some(text)
+    let bytes = result.within("whole").count("totalBytes").or((!is_whole).then_some(whole as u64));
+    Some(SpanText { text, bytes })
 }
 
-fn of_part(part: EventFacts<'_>) -> String {
+fn of_part(part: EventFacts<'_>) -> Cow<'_, str> {
     match (part.text("text"), part.text("mimeType")) {
-        (Some(text), _) => text.to_owned(),
-        (None, Some(kind)) => format!("[{kind}]"),
-        (None, None) => String::new(),
+        (Some(text), _) => text.into(),
+        (None, Some(kind)) => format!("[{kind}]").into(),
+        (None, None) => "".into(),
     }
 }
 
@@ -59,10 +79,46 @@ pub(super) fn of_value(value: &Value) -> Option<SpanText> {
     said(&value.to_string())
 }
 
-/// True if a span's output says no more than its error: `KIND: message`, as the model reads it.
-pub fn told_by_error(span: &TraceSpan) -> bool {
-    let told = |text: &SpanText| span.error.as_ref().is_some_and(|error| text.text.starts_with(&error.kind));
-    span.output.as_ref().is_some_and(told)
+/// A span's output as far as it says more than its error: of a call that failed the model reads `KIND: message`, and below it
+/// what a hook added.
+pub fn output_beside_error(span: &TraceSpan) -> Option<SpanText> {
+    let output = span.output.as_ref()?;
+    let Some(told) = span.error.as_ref().and_then(|error| {
+        let after_kind = output.text.strip_prefix(error.kind.as_str())?;
+        let after_colon = after_kind.strip_prefix(": ").or(after_kind.is_empty().then_some(""))?;
+        // In other words it is the same error.
+        Some(after_colon.strip_prefix(error.message.as_str()).unwrap_or_default().trim_start())
+    }) else {
+        return Some(output.clone());
+    };
+    (!told.is_empty()).then(|| SpanText { text: told.to_owned(), bytes: output.bytes })
+}
+
+/// `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`, `3 d 4 h`: each rounded to the last that is told.
+pub fn duration(duration: Duration) -> String {
+    let us = duration.as_micros();
+    let rounded = |unit_us: u128| us.saturating_add(unit_us / 2) / unit_us;
+    let (ms, tenths, seconds) = (rounded(1_000), rounded(100_000), rounded(1_000_000));
+    let (minutes, hours) = (rounded(60_000_000), rounded(3_600_000_000));
+    if ms < 1_000 {
+        format!("{ms} ms")
+    } else if tenths < 600 {
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    } else if seconds < 3_600 {
+        format!("{} min {} s", seconds / 60, seconds % 60)
+    } else if minutes < 2_880 {
+        format!("{} h {} min", minutes / 60, minutes % 60)
+    } else {
+        format!("{} d {} h", hours / 24, hours % 24)
+    }
+}
+
+/// The client that an id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, where it had no terminal it is named
+/// whole. The number of a connection is nobody who gave a name; another client's id is shown as it is.
+pub fn client(id: &str) -> String {
+    let named = person(id);
+    let is_user_alone = id.strip_prefix(named.as_str()).is_some_and(|rest| rest.starts_with('-'));
+    if is_user_alone { id.to_owned() } else { named }
 }
 
 /// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
@@ -157,6 +213,32 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(person(id), expected, "{id}");
+            // Who decided is told with the client.
+            let named = if id == "ada-3fa91c02" { id } else { expected };
+            assert_eq!(client(id), named, "{id}");
+        }
+    }
+
+    #[test]
+    fn times_are_rounded_to_the_last_that_is_told() {
+        for (us, expected) in [
+            (0, "0 ms"),
+            (499, "0 ms"),
+            (500, "1 ms"),
+            (999_499, "999 ms"),
+            (999_500, "1.0 s"),
+            (1_949_999, "1.9 s"),
+            (1_999_000, "2.0 s"),
+            (59_949_999, "59.9 s"),
+            (59_950_000, "1 min 0 s"),
+            (119_600_000, "2 min 0 s"),
+            (3_599_499_999, "59 min 59 s"),
+            (3_599_500_000, "1 h 0 min"),
+            (172_769_000_000, "47 h 59 min"),
+            (172_770_000_000, "2 d 0 h"),
+            (u64::MAX, "213503982 d 8 h"),
+        ] {
+            assert_eq!(duration(Duration::from_micros(us)), expected, "{us}");
         }
     }
 

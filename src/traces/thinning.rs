@@ -15,6 +15,7 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         && let Some(llm) = &mut span.llm
     {
         llm.requested.iter_mut().for_each(|call| call.arguments = None);
+        llm.answered.iter_mut().for_each(|call| call.result = None);
     }
     match content {
         TraceContent::Full => {}

@@ -131,6 +131,37 @@ async fn a_clock_that_jumped_makes_nothing_old_before_it_has_stayed_so() {
     running.stop().await;
 }
 
+/// A daemon that a command starts ends after minutes; the next one goes on from what it has seen.
+#[tokio::test]
+async fn limits_hold_also_where_no_daemon_lives_for_an_hour() {
+    let script = Script::new([Reply::done("ok")]);
+    let (house, clock) = house(&script).settings(&json!({ "retention": { "maxAgeDays": 1 } })).manual_clock();
+    let running = house.boot().await;
+    let [_old] = ended(&running).await;
+    running.stop().await;
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let mut daemons = 0;
+    loop {
+        clock.advance(minutes(9 * 60));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let is_gone = sessions(&mut client).await.is_empty();
+        // What is due is done at some time within this.
+        for _ in 0..50 {
+            clock.advance(minutes(1));
+            client.call("daemon/status", json!({})).await;
+        }
+        drop(client);
+        running.stop().await;
+        if is_gone {
+            break;
+        }
+        daemons += 1;
+        assert!(daemons < 40, "nothing grows old");
+    }
+    assert!(1 < daemons, "limits that were set less than an hour before had an effect");
+}
+
 #[tokio::test]
 async fn what_would_go_is_said_first_the_oldest_goes_first_and_nothing_that_lives() {
     let script = Script::new([Reply::done("ok")]);

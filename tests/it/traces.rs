@@ -239,17 +239,22 @@ async fn every_format_tells_the_same_trace() {
     let decided = told.iter().flat_map(|span| span["events"].as_array().unwrap());
     assert_eq!(decided.filter(|event| event["name"] == "gen_ai.tool.call.decision").count(), 5);
     let chrome: Value = serde_json::from_str(&export(&mut client, of.clone(), "chrome").await).unwrap();
-    let mut open: HashMap<String, i64> = HashMap::new();
-    for event in chrome["traceEvents"].as_array().unwrap() {
-        let track = open.entry(format!("{} {}", event["pid"], event["tid"])).or_default();
-        *track += match event["ph"].as_str().unwrap() {
-            "B" => 1,
-            "E" => -1,
-            _ => 0,
-        };
-        assert!(*track >= 0);
+    let mut tracks: HashMap<String, Vec<(i64, i64)>> = HashMap::new();
+    for event in chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
+        let time = |key: &str| event[key].as_i64().unwrap();
+        let track = tracks.entry(format!("{} {}", event["pid"], event["tid"])).or_default();
+        track.push((time("ts"), time("ts") + time("dur")));
     }
-    assert!(open.values().all(|open| *open == 0));
+    assert_eq!(tracks.values().map(Vec::len).sum::<usize>(), whole.len());
+    for spans in tracks.values_mut() {
+        spans.sort_unstable();
+        let mut open: Vec<i64> = Vec::new();
+        for (from, to) in spans {
+            open.retain(|end| *from < *end);
+            assert!(from < to && open.last().is_none_or(|end| *to < *end), "a span overlaps another");
+            open.push(*to);
+        }
+    }
     let story = export(&mut client, of, "markdown").await;
     for words in
         ["# Trace of lead", "# reader is called", "`allowOnce` by ada", "POLICY\\_DENIED", "> mended"]
@@ -278,7 +283,7 @@ async fn a_run_that_goes_on_has_spans_that_are_open_and_pages_as_of_one_moment()
     let first = client.call("trace/get", json!({ "runId": run, "limit": 2 })).await;
     let chrome: Value =
         serde_json::from_str(&export(&mut client, json!({ "runId": run }), "chrome").await).unwrap();
-    assert_eq!(chrome["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "E").count(), 0);
+    assert_eq!(chrome["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "X").count(), 0);
     script.replace([Reply::done("x")]);
     chunks.send("hm".to_owned()).await.unwrap();
     drop(chunks);

@@ -282,13 +282,16 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     // A run that goes on lasts up to now, and says what it waits for.
     let live = json!({"traceId": RUN, "now": "2025-11-20T11:04:10.000Z", "spans": [
         {"traceId": RUN, "spanId": "0000000000000001", "kind": "run", "name": "lead", "runId": RUN, "status": "open",
-         "startUs": 1_763_636_640_000_000_i64, "run": {"queuedMs": 4_000, "restarts": 1}},
+         "startUs": 1_763_636_640_000_000_i64, "run": {"queuedMs": 4_000, "restarts": 1, "uncleanRestarts": 1}},
         {"traceId": RUN, "spanId": "0000000000000003", "parentSpanId": "0000000000000001", "kind": "hook",
          "name": "PostToolUse", "runId": RUN, "status": "open", "startUs": 1_763_636_648_000_000_i64,
          "hook": {"hookId": "user/PostToolUse/1", "tool": "run_shell_command", "description": "make\nall", "attempt": 2}},
         {"traceId": RUN, "spanId": "0000000000000004", "parentSpanId": "0000000000000001", "kind": "llm",
          "name": "m", "runId": RUN, "agent": "lead", "turn": 2, "status": "ok", "startUs": 1_763_636_641_000_000_i64,
-         "endUs": 1_763_636_645_000_000_i64, "llm": {"firstTokenMs": 3_000}},
+         "endUs": 1_763_636_645_000_000_i64, "llm": {"firstTokenMs": 3_000, "retryAfterMs": 1_999}},
+        {"traceId": RUN, "spanId": "0000000000000007", "parentSpanId": "0000000000000006", "kind": "hook",
+         "name": "PreToolUse", "runId": RUN, "agent": "lead", "status": "ok", "startUs": 1_763_636_641_000_000_i64,
+         "endUs": 1_763_636_641_520_000_i64, "hook": {"hookId": "user/PreToolUse/1", "tool": "write_file"}},
         {"traceId": RUN, "spanId": "0000000000000005", "parentSpanId": "0000000000000001", "kind": "tool",
          "name": "run_shell_command", "runId": RUN, "agent": "lead", "status": "ok", "startUs": 1_763_636_641_000_000_i64,
          "endUs": 1_763_636_645_000_000_i64, "tool": {"description": "sleep 3\nlong", "waitedMs": 524, "downMs": 2_000}},
@@ -314,7 +317,9 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         "at work",
         "2.0 s…",
         "lead, turn 2, m: nothing came for 3.0 s",
-        "lead, run_shell_command sleep 3 · long: waited 524 ms until it ran",
+        "at most 0 ms, and had not stopped by itself",
+        "lead, run_shell_command sleep 3 · long: waited 524 ms until it ran, for the hook user/PreToolUse/1 about write_file",
+        "lead, turn 2, m: asked again after 2.0 s",
         "lead, run_shell_command sleep 3 · long: for at most 2.0 s of its time there was no daemon",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{money, tokens};
 use crate::{
-    human, person as client,
+    human,
     span_blocks::{lets_run, person},
     table::{TableCell, cell},
     text_color::TextColor,
@@ -52,6 +52,7 @@ pub(super) struct RunSpanView {
     pub(super) parked_ms: u64,
     pub(super) down_ms: u64,
     pub(super) restarts: u64,
+    pub(super) unclean_restarts: u64,
     pub(super) child_usage: Option<Usage>,
     pub(super) child_cost: Option<UsdAmount>,
 }
@@ -103,7 +104,7 @@ impl RunSpanView {
         self.queued_ms != 0 || self.waiting_ms != 0 || self.parked_ms != 0 || self.restarts != 0
     }
 
-    /// `GOAL, 4.0 s in a queue, 7.2 s for people, taken up again once`
+    /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
     pub(super) fn note(&self) -> Option<String> {
         let waits =
             [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
@@ -112,7 +113,12 @@ impl RunSpanView {
         let again = (self.restarts != 0).then(|| {
             let times = human::count(self.restarts, "time");
             let most = human::duration(Duration::from_millis(self.down_ms));
-            format!("the daemon was away {times}, at most {most}")
+            let unclean = match self.unclean_restarts {
+                0 => String::new(),
+                unclean if unclean == self.restarts => ", and had not stopped by itself".to_owned(),
+                unclean => format!(", {} without having stopped by itself", human::count(unclean, "time")),
+            };
+            format!("the daemon was away {times}, at most {most}{unclean}")
         });
         let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
         let ended = self.reason.as_ref().map(|reason| format!("{reason}{}", by.unwrap_or_default()));
@@ -245,7 +251,7 @@ fn decided(decision: &CallDecision) -> String {
             said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
         }
         ("agent", _) => "the agent's definition".to_owned(),
-        ("client", _) => client::told(person(decision), None),
+        ("client", _) => traces::client(person(decision)),
         // Nobody was asked, or the run was over before somebody answered: with the words for why.
         ("system" | "deadline" | "hook", _) => decision
             .message

@@ -1,24 +1,18 @@
 //! What a waterfall has no room for: which run it is, and below it who changed which file, what was used, and what went wrong.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{money, span_view::SpanView};
+use super::{money, span_view::SpanView, waits::waits};
 use crate::{human, safe_text};
 use protocol::{SpanError, Usage, UsdAmount};
 
 /// Lines of one kind below a waterfall; more than that nobody reads there.
-const MOST_LINES: usize = 10;
+pub(super) const MOST_LINES: usize = 10;
 
 /// Characters of a prompt or result.
 const MOST_CHARACTERS: usize = 300;
-
-/// Nobody asks where a time went that is shorter.
-const SHORTEST_WAIT_MS: u64 = 100;
 
 /// The tool whose changes nobody sees.
 const COMMAND: &str = "run_shell_command";
@@ -92,44 +86,6 @@ fn result(texts: &RunTexts) -> String {
     let told = [("result", &texts.result), ("it had said", &texts.partial_result)];
     let told = told.into_iter().find_map(|(what, text)| Some((what, text.as_deref()?)));
     told.map(|(what, text)| safe_text::lines(&format!("{what}: {}\n", first_line(text)))).unwrap_or_default()
-}
-
-/// Waits that no bar tells: what runs and calls waited for, and models until they said something. The longest first.
-fn waits(spans: &[SpanView]) -> String {
-    let said = |ms: u64| human::duration(Duration::from_millis(ms));
-    let asked: HashSet<&str> = spans
-        .iter()
-        .filter(|span| span.confirmation.is_some())
-        .filter_map(|span| span.parent_span_id.as_deref())
-        .collect();
-    let mut waits: Vec<(u64, String)> = Vec::new();
-    for span in spans {
-        if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
-            let whole = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
-            waits.push((
-                whole,
-                format!("{}: {}", span.agent.as_deref().unwrap_or("-"), run.note().unwrap_or_default()),
-            ));
-        }
-        if let Some(ms) = span.llm.as_ref().and_then(|llm| llm.first_token_ms) {
-            waits.push((ms, format!("{}: nothing came for {}", span.place(), said(ms))));
-        }
-        let Some(tool) = &span.tool else { continue };
-        // How long a person took stands beside the call.
-        if let Some(ms) = tool.waited_ms.filter(|_| !asked.contains(span.span_id.as_str())) {
-            waits.push((ms, format!("{}: waited {} until it ran", span.place(), said(ms))));
-        }
-        if tool.down_ms != 0 {
-            let down = said(tool.down_ms);
-            waits.push((
-                tool.down_ms,
-                format!("{}: for at most {down} of its time there was no daemon", span.place()),
-            ));
-        }
-    }
-    waits.retain(|(ms, _)| SHORTEST_WAIT_MS <= *ms);
-    waits.sort_by_key(|(ms, _)| std::cmp::Reverse(*ms));
-    listed(&waits.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), "wait")
 }
 
 /// Changed files, each with the call that changed it.
@@ -237,7 +193,7 @@ fn errors(spans: &[SpanView]) -> String {
 }
 
 /// The first lines, and how many more there are.
-fn listed(lines: &[String], noun: &str) -> String {
+pub(super) fn listed(lines: &[String], noun: &str) -> String {
     let shown = lines.iter().take(MOST_LINES);
     let mut text: String = shown.map(|line| format!("{}\n", safe_text::line(line, usize::MAX))).collect();
     if let Some(more) = lines.len().checked_sub(MOST_LINES).filter(|more| *more != 0) {

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        retention::{AgeClock, KeptSessions, limits},
+        retention::{AgeClock, HeldLimits, KeptSessions, limits, usual_gap},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -26,6 +26,9 @@ const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The name of the note that has the clock by which sessions grow old.
 const AGE_CLOCK: &str = "retention.clock";
+
+/// The name of the note that has the limits, and for how long they have held.
+const HELD_LIMITS: &str = "retention.limits";
 
 /// Sessions that one answer lists.
 const MOST_LISTED: usize = 1_000;
@@ -52,18 +55,33 @@ pub(in super::super) fn keep_to_limits(state: &Arc<DaemonContext>, tasks: &TaskG
 }
 
 async fn follow(state: Arc<DaemonContext>) {
+    // Limits hold once daemons were at work for an hour since they were set, so that whoever set them can look at what they do
+    // before anything is gone (`subagent gc --dry-run`).
+    let note = state.store.note(HELD_LIMITS).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "for how long the limits have held could not be read; they hold in an hour");
+        None
+    });
+    let mut held = HeldLimits::from_note(note.as_deref(), limits_now(&state));
     loop {
-        // Limits hold an hour after they were set, or the daemon began, so that whoever set them can look at what they do before
-        // anything is gone (`subagent gc --dry-run`).
-        let pause = state.clock.sleep(PAUSE);
+        let mut since = state.clock.monotonic();
+        let pause = state.clock.sleep(PAUSE.saturating_sub(held.held()));
         tokio::pin!(pause);
         loop {
             if let Err(error) = sweep(&state).await {
                 tracing::warn!(%error, "what deleted sessions left could not be taken away; tried again later");
             }
             tokio::select! {
-                () = state.closing.cancelled() => return,
-                () = state.pruning.met_new_limits() => pause.set(state.clock.sleep(PAUSE)),
+                () = state.closing.cancelled() => {
+                    held.hold_for(state.clock.monotonic().saturating_sub(since));
+                    return leave_notes(&state, held).await;
+                }
+                () = state.pruning.met_new_limits() => {
+                    let limits = limits_now(&state);
+                    if limits != held.limits {
+                        (held, since) = (HeldLimits::new(limits), state.clock.monotonic());
+                        pause.set(state.clock.sleep(PAUSE));
+                    }
+                }
                 () = &mut pause => break,
                 () = state.store.met_removal() => (),
             }
@@ -72,6 +90,25 @@ async fn follow(state: Arc<DaemonContext>) {
         if let Err(error) = prune_now(&state).await {
             tracing::warn!(error = %error.message, "sessions could not be pruned; tried again later");
         }
+        held = HeldLimits::new(held.limits);
+    }
+}
+
+fn limits_now(state: &DaemonContext) -> RetentionLimits {
+    limits(&state.settings.get().config.retention)
+}
+
+/// Notes for the next daemon what this one has seen of limits and of the clock.
+async fn leave_notes(state: &DaemonContext, held: HeldLimits) {
+    if let Err(error) = state.store.leave_note(HELD_LIMITS, held.note()).await {
+        tracing::warn!(%error, "for how long the limits have held was not noted");
+    }
+    // Whoever prunes just now has looked at the clock.
+    let Ok(_turn) = state.pruning.turn.try_acquire() else { return };
+    if held.limits != RetentionLimits::default()
+        && let Err(error) = time_of_age(state).await
+    {
+        tracing::warn!(%error, "the time by which sessions grow old was not noted");
     }
 }
 
@@ -111,7 +148,7 @@ async fn collect(state: Arc<DaemonContext>, dry_run: bool, by: Option<String>) -
     let room = state.store.room().await?;
     Ok(GcResult {
         dry_run,
-        limits: limits(&state.settings.get().config.retention),
+        limits: limits_now(&state),
         sessions: pruned.sessions,
         more: pruned.more,
         attached: pruned.attached,
@@ -146,13 +183,14 @@ async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), Sto
         }
     };
     let now = state.clock.now();
-    let time = clock.look(now, state.clock.monotonic());
+    let usual = usual_gap(limits_now(state).max_age_days);
+    let time = clock.look(now, state.clock.monotonic(), usual);
     state.pruning.keep_age_clock(clock);
     let ahead = now.since(time);
     if !ahead.is_zero() {
         tracing::warn!(
             ahead_seconds = ahead.as_secs(),
-            "the clock went ahead: sessions do not grow older by that until it has been so for a day"
+            "the clock went ahead: sessions do not grow older by that until it has stayed so for a day"
         );
     }
     // Without it the next daemon waits longer; that must not keep this one from making room.
@@ -165,7 +203,7 @@ async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), Sto
 /// Removes what the limits do not keep, or only lists it.
 async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Result<PrunedSessions, RpcError> {
     let mut pruned = PrunedSessions::default();
-    let limits = limits(&state.settings.get().config.retention);
+    let limits = limits_now(state);
     if limits == RetentionLimits::default() {
         return Ok(pruned);
     }

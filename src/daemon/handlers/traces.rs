@@ -18,7 +18,7 @@ use protocol::{
     TraceSummary,
 };
 use store::{RunFilter, RunPlace, TreeTotal};
-use traces::{SpanEdge, TraceWriter};
+use traces::{SpanEdge, SpanPlace, TraceWriter};
 
 /// The most items of one page; the schemas say the same.
 const MAX_PAGE: usize = 1_000;
@@ -85,7 +85,7 @@ async fn get(
     let TraceGetParams { run_id, brief, cursor, limit } = params;
     let (subject, trace_id) = of_run(&state, &run_id).await?;
     let (mut spans, mut bytes, limit) = (Vec::new(), 0, page(limit));
-    let take = |edge: &SpanEdge| {
+    let take = |edge: &SpanEdge, _| {
         if let SpanEdge::Ended(span) | SpanEdge::Open(span) = edge {
             let span = if brief { without_texts((**span).clone()) } else { (**span).clone() };
             bytes += weight(&span);
@@ -113,9 +113,9 @@ async fn export(
     };
     let writer = TraceWriter::new(format, env!("CARGO_PKG_VERSION"));
     let (mut text, mut is_first) = (String::new(), cursor.is_none());
-    let take = |edge: &SpanEdge| {
+    let take = |edge: &SpanEdge, place: SpanPlace| {
         let before = text.len();
-        writer.write(edge, is_first, &mut text);
+        writer.write(edge, place, is_first, &mut text);
         is_first &= before == text.len();
         // A page is one only with something on it, so that the next one knows that it is not the first.
         if PAGE_BYTES <= text.len() { PageRoom::Full } else { PageRoom::Left }
@@ -153,6 +153,7 @@ fn without_texts(mut span: TraceSpan) -> TraceSpan {
     (span.input, span.output, span.events) = (None, None, Vec::new());
     if let Some(llm) = &mut span.llm {
         llm.requested.clear();
+        llm.answered.clear();
     }
     span
 }
@@ -163,7 +164,13 @@ fn weight(span: &TraceSpan) -> usize {
     let events = span.events.iter().map(|event| event.text.len() + 128);
     let requested = span.llm.iter().flat_map(|llm| &llm.requested);
     let requested = requested.map(|call| call.arguments.as_ref().map_or(0, String::len) + 128);
-    SPAN_BYTES + texts.sum::<usize>() + events.sum::<usize>() + requested.sum::<usize>()
+    let answered = span.llm.iter().flat_map(|llm| &llm.answered);
+    let answered = answered.map(|call| call.result.as_ref().map_or(0, |result| result.text.len()) + 128);
+    SPAN_BYTES
+        + texts.sum::<usize>()
+        + events.sum::<usize>()
+        + requested.sum::<usize>()
+        + answered.sum::<usize>()
 }
 
 fn page(limit: u32) -> usize {

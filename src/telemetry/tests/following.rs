@@ -545,13 +545,15 @@ async fn json_and_protobuf_say_what_the_export_says() {
     assert_eq!(protobuf.received()[0].traces(), forms[0]);
     // As a document for people has it, but for who says it.
     let mut fold = SpanFold::new();
+    let mut timeline = TraceTimeline::new();
     let writer = TraceWriter::new(TraceFormat::Otlp, "1.2.3");
     let mut document = writer.opening();
     let mut is_first = true;
     for event in working.store.page(&LogFilter::default(), EventSeq(0), 100).await.unwrap().events {
         for edge in fold.apply(&event.to_envelope().unwrap()) {
             let before = document.len();
-            writer.write(&edge, is_first, &mut document);
+            let place = timeline.place(&edge);
+            writer.write(&edge, place, is_first, &mut document);
             is_first &= document.len() == before;
         }
     }

@@ -1,13 +1,13 @@
-//! Trace events of Chrome ("Trace Event Format"), as Perfetto and `chrome://tracing` open them: a process for each trace, a
-//! track for each run, and further ones for calls that run at the same time.
+//! Trace events of Chrome ("Trace Event Format"), as Perfetto, speedscope and `chrome://tracing` open them: a process for each
+//! trace, a track for each run, and further ones for calls that run at the same time.
 //!
-//! Beginnings and ends stand in the order of the log, so that spans which begin at the same microsecond lie within each
-//! other all the same.
+//! A span that has ended is one event with its time (`X`): readers that know a beginning and its end by their arguments do
+//! not find those together which are told apart, since the arguments are known at the end alone.
 
 use protocol::{SpanKind, TraceSpan};
 use serde_json::{Value, json};
 
-use crate::SpanEdge;
+use crate::{SpanEdge, SpanPlace};
 
 pub(super) const OPENING: &str = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 pub(super) const CLOSING: &str = "\n]}\n";
@@ -18,66 +18,71 @@ const MOST_NUMBER: i64 = i32::MAX as i64;
 /// Characters of a run's id that are shown.
 const SHOWN_OF_ID: usize = 13;
 
-pub(super) fn events(edge: &SpanEdge) -> Vec<Value> {
+pub(super) fn events(edge: &SpanEdge, place: SpanPlace) -> Vec<Value> {
     match edge {
-        SpanEdge::Began(span) => began(span),
+        SpanEdge::Began(span) if place.is_new_track => track_names(span, place),
+        SpanEdge::Began(_) => Vec::new(),
         SpanEdge::Ended(span) => {
-            let (process, track) = (process(span), track(span));
+            let (process, track) = (process(span), track(span, place));
+            let (from, to) = (place.start_us, place.end_us.unwrap_or(place.start_us));
             // Each where it happened: readers put them in order.
             let marks = span.events.iter().map(|event| {
                 json!({
-                    "ph": "i", "s": "t", "name": event.name, "cat": "event", "ts": event.at_us, "pid": process, "tid": track,
-                    "args": { "text": event.text },
+                    "ph": "i", "s": "t", "name": event.name, "cat": "event", "ts": event.at_us.max(from).min(to), "pid": process,
+                    "tid": track, "args": { "text": event.text },
                 })
             });
             let mut events: Vec<Value> = marks.collect();
             events.push(json!({
-                "ph": "E", "name": name(span), "cat": span.kind.as_str(), "ts": span.end_us.unwrap_or(span.start_us),
+                "ph": "X", "name": name(span), "cat": span.kind.as_str(), "ts": from, "dur": to.saturating_sub(from),
                 "pid": process, "tid": track, "args": arguments(span),
             }));
             events
         }
-        // It has a beginning, and readers show that it has no end.
-        SpanEdge::Open(_) => Vec::new(),
+        // Readers show that it has no end.
+        SpanEdge::Open(span) => vec![json!({
+            "ph": "B", "name": name(span), "cat": span.kind.as_str(), "ts": place.start_us, "pid": process(span),
+            "tid": track(span, place), "args": arguments(span),
+        })],
     }
 }
 
-fn began(span: &TraceSpan) -> Vec<Value> {
-    let (process, track) = (process(span), track(span));
+/// The names of a track, as its first span begins.
+fn track_names(span: &TraceSpan, place: SpanPlace) -> Vec<Value> {
+    let (process, track) = (process(span), track(span, place));
     let mut events = Vec::new();
     let mut told = |what: &str, argument: Value| {
         events.push(json!({ "ph": "M", "name": what, "pid": process, "tid": track, "args": argument }));
     };
-    let mut named = |what: &str, name: String| told(what, json!({ "name": name }));
     let run = span.run_id.as_str();
     // The beginning of the id tells two runs of an agent apart.
     let run = run.get(..SHOWN_OF_ID).unwrap_or(run);
-    if span.kind == SpanKind::Run {
-        if span.parent_span_id.is_none() {
-            named("process_name", format!("{} {}", span.name, span.trace_id));
-        }
-        named("thread_name", format!("{} {run}", span.name));
-        told("thread_sort_index", json!({ "sort_index": place(span) }));
-    } else if matches!(span.kind, SpanKind::Tool | SpanKind::Hook) && span.lane != 0 {
-        let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
-        let what = match span.kind {
-            SpanKind::Hook => "hooks".to_owned(),
-            _ => format!("calls {}", span.lane.saturating_add(1)),
-        };
-        named("thread_name", format!("{agent} {run} · {what}"));
-        told("thread_sort_index", json!({ "sort_index": place(span) }));
+    if span.kind == SpanKind::Run && span.parent_span_id.is_none() {
+        told("process_name", json!({ "name": format!("{} {}", span.name, span.trace_id) }));
     }
-    events.push(json!({
-        "ph": "B", "name": name(span), "cat": span.kind.as_str(), "ts": span.start_us, "pid": process, "tid": track,
-    }));
+    let name = match span.kind {
+        SpanKind::Run => format!("{} {run}", span.name),
+        kind => {
+            let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
+            let what = match kind {
+                SpanKind::Hook => "hooks".to_owned(),
+                SpanKind::Tool if place.track == span.lane => {
+                    format!("calls {}", span.lane.saturating_add(1))
+                }
+                _ => "beside its calls".to_owned(),
+            };
+            format!("{agent} {run} · {what}")
+        }
+    };
+    told("thread_name", json!({ "name": name }));
+    told("thread_sort_index", json!({ "sort_index": sort_index(span) }));
     events
 }
 
-/// The name of a span, at its beginning and at its end: some readers find the beginning of an end by it.
 fn name(span: &TraceSpan) -> String {
     match span.kind {
         SpanKind::Confirmation => format!("asks: {}", span.name),
-        // The arguments of a call may be told anew until it runs, so what it is about is told at its end alone.
+        // Readers add up what has the same name.
         _ => span.name.clone(),
     }
 }
@@ -117,6 +122,7 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("parkedMs", count(Some(run.parked_ms)));
         tell("downMs", count(Some(run.down_ms)));
         tell("restarts", count(Some(run.restarts)));
+        tell("uncleanRestarts", count(Some(run.unclean_restarts)));
         tell("childTokens", count(run.child_usage.map(|usage| usage.total())));
         tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
     }
@@ -150,15 +156,15 @@ fn process(span: &TraceSpan) -> i64 {
 }
 
 /// The place of a track: in the order in which they began, callers above those they call.
-fn place(span: &TraceSpan) -> i64 {
+fn sort_index(span: &TraceSpan) -> i64 {
     i64::from_str_radix(span.span_id.as_str(), 16).unwrap_or_default() % MOST_NUMBER
 }
 
 /// The track of the run; calls that run at the same time have one of their own each.
-fn track(span: &TraceSpan) -> i64 {
-    match span.lane {
+fn track(span: &TraceSpan, place: SpanPlace) -> i64 {
+    match place.track {
         0 => hash(span.run_id.as_str()),
-        lane => hash(&format!("{}/{lane}", span.run_id)),
+        track => hash(&format!("{}/{track}", span.run_id)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A trace as a story: who was asked what, what they said, which tools they used, who allowed it, and how it ended.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
     COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
@@ -9,7 +9,7 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    text::{line_shown as line, lines_shown as lines, person, told_by_error},
+    text::{client, duration as time, line_shown as line, lines_shown as lines, output_beside_error, person},
 };
 
 /// Adds what an edge tells; most say nothing by themselves.
@@ -99,16 +99,13 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
     let waits =
         [(run.queued_ms, "in a queue"), (run.waiting_ms, "waiting for people"), (run.parked_ms, "parked")];
-    let waits: Vec<String> = waits
-        .iter()
-        .filter(|(ms, _)| *ms != 0)
-        .map(|(ms, how)| format!("{} {how}", time(ms.saturating_mul(1_000))))
-        .collect();
+    let waits: Vec<String> =
+        waits.iter().filter(|(ms, _)| *ms != 0).map(|(ms, how)| format!("{} {how}", millis(*ms))).collect();
     if !waits.is_empty() {
         let _infallible = write!(told, " (of it {})", waits.join(", "));
     }
     if run.restarts != 0 {
-        let most = time(run.down_ms.saturating_mul(1_000));
+        let most = millis(run.down_ms);
         let _infallible =
             write!(told, ", taken up again {} (without a daemon for at most {most})", times(run.restarts));
     }
@@ -161,7 +158,7 @@ fn request(span: &TraceSpan, out: &mut String) {
         failed(error, out);
     }
     if let Some(wait) = llm.retry_after_ms.filter(|wait| *wait != 0) {
-        paragraph(out, &format!("Asked again after {}.", time(wait.saturating_mul(1_000))));
+        paragraph(out, &format!("Asked again after {}.", millis(wait)));
     }
 }
 
@@ -182,7 +179,7 @@ fn call(span: &TraceSpan, out: &mut String) {
     let name = code(tool.tool.as_str());
     let down = match tool.down_ms {
         0 => String::new(),
-        down => format!(" (of it at most {} without a daemon)", time(down.saturating_mul(1_000))),
+        down => format!(" (of it at most {} without a daemon)", millis(down)),
     };
     let (who, took) = (agent(span), duration(span));
     let told = format!("**{who}** calls {name}{risk}{decision}: {outcome} after {took}{down}.");
@@ -194,7 +191,7 @@ fn call(span: &TraceSpan, out: &mut String) {
     if let Some(error) = &span.error {
         failed(error, out);
     }
-    block("text", span.output.as_ref().filter(|_| !told_by_error(span)), out);
+    block("text", output_beside_error(span).as_ref(), out);
 }
 
 fn question(span: &TraceSpan, out: &mut String) {
@@ -260,14 +257,14 @@ fn decided(decision: &CallDecision) -> String {
 }
 
 fn answered(decision: &CallDecision) -> String {
-    let waited = decision.waited_ms.map(|ms| time(ms.saturating_mul(1_000))).unwrap_or_default();
+    let waited = decision.waited_ms.map(millis).unwrap_or_default();
     let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
     format!("Answer: {} by {} after {waited}.{message}", code(&decision.outcome), who(decision))
 }
 
 fn who(decision: &CallDecision) -> String {
     match (&decision.name, decision.source.as_str()) {
-        (Some(name), _) => plain(&person(name)),
+        (Some(name), _) => plain(&client(name)),
         (None, "client") => "a person".to_owned(),
         (None, "deadline") => "the deadline".to_owned(),
         (None, "policy") => "a rule".to_owned(),
@@ -280,18 +277,21 @@ fn failed(error: &SpanError, out: &mut String) {
     paragraph(out, &format!("{}: {}", code(&error.kind), plain(&error.message)));
 }
 
-/// ` · 812 → 58 tokens, $0.0004`.
+/// `, 812 (500 cached) → 58 (20 thought) tokens, $0.0004`.
 fn spent(span: &TraceSpan) -> String {
     used(span.usage, span.cost)
 }
 
 fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {
+    let beside = |count: u64, what: &str| match count {
+        0 => String::new(),
+        count => format!(" ({count} {what})"),
+    };
     let tokens = usage.filter(|usage| usage.total() != 0).map(|usage| {
-        format!(
-            ", {} → {} tokens",
-            usage.prompt_tokens,
-            usage.output_tokens.saturating_add(usage.thought_tokens)
-        )
+        let (cached, thought) =
+            (beside(usage.cached_tokens, "cached"), beside(usage.thought_tokens, "thought"));
+        let out = usage.output_tokens.saturating_add(usage.thought_tokens);
+        format!(", {}{cached} → {out}{thought} tokens", usage.prompt_tokens)
     });
     let cost = cost.map(|cost| format!(", {cost}"));
     format!("{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default())
@@ -386,18 +386,11 @@ fn duration(span: &TraceSpan) -> String {
         return "an unknown time".to_owned();
     }
     let us = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
-    time(u64::try_from(us).unwrap_or_default())
+    time(Duration::from_micros(u64::try_from(us).unwrap_or_default()))
 }
 
-/// `0.3 ms`, `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`.
-fn time(us: u64) -> String {
-    match us {
-        0..10_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
-        10_000..1_000_000 => format!("{} ms", us / 1_000),
-        1_000_000..60_000_000 => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
-        60_000_000..3_600_000_000 => format!("{} min {} s", us / 60_000_000, us % 60_000_000 / 1_000_000),
-        _ => format!("{} h {} min", us / 3_600_000_000, us % 3_600_000_000 / 60_000_000),
-    }
+fn millis(ms: u64) -> String {
+    time(Duration::from_millis(ms))
 }
 
 /// `1 turn`, `3 turns`.

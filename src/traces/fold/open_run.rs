@@ -15,7 +15,7 @@ use protocol::{
 use self::{
     calls::{CallLanes, OpenToolSpan},
     hooks::HookSpans,
-    models::UntoldReply,
+    models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
 };
 use super::{EventMoment, SpanEdge, end, millis};
@@ -37,8 +37,8 @@ pub(super) struct OpenRun {
     cut_at: Option<Timestamp>,
     /// A reply that is complete, and asks for calls of which the log tells next.
     replied: Option<UntoldReply>,
-    /// A model was asked before.
-    has_asked: bool,
+    /// What the next request brings along.
+    unread: UnreadMessages,
     /// It ends since something failed.
     is_failed: bool,
     /// A question of the daemon's own beside the turns: a compression, or a request.
@@ -51,8 +51,10 @@ pub(super) struct OpenRun {
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
-    /// The event before this one.
+    /// The event before this one, of the run or of one below it.
     told_at: Timestamp,
+    /// The longest time without events before a run below was taken up by another daemon, since this run was.
+    away_below: Option<(Timestamp, Timestamp)>,
     queued_since: Option<Timestamp>,
     waiting_since: Option<Timestamp>,
     parked_since: Option<Timestamp>,
@@ -104,7 +106,7 @@ impl OpenRun {
             model: None,
             cut_at: None,
             replied: None,
-            has_asked: false,
+            unread: UnreadMessages::default(),
             is_failed: false,
             consulting: None,
             consulted_at: None,
@@ -114,6 +116,7 @@ impl OpenRun {
             is_aborted: false,
             questions: BTreeMap::new(),
             told_at: moment.at,
+            away_below: None,
             queued_since: None,
             waiting_since: None,
             parked_since: None,
@@ -121,6 +124,7 @@ impl OpenRun {
         if begins {
             let asked = started.text("prompt").or(started.text("query")).unwrap_or_default();
             run.span.input = text::said(asked);
+            run.unread = UnreadMessages::of_prompt(run.span.input.as_ref());
             let initiator = started.within("approval").owned("initiator");
             let facts = run.facts();
             facts.model = started.word("model");
@@ -131,6 +135,25 @@ impl OpenRun {
 
     pub(super) fn is_over(&self) -> bool {
         self.span.ended_at.is_some()
+    }
+
+    pub(super) fn is_parked(&self) -> bool {
+        self.parked_since.is_some()
+    }
+
+    /// The run that called it.
+    pub(super) fn parent(&self) -> Option<&RunId> {
+        self.span.run.as_ref()?.parent_run_id.as_ref()
+    }
+
+    /// A run below it did something. `is_taken_up`: it was taken up by a daemon, as this one is sooner or later.
+    pub(super) fn heard_from_below(&mut self, at: Timestamp, is_taken_up: bool) {
+        let length = |(from, to): (Timestamp, Timestamp)| millis(from, to);
+        let away = (self.told_at, at);
+        if is_taken_up && self.away_below.is_none_or(|known| length(known) < length(away)) {
+            self.away_below = Some(away);
+        }
+        self.told_at = at;
     }
 
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
@@ -159,7 +182,8 @@ impl OpenRun {
         }
         // The reply ended before what it asks for began.
         self.apply_fact(moment, &mut reply.later);
-        match reply.is_told(moment) {
+        let call = moment.facts.text("callId").and_then(|call| self.calls.get(call));
+        match reply.is_told(moment, call.map(|call| &call.span)) {
             true => self.end_reply(reply, edges),
             false => self.replied = Some(reply),
         }
@@ -191,12 +215,15 @@ impl OpenRun {
                 let was_parked = self.parked_since.is_some();
                 let parked = since(&mut self.parked_since, at);
                 self.facts().parked_ms += parked;
-                let down = if was_parked { 0 } else { millis(self.told_at, at) };
+                let below = self.away_below.take().map_or(0, |(from, to)| millis(from, to));
+                let down = if was_parked { 0 } else { millis(self.told_at, at).max(below) };
                 self.facts().down_ms += down;
                 self.calls_were_down(down);
                 // Of one that was parked the daemon may be the same.
                 if !was_parked || facts.flag("unclean") {
-                    self.facts().restarts += 1;
+                    let run = self.facts();
+                    run.restarts += 1;
+                    run.unclean_restarts += u64::from(facts.flag("unclean"));
                     self.end_hooks(at, |_| true, edges);
                 }
                 let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };
@@ -210,6 +237,7 @@ impl OpenRun {
             "run.steered" if !facts.has("turn") => {
                 self.note(moment, facts.text("text").unwrap_or_default());
             }
+            "run.steered" => self.unread.steered(facts.text("text").unwrap_or_default()),
             "turn.started" => self.turn_started(moment, edges),
             "turn.completed" => self.turn_completed(moment, edges),
             "model.started" | "model.retrying" | "model.completed" | "model.fallback" | "model.routed"

@@ -3,15 +3,15 @@
 use protocol::TraceFormat;
 
 use super::*;
-use crate::TraceWriter;
+use crate::{TraceTimeline, TraceWriter};
 
-fn document(format: TraceFormat, log: &str) -> String {
+pub(super) fn document(format: TraceFormat, log: &str) -> String {
     let writer = TraceWriter::new(format, "0.0.0");
     let mut text = writer.opening();
-    let mut is_first = true;
+    let (mut is_first, mut timeline) = (true, TraceTimeline::new());
     for edge in edges(log) {
         let before = text.len();
-        writer.write(&edge, is_first, &mut text);
+        writer.write(&edge, timeline.place(&edge), is_first, &mut text);
         is_first &= before == text.len();
     }
     text + writer.closing()
@@ -237,39 +237,4 @@ fn opentelemetry_gets_its_own_names() {
         let nanos = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
         assert!(nanos("startTimeUnixNano") <= nanos("endTimeUnixNano"));
     }
-}
-
-/// As Chrome's own readers do: on each track ends belong to the newest beginning, and times do not go back.
-#[test]
-fn trace_events_lie_within_each_other_on_each_track() {
-    let document: Value = serde_json::from_str(&document(TraceFormat::Chrome, STORY)).unwrap();
-    let mut open: std::collections::HashMap<String, Vec<&Value>> = Default::default();
-    let (mut last, mut ended, mut marks) = (0, 0, 0);
-    for event in document["traceEvents"].as_array().unwrap() {
-        let track = format!("{} {}", event["pid"], event["tid"]);
-        assert!(event["pid"].as_i64().unwrap() <= i64::from(i32::MAX) && event["tid"].as_i64().unwrap() >= 0);
-        match event["ph"].as_str().unwrap() {
-            "M" => continue,
-            "B" => open.entry(track).or_default().push(event),
-            "E" => {
-                let begun = open.get_mut(&track).and_then(Vec::pop).expect("an end without a beginning");
-                assert!(begun["name"].is_string() && begun["ts"].as_i64() <= event["ts"].as_i64());
-                ended += 1;
-            }
-            // A mark stands at the end of the span that it is in, with a time of its own.
-            "i" => {
-                let around = open.get(&track).and_then(|open| open.last()).expect("a mark without a span");
-                assert!(around["ts"].as_i64() <= event["ts"].as_i64() && event["s"] == "t");
-                marks += 1;
-                continue;
-            }
-            other => panic!("{other}"),
-        }
-        let ts = event["ts"].as_i64().unwrap();
-        assert!(last <= ts);
-        last = ts;
-    }
-    assert_eq!(ended, spans(STORY).len());
-    assert_eq!(marks, spans(STORY).iter().map(|span| span.events.len()).sum::<usize>());
-    assert!(open.values().all(Vec::is_empty));
 }

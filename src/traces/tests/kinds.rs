@@ -2,8 +2,8 @@
 
 use protocol::{SpanKind, TraceContent, TraceFormat};
 
-use super::*;
-use crate::{TraceWriter, thin};
+use super::{documents::document, *};
+use crate::{TraceTimeline, TraceWriter, thin};
 
 /// Two hooks that were asked at once about a call of a server's tool, one that failed beside the run, and a question of the server.
 const HOOKED: &str = r#"
@@ -75,8 +75,10 @@ fn a_reply_tells_which_calls_it_asks_for_and_ends_before_they_begin() {
         requested(&llm),
         [of("mcp.docs.search.all", Some(r#"{"text":"x"}"#)), of("read_file", Some(r#"{"path":"a.md"}"#))]
     );
+    let mut timeline = TraceTimeline::new();
+    let places: Vec<_> = edges.iter().map(|edge| timeline.place(edge)).collect();
     let mut document = String::new();
-    TraceWriter::new(TraceFormat::Otlp, "1").write(&edges[ended], true, &mut document);
+    TraceWriter::new(TraceFormat::Otlp, "1").write(&edges[ended], places[ended], true, &mut document);
     for words in [
         "tool_call",
         "read_file",
@@ -123,12 +125,7 @@ fn a_call_that_a_hook_refused_says_so_in_every_form() {
     let call = spans.iter().find(|span| span.kind == SpanKind::Tool).unwrap();
     let decision = call.tool.as_ref().unwrap().decision.as_ref().unwrap();
     assert_eq!((&*decision.outcome, &*decision.source), ("deny", "hook"));
-    let told = |format| {
-        let mut document = String::new();
-        let writer = TraceWriter::new(format, "1");
-        edges(log).iter().for_each(|edge| writer.write(edge, true, &mut document));
-        document
-    };
+    let told = |format| document(format, log);
     assert!(told(TraceFormat::Otlp).contains("gen_ai.tool.call.decision"));
     let story = told(TraceFormat::Markdown);
     assert!(story.contains("`deny` by a hook"), "{story}");
@@ -175,9 +172,7 @@ fn a_hook_at_work_is_seen_and_what_became_of_it() {
         .map(|span| span.hook.as_ref().unwrap().tool.as_ref().map(|tool| tool.as_str()))
         .collect();
     assert!(told.iter().all(|tool| *tool == Some("run_shell_command")), "{told:?}");
-    let mut story = String::new();
-    let writer = TraceWriter::new(TraceFormat::Markdown, "1");
-    edges(SLOW_HOOKS).iter().for_each(|edge| writer.write(edge, false, &mut story));
+    let story = document(TraceFormat::Markdown, SLOW_HOOKS);
     for words in [
         "`run_shell_command`, risk high: done after 16.0 s (of it at most 7.9 s without a daemon).",
         "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was cut off, after 8.9 s",
@@ -190,12 +185,7 @@ fn a_hook_at_work_is_seen_and_what_became_of_it() {
 /// The end of a run that is still at work says what it does.
 #[test]
 fn a_story_of_a_run_at_work_says_what_it_waits_for() {
-    let story = |log: &str| {
-        let mut story = String::new();
-        let writer = TraceWriter::new(TraceFormat::Markdown, "1");
-        edges(log).iter().for_each(|edge| writer.write(edge, false, &mut story));
-        story
-    };
+    let story = |log: &str| document(TraceFormat::Markdown, log);
     let thinking = r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         0 turn.started {"turn": 1}
@@ -240,4 +230,97 @@ fn a_guard_that_is_asked_again_within_a_firing_and_a_parked_run_cut_off_nothing(
             2 in 1: tool edit_file 0..… open in="{}"
         "#]],
     );
+}
+
+/// Each request tells what is new with it, also when it is asked again; what the daemon asks by itself tells nothing.
+#[test]
+fn a_request_brings_what_its_model_has_not_read() {
+    let long = "x".repeat(5_000);
+    let log = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        0 turn.started {{"turn": 1}}
+        0 model.started {{"model": "m", "stream": "s1", "attempt": 1}}
+        1 model.retrying {{"stream": "s1", "attempt": 2, "message": "503"}}
+        2 model.started {{"model": "m", "stream": "s2", "attempt": 2}}
+        3 model.completed {{"model": "m", "stream": "s2", "text": "x", "calls": ["c1", "c2"]}}
+        3 tool.state {{"callId": "c1", "to": "validating", "name": "read_file", "arguments": {{}}}}
+        3 tool.state {{"callId": "c2", "to": "error", "name": "write_file", "arguments": {{}}, "error": {{"type": "X", "message": "no"}}, "result": {{"llmContent": [{{"type": "text", "text": "X: no"}}]}}}}
+        4 run.steered {{"steerId": "a", "text": "faster"}}
+        5 tool.state {{"callId": "c1", "to": "success", "name": "read_file", "result": {{"llmContent": [{{"type": "text", "text": "{long}"}}]}}}}
+        5 turn.completed {{"turn": 1}}
+        5 turn.started {{"turn": 2}}
+        5 run.steered {{"steerId": "a", "text": "faster", "turn": 2}}
+        5 run.steered {{"steerId": "b", "text": "please", "turn": 2}}
+        5 model.started {{"model": "m", "stream": "s3", "attempt": 1}}
+        6 model.fallback {{"from": "m", "to": "n", "message": "away"}}
+        6 model.started {{"model": "n", "stream": "s4", "attempt": 1}}
+        7 model.completed {{"model": "n", "stream": "s4", "text": "y", "calls": []}}
+        7 turn.completed {{"turn": 2}}
+        7 turn.started {{"turn": 3}}
+        7 model.started {{"model": "n", "stream": "s5", "attempt": 1}}
+        8 model.completed {{"model": "n", "stream": "s5", "text": "z", "calls": []}}
+        8 run.completed {{"reason": "GOAL"}}
+        "#
+    );
+    let requests: Vec<TraceSpan> =
+        spans(&log).into_iter().filter(|span| span.kind == SpanKind::Llm).collect();
+    let shown = requests.iter().map(|span| {
+        let answered = span.llm.as_ref().unwrap().answered.iter().map(|call| {
+            let result = call.result.as_ref().unwrap();
+            format!("{} {} {} {:?}", call.call_id, call.tool, result.text.len(), result.bytes)
+        });
+        let said = span.input.as_ref().map_or("-", |said| &said.text);
+        format!("{}: {said:?} {:?}\n", span.name, answered.collect::<Vec<_>>())
+    });
+    expect![[r#""#]].assert_eq(&shown.collect::<String>());
+    // To others it is the input of the request: what tools returned goes before what a person says.
+    let attribute = |span: &TraceSpan| {
+        let (_, get) =
+            crate::names::ATTRIBUTES.iter().find(|(name, _)| *name == "gen_ai.input.messages").unwrap();
+        get(span).map(|value| match value {
+            crate::AttributeValue::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
+            other => panic!("{other:?}"),
+        })
+    };
+    let messages = attribute(&requests[3]).unwrap();
+    assert_eq!((&messages[0]["role"], &messages[1]["role"]), (&"tool".into(), &"user".into()), "{messages}");
+    assert_eq!(
+        messages[0]["parts"][0],
+        serde_json::json!({"type": "tool_call_response", "id": "c2", "response": "X: no"})
+    );
+    assert_eq!(messages[1]["parts"][0]["content"], "faster\n\nplease");
+    assert_eq!(attribute(&requests[4]), None);
+    let mut sent = requests[3].clone();
+    thin(&mut sent, TraceContent::None);
+    assert_eq!(attribute(&sent), None);
+    assert_eq!(sent.llm.unwrap().answered.len(), 2);
+}
+
+/// What a hook says beside an error is part of the story, whatever became of the call.
+#[test]
+fn a_story_has_what_hooks_add_to_calls_that_did_not_run() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+        2 tool.state {"callId": "c1", "to": "error", "name": "write_file", "error": {"type": "POLICY_DENIED", "message": "refused by user:a.toml:1"}, "result": {"llmContent": [{"type": "text", "text": "POLICY_DENIED: refused by user:a.toml:1"}, {"type": "text", "text": "The hook user/PreToolUse/1 adds:\nguard looked"}]}}
+        3 tool.state {"callId": "c2", "to": "validating", "name": "write_file", "arguments": {"path": "b"}}
+        4 tool.state {"callId": "c2", "to": "error", "name": "write_file", "error": {"type": "POLICY_DENIED", "message": "refused by user:a.toml:1"}, "result": {"llmContent": [{"type": "text", "text": "POLICY_DENIED: refused by user:a.toml:1"}]}}
+    "#;
+    let story = document(TraceFormat::Markdown, log);
+    assert_eq!(story.matches("guard looked").count(), 1, "{story}");
+    assert_eq!(story.matches("refused by").count(), 2, "{story}");
+    assert!(story.contains("```text\nThe hook user/PreToolUse/1 adds:\nguard looked\n```"), "{story}");
+}
+
+/// Tokens that are part of others are told beside them.
+#[test]
+fn a_story_tells_cached_and_thought_tokens() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        2 model.completed {"model": "m", "stream": "s1", "text": "x", "usage": {"promptTokens": 800, "cachedTokens": 500, "outputTokens": 40, "thoughtTokens": 18}}
+    "#;
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains(", 800 (500 cached) → 58 (18 thought) tokens"), "{story}");
 }

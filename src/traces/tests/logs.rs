@@ -323,3 +323,54 @@ fn it_holds_no_more_than_what_is_open() {
     events(STORY).iter().for_each(|event| drop(fold.apply(event)));
     assert_eq!(format!("{:?}", fold.open()), "[]");
 }
+
+/// A call that another run answers was at work as long as that one was, whichever of both is taken up first.
+#[test]
+fn what_a_run_below_did_was_no_time_without_a_daemon() {
+    let below = r#""^": {"parentRunId": "r1", "agent": "reader", "agentPath": ["lead", "reader"]}"#;
+    let began = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        0 turn.started {{"turn": 1}}
+        0 tool.state {{"callId": "c1", "to": "validating", "name": "reader", "arguments": {{}}}}
+        1 tool.state {{"callId": "c1", "to": "executing", "name": "reader", "childRunId": "r2"}}
+        1 @r2 run.started {{"agent": "reader", "model": "m", "query": "a", "parentCallId": "c1", {below}}}
+        1 @r2 turn.started {{"turn": 1, {below}}}
+        5000 @r2 turn.completed {{"turn": 1, {below}}}
+        "#
+    );
+    let (lead, reader) =
+        (r#"run.resumed {"unclean": true}"#, format!(r#"@r2 run.resumed {{"unclean": true, {below}}}"#));
+    let went_on = format!("65100 @r2 turn.started {{\"turn\": 2, {below}}}");
+    for taken_up in
+        [format!("65000 {lead}\n65000 {reader}"), format!("65000 {reader}\n{went_on}\n65200 {lead}")]
+    {
+        let again = taken_up.replace("65", "135").replace("\"turn\": 2", "\"turn\": 3");
+        let ended = format!(
+            "140000 @r2 run.completed {{\"reason\": \"GOAL\", {below}}}\n140000 run.completed {{\"reason\": \"GOAL\"}}"
+        );
+        let log =
+            format!("{began}{taken_up}\n75000 @r2 turn.completed {{\"turn\": 2, {below}}}\n{again}\n{ended}");
+        let spans = spans(&log);
+        let of =
+            |id: &str| spans.iter().find(|span| span.run_id.as_str() == id && span.run.is_some()).unwrap();
+        let (lead, reader) = (of("r1").run.as_ref().unwrap(), of("r2").run.as_ref().unwrap());
+        assert_eq!((lead.down_ms, lead.restarts, lead.unclean_restarts), (120_000, 2, 2), "{log}");
+        assert_eq!((reader.down_ms, reader.restarts), (120_000, 2), "{log}");
+        let call = spans.iter().find_map(|span| span.tool.as_ref()).unwrap();
+        assert_eq!(call.down_ms, 120_000, "{log}");
+    }
+}
+
+/// Two runs that say that they lie below each other.
+#[test]
+fn runs_in_a_circle_end() {
+    let above = |parent: &str| format!(r#""^": {{"parentRunId": "{parent}", "agent": "lead"}}"#);
+    let log = format!(
+        "0 run.started {{\"agent\": \"lead\", {}}}\n1 @r2 run.started {{\"agent\": \"lead\", {}}}\n2 turn.started {{\"turn\": 1, {}}}",
+        above("r2"),
+        above("r1"),
+        above("r2"),
+    );
+    assert_eq!(spans(&log).len(), 3);
+}

@@ -69,37 +69,36 @@ const TELLING_ARGUMENTS: &[&str] =
 
 impl OpenRun {
     pub(super) fn apply_call(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        let Some(call_id) = moment.facts.text("callId").map(CallId::from) else { return };
+        let Some(call_id) = moment.facts.text("callId") else { return };
         if moment.event.kind == "file.changed" {
-            return self.file_changed(&call_id, moment);
+            return self.file_changed(call_id, moment);
         }
-        let mut call = match self.calls.remove(&call_id) {
-            Some(call) => call,
-            None => {
-                let span = self.call_begun(&call_id, moment);
-                edges.push(SpanEdge::Began(Box::new(span.clone())));
-                OpenToolSpan { span, request: None, rule: None }
-            }
-        };
-        match call.apply(moment) {
-            Some(status) => {
-                self.end_questions_of(&call_id, moment.at, edges);
-                let of_call = call.span.span_id.clone();
-                self.end_hooks(moment.at, |hook| hook.parent_span_id.as_ref() == Some(&of_call), edges);
-                self.hooks.remember_call(&call.span);
-                call.end_request(moment.at, status, edges);
-                self.lanes.give_back(call.span.lane);
-                end(&mut call.span, moment.at, status);
-                edges.push(SpanEdge::Ended(Box::new(call.span)));
-            }
-            None => {
-                if let Some(request) = self.request_begun(&call, moment) {
-                    edges.push(SpanEdge::Began(Box::new(request.clone())));
+        if !self.calls.contains_key(call_id) {
+            let call_id = CallId::from(call_id);
+            let span = self.call_begun(&call_id, moment);
+            edges.push(SpanEdge::Began(Box::new(span.clone())));
+            self.calls.insert(call_id, OpenToolSpan { span, request: None, rule: None });
+        }
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        let Some(status) = call.apply(moment) else {
+            if let Some(request) = self.calls.get(call_id).and_then(|call| self.request_begun(call, moment)) {
+                edges.push(SpanEdge::Began(Box::new(request.clone())));
+                if let Some(call) = self.calls.get_mut(call_id) {
                     call.request = Some(request);
                 }
-                self.calls.insert(call_id, call);
             }
-        }
+            return;
+        };
+        let Some((call_id, mut call)) = self.calls.remove_entry(call_id) else { return };
+        self.end_questions_of(&call_id, moment.at, edges);
+        let of_call = &call.span.span_id;
+        self.end_hooks(moment.at, |hook| hook.parent_span_id.as_ref() == Some(of_call), edges);
+        self.hooks.remember_call(&call.span);
+        self.unread.answered(&call.span);
+        call.end_request(moment.at, status, edges);
+        self.lanes.give_back(call.span.lane);
+        end(&mut call.span, moment.at, status);
+        edges.push(SpanEdge::Ended(Box::new(call.span)));
     }
 
     fn call_begun(&mut self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
@@ -140,7 +139,7 @@ impl OpenRun {
         Some(span)
     }
 
-    fn file_changed(&mut self, call_id: &CallId, moment: EventMoment<'_>) {
+    fn file_changed(&mut self, call_id: &str, moment: EventMoment<'_>) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
         let facts = moment.facts;
         let path = facts.word("path");

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus, Timestamp, TraceSpan,
+    AnsweredCall, CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus, SpanText,
+    Timestamp, TraceSpan,
 };
 
 use super::{
@@ -36,26 +37,75 @@ impl UntoldReply {
     /// True for what the log tells between a reply and the last of its calls.
     pub(super) fn is_about(&self, moment: EventMoment<'_>) -> bool {
         match moment.event.kind.as_str() {
-            "tool.state" => moment.facts.text("callId").is_some_and(|call| self.asked.contains(&call.into())),
+            "tool.state" => moment.facts.text("callId").is_some_and(|call| self.asked.contains(call)),
             "thought" | "hook.started" | "hook.fired" => true,
             _ => false,
         }
     }
 
-    /// Takes a call in; true when that was the last one.
-    pub(super) fn is_told(&mut self, moment: EventMoment<'_>) -> bool {
+    /// Takes a call in, as far as it is known; true when that was the last one.
+    pub(super) fn is_told(&mut self, moment: EventMoment<'_>, call: Option<&TraceSpan>) -> bool {
         let facts = moment.facts;
         let Some(call_id) = facts.text("callId").filter(|_| moment.event.kind == "tool.state") else {
             return false;
         };
-        let call_id = CallId::from(call_id);
-        self.asked.remove(&call_id);
+        self.asked.remove(call_id);
         if self.requested.len() < MOST_REQUESTED {
-            let arguments = facts.has("arguments").then(|| facts.value("arguments").to_string());
-            let arguments = arguments.filter(|text| text.len() <= ARGUMENT_BYTES);
-            self.requested.push(RequestedCall { call_id, tool: facts.word("name").into(), arguments });
+            // Perf: written once already, where the call is still open.
+            let known = call.and_then(|span| span.input.as_ref()).filter(|input| input.bytes.is_none());
+            let written = || facts.has("arguments").then(|| facts.value("arguments").to_string());
+            let is_short = |text: &str| text.len() <= ARGUMENT_BYTES;
+            let arguments = match known {
+                Some(input) => is_short(&input.text).then(|| input.text.clone()),
+                None => written().filter(|text| is_short(text)),
+            };
+            let (call_id, tool) = (call_id.into(), facts.text("name").unwrap_or_default().into());
+            self.requested.push(RequestedCall { call_id, tool, arguments });
         }
         self.asked.is_empty()
+    }
+}
+
+/// Messages that no model has answered yet.
+#[derive(Debug, Default)]
+pub(super) struct UnreadMessages {
+    /// The prompt, or what a person said since.
+    said: Option<SpanText>,
+    answered: Vec<AnsweredCall>,
+    /// The number of further calls.
+    more_answered: u64,
+}
+
+impl UnreadMessages {
+    /// A run begins with this prompt.
+    pub(super) fn of_prompt(prompt: Option<&SpanText>) -> UnreadMessages {
+        UnreadMessages { said: prompt.cloned(), ..UnreadMessages::default() }
+    }
+
+    pub(super) fn steered(&mut self, said: &str) {
+        let all = match self.said.take() {
+            Some(before) => format!("{}\n\n{said}", before.text),
+            None => said.to_owned(),
+        };
+        self.said = text::said(&all);
+    }
+
+    /// A call has ended.
+    pub(super) fn answered(&mut self, call: &TraceSpan) {
+        let Some(tool) = &call.tool else { return };
+        if MOST_REQUESTED <= self.answered.len() {
+            self.more_answered = self.more_answered.saturating_add(1);
+            return;
+        }
+        let result = call.output.as_ref().map(|output| text::cut(output, ARGUMENT_BYTES));
+        self.answered.push(AnsweredCall { call_id: tool.call_id.clone(), tool: tool.tool.clone(), result });
+    }
+
+    /// A request that brought them was not answered: they go with the next one.
+    fn put_back(&mut self, request: &TraceSpan) {
+        let Some(llm) = &request.llm else { return };
+        self.said = request.input.clone();
+        (self.answered, self.more_answered) = (llm.answered.clone(), llm.more_answered);
     }
 }
 
@@ -67,6 +117,9 @@ impl OpenRun {
             "model.completed" => self.model_completed(moment, edges),
             "model.fallback" => {
                 let EventMoment { at, facts, .. } = moment;
+                if let Some(span) = &self.model {
+                    self.unread.put_back(span);
+                }
                 let message = facts.word("message");
                 let error = SpanError { kind: MODEL_FAILED.to_owned(), message };
                 self.end_model(at, SpanStatus::Error, Some(error), edges);
@@ -89,11 +142,13 @@ impl OpenRun {
         let model = moment.facts.word("model");
         let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
         let attempt = moment.facts.count("attempt");
-        if !std::mem::replace(&mut self.has_asked, true) {
-            span.input.clone_from(&self.span.input);
-        }
+        let UnreadMessages { said, answered, more_answered } = std::mem::take(&mut self.unread);
+        span.input = said;
         span.llm = Some(Box::new(LlmSpan { model, attempt, ..LlmSpan::default() }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
+        if let Some(llm) = &mut span.llm {
+            (llm.answered, llm.more_answered) = (answered, more_answered);
+        }
         self.model = Some(span);
     }
 
@@ -106,6 +161,7 @@ impl OpenRun {
             let llm = span.llm.get_or_insert_with(Box::default);
             llm.first_token_ms = facts.count("firstTokenMs");
             llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
+            self.unread.put_back(span);
         }
         let (status, error) = match facts.flag("restarted") {
             true => (SpanStatus::Cancelled, None),
@@ -216,7 +272,7 @@ impl OpenRun {
         // Told as a whole: of a call when that ends, of a compression when it answered.
         let model = facts.word("model");
         let caller =
-            facts.text("callId").and_then(|call| self.calls.get(&call.into())).map(OpenToolSpan::innermost);
+            facts.text("callId").and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
         let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
         let mut span = match caller.or(compression) {
             Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),

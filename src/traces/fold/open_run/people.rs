@@ -60,7 +60,7 @@ impl OpenRun {
 
     fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
-        let question = facts.text("confirmationId").and_then(|id| self.questions.remove(&id.into()));
+        let question = facts.text("confirmationId").and_then(|id| self.questions.remove(id));
         let Some(OpenQuestion { mut span }) = question else { return };
         let source = facts.word("by");
         let is_over_by_itself = source == "system";

@@ -1,0 +1,95 @@
+//! Where did time go that no bar tells? What runs and calls waited for, and models until they said something.
+
+use std::{collections::HashSet, time::Duration};
+
+use super::{
+    span_view::SpanView,
+    summary::{MOST_LINES, listed},
+};
+use crate::human;
+
+/// Nobody asks where a time went that is shorter.
+const SHORTEST_WAIT_MS: u64 = 100;
+
+/// Hooks without whose answer no call of a reply runs.
+const GUARDS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
+
+struct Wait<'trace> {
+    ms: u64,
+    line: String,
+    /// The call that waited, where the log does not say for what.
+    call: Option<&'trace SpanView>,
+}
+
+/// All waits, the longest first.
+pub(super) fn waits(spans: &[SpanView]) -> String {
+    let asked: HashSet<&str> = spans
+        .iter()
+        .filter(|span| span.confirmation.is_some())
+        .filter_map(|span| span.parent_span_id.as_deref())
+        .collect();
+    let mut waits: Vec<Wait> = spans.iter().flat_map(|span| of_span(span, &asked)).collect();
+    waits.retain(|wait| SHORTEST_WAIT_MS <= wait.ms);
+    waits.sort_by_key(|wait| std::cmp::Reverse(wait.ms));
+    let lines = waits.into_iter().enumerate().map(|(at, Wait { line, ms, call })| {
+        // Perf: a trace has a hundred thousand spans, and each cause is looked for among all of them.
+        let cause = call.filter(|_| at < MOST_LINES).and_then(|call| cause(call, ms, spans));
+        format!("{line}{}", cause.map(|cause| format!(", {cause}")).unwrap_or_default())
+    });
+    listed(&lines.collect::<Vec<_>>(), "wait")
+}
+
+fn of_span<'trace>(span: &'trace SpanView, asked: &HashSet<&str>) -> Vec<Wait<'trace>> {
+    let mut waits = Vec::new();
+    if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
+        let ms = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
+        let line = format!("{}: {}", span.agent.as_deref().unwrap_or("-"), run.note().unwrap_or_default());
+        waits.push(Wait { ms, line, call: None });
+    }
+    let mut tell = |ms: Option<u64>, call: Option<&'trace SpanView>, line: &dyn Fn(String) -> String| {
+        waits.extend(ms.map(|ms| Wait { ms, line: line(said(ms)), call }));
+    };
+    let place = || span.place();
+    let llm = span.llm.as_ref();
+    tell(llm.and_then(|llm| llm.first_token_ms), None, &|ms| format!("{}: nothing came for {ms}", place()));
+    tell(llm.and_then(|llm| llm.retry_after_ms), None, &|ms| format!("{}: asked again after {ms}", place()));
+    let Some(tool) = &span.tool else { return waits };
+    // How long a person took stands beside the call.
+    let waited = tool.waited_ms.filter(|_| !asked.contains(span.span_id.as_str()));
+    tell(waited, Some(span), &|ms| format!("{}: waited {ms} until it ran", place()));
+    let down = Some(tool.down_ms).filter(|ms| *ms != 0);
+    tell(down, None, &|ms| format!("{}: for at most {ms} of its time there was no daemon", place()));
+    waits
+}
+
+/// What was going on in the same turn while a call waited: a guard, which is asked about all calls of a reply before one runs, or
+/// another call. Nothing where that is not most of the wait.
+fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> {
+    let waited_us = us(waited_ms);
+    let (from, to) = (call.start_us, call.start_us.saturating_add(waited_us));
+    let overlap = |start: i64, end: i64| end.min(to).saturating_sub(start.max(from)).max(0);
+    let is_beside = |span: &&SpanView| {
+        span.run_id == call.run_id && span.turn == call.turn && span.span_id != call.span_id
+    };
+    let took = spans.iter().filter(is_beside).filter_map(|span| {
+        let end = span.end_us.unwrap_or(to);
+        if let Some(hook) = span.hook.as_ref().filter(|_| GUARDS.contains(&span.name.as_str())) {
+            let own = span.parent_span_id.as_deref() == Some(call.span_id.as_str());
+            let about = hook.tool.as_deref().filter(|_| !own).map(|tool| format!(" about {tool}"));
+            let cause = format!("for the hook {}{}", hook.hook_id, about.unwrap_or_default());
+            return Some((overlap(span.start_us, end), cause));
+        }
+        let ran_at = span.start_us.saturating_add(us(span.tool.as_ref()?.waited_ms?));
+        Some((overlap(ran_at, end), format!("while {} was at work", span.label())))
+    });
+    let (longest, cause) = took.max_by_key(|(took, _)| *took)?;
+    (waited_us / 2 < longest).then_some(cause)
+}
+
+fn us(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000)
+}
+
+fn said(ms: u64) -> String {
+    human::duration(Duration::from_millis(ms))
+}

@@ -178,7 +178,7 @@ fn a_run_becomes_spans_with_who_allowed_what() {
         STORY,
         expect![[r#"
             4 in 3: llm gemini/flash 40..240 error MODEL_FAILED: 503 3→0 in="Mend the docs"
-            6 in 3: llm gemini/flash 300..900 ok first=120 812→58 out="I look."
+            6 in 3: llm gemini/flash 300..900 ok first=120 812→58 in="Mend the docs" out="I look."
             a in 3: tool run_shell_command 900..901 error lane=2 POLICY_DENIED: refused by user:shop.toml:3: no deleting [deny policy user:shop.toml:3 None] in="{\"command\":\"rm -rf /\"}" out="POLICY_DENIED"
             8 in 3: tool read_file 900..905 ok [allow policy builtin:risk=safe None] in="{\"path\":\"a.md\"}" out="a"
             10 in 9: confirmation Change a.md? 902..4102 ok lane=1 [allowOnce client builtin:risk=low Some(3200)] in="-a\n+b\n" out="allowOnce"

@@ -305,7 +305,7 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         peer.answer("run/get", json!({"prompt": "Mend it"}));
         peer.wait_for_hangup();
     });
-    let command = Command { is_terminal: true, columns: 220, ..Command::new(&["trace", "show", RUN]) };
+    let command = Command { is_terminal: true, columns: 260, ..Command::new(&["trace", "show", RUN]) };
     let ran = command.against(vec![answering_live]);
     for words in [
         "10.0 s…",

@@ -39,7 +39,7 @@ fn words_of_others_stay_words() {
         > ```
         > *b* &lt;script>
 
-        **lead** calls bash\`: failed after 1.0 ms.
+        **lead** calls bash\`: failed after 1 ms.
 
         `````json
         {"command":"```` x"}
@@ -79,7 +79,7 @@ fn nobody_writes_into_the_story_but_the_story() {
         > &lt;!-- &lt;img src=x> &amp;lt; !\[x](http://x)
         > &gt; nested -> x
 
-        **lead** calls `b^[]0;x^G # FORGED`: done after 2.0 ms.
+        **lead** calls `b^[]0;x^G # FORGED`: done after 2 ms.
 
         ```json
         {"command":"x"}
@@ -91,7 +91,7 @@ fn nobody_writes_into_the_story_but_the_story() {
         # FORGED<9B>2J<202E>
         ````
 
-        **lead** ended `GOAL<9B>` after 4.0 ms: 0 turns, 0 calls.
+        **lead** ended `GOAL<9B>` after 4 ms: 0 turns, 0 calls.
 
         `GOAL<9B>`: \~\~\~ - \<b\>
 
@@ -163,6 +163,7 @@ fn opentelemetry_gets_its_own_names() {
           gen_ai.response.time_to_first_chunk = 0.12
           gen_ai.usage.input_tokens = "812"
           gen_ai.usage.output_tokens = "58"
+          gen_ai.input.messages = "[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"Mend the docs\"}]}]"
           gen_ai.output.messages = "[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"I look.\"},{\"type\":\"tool_call\",\"id\":\"c1\",\"name\":\"read_file\",\"arguments\":{\"path\":\"a.md\"}},{\"type\":\"tool_call\",\"id\":\"c2\",\"name\":\"write_file\",\"arguments\":{\"path\":\"a.md\"}},{\"type\":\"tool_call\",\"id\":\"c3\",\"name\":\"run_shell_command\",\"arguments\":{\"command\":\"rm -rf /\"}}],\"finish_reason\":\"tool_call\"}]"
           subagentd.span.kind = "llm"
           subagentd.run.id = "r1"

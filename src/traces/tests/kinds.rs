@@ -273,7 +273,14 @@ fn a_request_brings_what_its_model_has_not_read() {
         let said = span.input.as_ref().map_or("-", |said| &said.text);
         format!("{}: {said:?} {:?}\n", span.name, answered.collect::<Vec<_>>())
     });
-    expect![[r#""#]].assert_eq(&shown.collect::<String>());
+    expect![[r#"
+        m: "q" []
+        m: "q" []
+        m: "faster\n\nplease" ["c2 write_file 5 None", "c1 read_file 4096 Some(5000)"]
+        n: "faster\n\nplease" ["c2 write_file 5 None", "c1 read_file 4096 Some(5000)"]
+        n: "-" []
+    "#]]
+    .assert_eq(&shown.collect::<String>());
     // To others it is the input of the request: what tools returned goes before what a person says.
     let attribute = |span: &TraceSpan| {
         let (_, get) =

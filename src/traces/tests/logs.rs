@@ -49,7 +49,7 @@ fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
         "#,
         expect![[r#"
             3 in 2: llm m 0..60000 cancelled in="q"
-            6 in 2: llm m 60001..60500 ok 0→0 out="x"
+            6 in 2: llm m 60001..60500 ok 0→0 in="q" out="x"
             8 in 2: tool write_file 60500..90000 error INTERRUPTED: the daemon was restarted in="{}"
             1 in -: run lead 0..… open in="q"
             2 in 1: turn turn 1 0..… open (run.resumed the daemon was away for at most 60000 ms, and had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon was away for at most 29499 ms, and had not stopped by itself)
@@ -73,7 +73,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         "#,
         expect![[r#"
             3 in 2: llm m 0..20 error MODEL_FAILED: 503 in="q"
-            5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 0→0 out="x"
+            5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 0→0 in="q" out="x"
             2 in 1: turn turn 1 0..2600 error (model.retrying 503) (run.stopping the provider answered 400)
             1 in -: run lead 0..2600 error PROVIDER_ERROR: the provider answered 400 in="q"
         "#]],

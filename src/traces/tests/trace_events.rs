@@ -123,7 +123,15 @@ fn what_took_no_time_is_drawn_in_its_place() {
             spans.collect::<Vec<_>>().join(", ") + "\n"
         })
         .collect();
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        lead 0..13, turn 1 1..6, m 2..3, reader 4..5, turn 2 7..8, compression 9..12, m 10..11
+        reader 0..1
+        PreToolUse 0..1, PreToolUse 2..3
+        asks: More money? 0..1
+        read_file 0..1
+        mcp.files.read 0..5, tools/call read 1..4, m 2..3
+    "#]]
+    .assert_eq(&shown);
 }
 
 /// A log that ends anywhere: what is open has a beginning alone, and what it holds lies within it.

@@ -271,8 +271,7 @@ impl OpenRun {
         }
         // Told as a whole: of a call when that ends, of a compression when it answered.
         let model = facts.word("model");
-        let caller =
-            facts.text("callId").and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
+        let caller = facts.text("callId").and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
         let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
         let mut span = match caller.or(compression) {
             Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),

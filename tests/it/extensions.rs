@@ -272,6 +272,17 @@ async fn a_server_of_one_that_changed_is_called_no_more() {
     let ends = ends(&running, &run).await;
     assert_eq!(ends[0], "first");
     assert!(!ends[1].contains("second") && ends[1].contains("not what was installed"), "{ends:?}");
+    // Its resources and prompts are asked for no more, either.
+    for (method, more) in [
+        ("mcp/resources", json!({})),
+        ("mcp/readResource", json!({ "uri": "note://1" })),
+        ("mcp/prompts", json!({})),
+    ] {
+        let mut params = json!({ "server": "board", "workspace": house.work() });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (_, error) = client.refused(method, params).await;
+        assert!(error.to_string().contains("not what was installed"), "{method}: {error}");
+    }
     running.stop().await;
 }
 

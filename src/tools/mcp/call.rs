@@ -199,14 +199,6 @@ impl McpToolInvocation {
             let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
             return failed(&of, why);
         }
-        let fault = tokio::select! {
-            biased;
-            fault = of.servers.fault_of_extension(&server) => fault,
-            () = cx.cancel.cancelled() => return crate::work::cancelled(),
-        };
-        if let Some(why) = fault {
-            return failed(&of, &format!("may not run any more: its extension {why}; nothing was called"));
-        }
         let begun = cx.clock.monotonic();
         let silence = Duration::from_millis(server.entry.timeout_ms);
         let bounds = RequestBounds { silence, total: cx.deadline, cancel: &cx.cancel };

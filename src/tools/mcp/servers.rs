@@ -384,8 +384,8 @@ impl McpHub {
         shared.chain(owned).collect()
     }
 
-    /// A server to be used; it is started if it must be. What keeps it from being used is told in words.
-    pub async fn ready(
+    /// A server of which only is wanted what it told when it was started; it is started if it must be.
+    async fn told_ready(
         &self,
         roots: &[String],
         name: &str,

@@ -76,7 +76,7 @@ impl McpHub {
     }
 
     async fn tools(&self, roots: &[String], name: String) -> McpServerTools {
-        match self.ready(roots, &name).await {
+        match self.told_ready(roots, &name).await {
             Ok((ready, _use, server)) => McpServerTools {
                 server: name,
                 digest: server.digest.clone(),

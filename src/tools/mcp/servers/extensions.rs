@@ -9,7 +9,10 @@ use super::{
     ExtensionServerOrigin, McpHub, McpHubInner, McpWorkspace, ServerLookup, ServerOrigin, lock, sounds_like,
 };
 use crate::{
-    mcp::{rules::ServerRules, server::McpServerInstance},
+    mcp::{
+        rules::ServerRules,
+        server::{McpServerInstance, ReadyServer, ServerLease},
+    },
     work,
 };
 use config::server_sound;
@@ -55,9 +58,23 @@ impl McpHub {
         all.iter().for_each(|roots| self.sweep(roots));
     }
 
+    /// A server that is asked for something; it is started if it must be. What keeps it from being used is told in words. One of an
+    /// extension is not used once that is other than it was installed: what the server loads with a call may be what changed.
+    pub async fn ready(
+        &self,
+        roots: &[String],
+        name: &str,
+    ) -> Result<(Arc<ReadyServer>, ServerLease, Arc<McpServerInstance>), String> {
+        let (ready, in_use, server) = self.told_ready(roots, name).await?;
+        match self.fault_of_extension(&server).await {
+            None => Ok((ready, in_use, server)),
+            Some(why) => Err(format!("it may not run any more: its extension {why}")),
+        }
+    }
+
     /// The reason why a server of an extension may do nothing by now, although it may run: the extension is not what was installed, and
     /// what the server loads with a call may be what changed.
-    pub(in crate::mcp) async fn fault_of_extension(&self, server: &McpServerInstance) -> Option<String> {
+    async fn fault_of_extension(&self, server: &McpServerInstance) -> Option<String> {
         let ServerOrigin::Extension(origin) = &server.origin else { return None };
         let (inner, origin) = (Arc::clone(&self.0), origin.clone());
         work::aside(move || inner.extension_fault(&origin.extension, &origin.digest)).await

@@ -38,6 +38,8 @@ pub(super) struct ImportExpander<'a> {
     reader: &'a dyn MemoryReader,
     imports_left: usize,
     words_left: usize,
+    /// It was told that there are more words.
+    has_told_of_words: bool,
     /// Bytes that imports may still add.
     bytes_left: usize,
     pub warnings: Vec<String>,
@@ -49,6 +51,7 @@ impl<'a> ImportExpander<'a> {
             reader,
             imports_left: MOST_IMPORTS,
             words_left: MOST_LOOKED_UP,
+            has_told_of_words: false,
             bytes_left,
             warnings: Vec::new(),
         }
@@ -131,7 +134,16 @@ impl<'a> ImportExpander<'a> {
         (folder, within): ImportingPlace<'_>,
         above: &mut Vec<PathBuf>,
     ) -> Option<String> {
-        self.words_left = self.words_left.checked_sub(1)?;
+        let Some(words_left) = self.words_left.checked_sub(1) else {
+            if !std::mem::replace(&mut self.has_told_of_words, true) {
+                self.warnings.push(format!(
+                    "{}: of words that begin with `@`, only the first {MOST_LOOKED_UP} of all memory files import something",
+                    folder.display()
+                ));
+            }
+            return None;
+        };
+        self.words_left = words_left;
         let path = match word.strip_prefix("~/") {
             None => normalized(&folder.join(word)),
             Some(below) => match self.reader.home() {

@@ -35,6 +35,8 @@ pub(super) struct NearMemory {
 struct NearMemoryState {
     /// The folders that were looked at, whether there was anything or not.
     folders: HashMap<PathBuf, KnownFolder>,
+    /// It was told that there are more of them than are looked at.
+    has_told_of_folders: bool,
     /// Bytes of what the context was told.
     bytes: usize,
     /// News of calls whose end the log does not have yet.
@@ -83,6 +85,12 @@ impl NearMemory {
         let mut state = self.state();
         let has_room = state.folders.len() < MOST_FOLDERS;
         has_room && state.folders.insert(folder.to_owned(), what).is_none()
+    }
+
+    /// True the first time that there is no room for one more folder.
+    fn is_newly_full(&self) -> bool {
+        let mut state = self.state();
+        MOST_FOLDERS <= state.folders.len() && !std::mem::replace(&mut state.has_told_of_folders, true)
     }
 
     /// Notes that a call tells so much more; `false` = there is no room for it.
@@ -187,6 +195,16 @@ fn folders_on_the_way(path: &Path, near: &NearMemory, gate: &CallGate) -> Vec<(P
             None if near.claim(&absolute, KnownFolder::Entered) => {
                 let memory = of_folder(&rules, &reader, &absolute);
                 found.push((absolute, memory));
+            }
+            None if near.is_newly_full() => {
+                let warning = format!(
+                    "memory files in {} and in further sub-folders are left out: {MOST_FOLDERS} sub-folders were looked at",
+                    absolute.display()
+                );
+                found.push((
+                    absolute,
+                    CollectedMemory { warnings: vec![warning], ..CollectedMemory::default() },
+                ));
             }
             // Somebody else's just now, or one too many.
             None => {}

@@ -1,13 +1,13 @@
 //! Tools: what an agent can do (spec 05). Preparing a call may read but never write; running it consumes a
 //! permit, which only the run's gate mints.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, path::Path, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use memory::MemoryRules;
+use memory::{MemoryFileState, MemoryRules};
 use models::MediaSupport;
 use protocol::{
     CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, ExtensionRef,
@@ -226,7 +226,7 @@ pub struct PrepareContext {
 }
 
 /// The files into which facts are written that are to be remembered.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MemoryTarget {
     /// Names of the user's memory files: the first that is there counts, and the first of all is made.
     pub user_names: Arc<[String]>,
@@ -234,13 +234,23 @@ pub struct MemoryTarget {
     pub project_names: Arc<[String]>,
     /// Later runs are told what the workspace's file says.
     pub is_trusted: bool,
+    /// Tells what becomes of a memory file in runs that begin now. `None`: nobody knows more than the above.
+    pub standing: Option<MemoryStanding>,
 }
+
+/// What becomes of the memory file at a path in runs that begin now; `None` where no run looks at it. Blocks on the file system.
+pub type MemoryStanding = Arc<dyn Fn(&Path) -> Option<MemoryFileState> + Send + Sync>;
 
 impl Default for MemoryTarget {
     /// The settings' own defaults, in a workspace that nobody trusts.
     fn default() -> MemoryTarget {
         let names: Arc<[String]> = MemoryRules::default().names.into();
-        MemoryTarget { user_names: Arc::clone(&names), project_names: names, is_trusted: false }
+        MemoryTarget {
+            user_names: Arc::clone(&names),
+            project_names: names,
+            is_trusted: false,
+            standing: None,
+        }
     }
 }
 

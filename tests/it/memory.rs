@@ -592,3 +592,38 @@ async fn trust_that_is_taken_back_ends_what_a_run_is_told_of_folders() {
     assert!(last.contains("b.txt") && !last.contains("about-sub"), "{last}");
     running.stop().await;
 }
+
+/// Whoever remembers is told where the fact does not reach a run, and why.
+#[tokio::test]
+async fn what_is_remembered_says_when_another_file_counts_or_there_is_no_room() {
+    let script = Script::new([]);
+    let house = house(&script);
+    let long: Vec<_> = (0..5).map(|n| house.dir.path().join(format!("long-{n}.md"))).collect();
+    for (n, file) in long.iter().enumerate() {
+        fs::write(file, format!("{n}{}", "z".repeat(60 << 10))).unwrap();
+    }
+    let house = house.settings(&json!({ "memory": { "userFiles": long } })).file("CLAUDE.md", "# Ours\n");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let fifo = house.work().join("AGENTS.md");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let approval = json!({ "approval": { "autoApprove": ["low", "medium", "high"] } });
+    for (scope, why) in
+        [("project", "AGENTS.md` counts in that file's place"), ("user", "longer than 256 KiB in all")]
+    {
+        let fact = json!({ "fact": "uses tabs", "scope": scope });
+        script.replace([Reply::calls(&[("save_memory", fact)]), Reply::done("x")]);
+        let asked = script.requests().len();
+        let (run, _) = client.start(&running, "reader", approval.clone()).await;
+        client.ended(&run).await;
+        let said = format!("{:?}", script.requests()[asked + 1].messages);
+        assert!(said.contains("Runs are not told of it: ") && said.contains(why), "{said}");
+        script.replace([Reply::done("x")]);
+        let text = told(&mut client, &running, &script, "reader", json!({})).await;
+        assert!(!text.contains("uses tabs"), "{text}");
+    }
+    assert!(fs::read_to_string(house.work().join("CLAUDE.md")).unwrap().ends_with("- uses tabs\n"));
+    running.stop().await;
+}

@@ -4,6 +4,7 @@ use std::{
     io::Read as _,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::resources::RunResources;
@@ -141,11 +142,16 @@ pub(super) fn at_home(path: &Path) -> std::path::PathBuf {
 }
 
 /// The files into which facts are written.
-pub(crate) fn memory_target(project: &Project, supplies: &RunResources) -> MemoryTarget {
+pub(crate) fn memory_target(project: &Arc<Project>, supplies: &Arc<RunResources>) -> MemoryTarget {
     let rules = memory_rules(project, supplies);
+    let (of, with) = (Arc::clone(project), Arc::clone(supplies));
     MemoryTarget {
         project_names: rules.names_in_project().into(),
         user_names: rules.names.into(),
         is_trusted: project.is_trusted,
+        standing: Some(Arc::new(move |path| {
+            let files = memory(&of, &with).files;
+            files.into_iter().find(|file| file.path == path).map(|file| file.state)
+        })),
     }
 }

@@ -1,6 +1,9 @@
 //! `save_memory`: writes a fact into a memory file. (spec 05, 08 "Memory files")
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde::Deserialize;
@@ -12,10 +15,10 @@ use super::{
     declared,
 };
 use crate::{
-    CallContext, Invocation, Permit, PrepareContext, work,
+    CallContext, Invocation, MemoryStanding, Permit, PrepareContext, work,
     workspace::{Workspace, WorkspacePath},
 };
-use memory::{MOST_MEMORY_FILE_BYTES, plain_fact, with_fact};
+use memory::{MOST_MEMORY_BYTES, MOST_MEMORY_FILE_BYTES, MemoryFileState, plain_fact, with_fact};
 use protocol::{
     CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
     ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
@@ -74,7 +77,7 @@ impl BuiltInDefinition for SaveMemoryTool {
                     .to_owned(),
             ));
         }
-        let (ground, place) = match scope {
+        let MemoryPlace { ground, place, path } = match scope {
             MemoryScope::Project => project_memory(cx)?,
             MemoryScope::User => user_memory(cx)?,
         };
@@ -112,27 +115,35 @@ impl BuiltInDefinition for SaveMemoryTool {
         })?;
         let length = bytes.len() as u64;
         let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
-        let told = if scope == MemoryScope::Project && !cx.memory.is_trusted {
+        let guess = if scope == MemoryScope::Project && !cx.memory.is_trusted {
             ToldToRuns::OnceTrusted
         } else if MOST_MEMORY_FILE_BYTES < length {
             ToldToRuns::InPart
         } else {
             ToldToRuns::Whole
         };
+        let told = ToldCheck { guess, standing: cx.memory.standing.clone(), path };
         Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text, told }))
     }
 }
 
 /// The user's memory lies in the daemon's own folder, which tools must not write to but here, and below which only this
 /// one file is reached. Where it is a link, the user made it.
-fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
+fn user_memory(cx: &PrepareContext) -> Result<MemoryPlace, ToolError> {
     let folder = cx.own_files.memory_folder();
     let cannot =
         |why: &str| failed(format!("the user's memory in `{}` cannot be reached: {why}", folder.display()));
     let there = cx.memory.user_names.iter().map(|name| folder.join(name)).find(|file| file.is_file());
-    let file = match there {
-        Some(file) => file.canonicalize().map_err(|error| cannot(&error.to_string()))?,
-        None => folder.join(first_of(&cx.memory.user_names)),
+    let (path, file) = match there {
+        Some(file) => {
+            let real = file.canonicalize().map_err(|error| cannot(&error.to_string()))?;
+            (file, real)
+        }
+        None => {
+            let file = folder.join(first_of(&cx.memory.user_names));
+            refuse_link(&file)?;
+            (file.clone(), file)
+        }
     };
     // Folders that are missing are made with the file, not before.
     let root =
@@ -141,19 +152,46 @@ fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), To
     let below = file.strip_prefix(root).map_err(|error| cannot(&error.to_string()))?;
     let place = workspace.roots().next().and_then(|root| workspace.place_at(&root.join(below)));
     let place = place.ok_or_else(|| cannot("its path is not plain"))?;
-    Ok((ChangeContext { workspace: Arc::new(workspace), ..ChangeContext::of(cx) }, place))
+    Ok(MemoryPlace {
+        ground: ChangeContext { workspace: Arc::new(workspace), ..ChangeContext::of(cx) },
+        place,
+        path,
+    })
 }
 
-fn project_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
+fn project_memory(cx: &PrepareContext) -> Result<MemoryPlace, ToolError> {
     let ground = ChangeContext::of(cx);
+    // Names count from the first root, as they do when they are resolved.
+    let root = ground.workspace.roots().next().map(Path::to_owned).unwrap_or_default();
     for name in cx.memory.project_names.iter() {
         let place = ground.workspace.resolve(name)?;
         if ground.workspace.facts(&place).is_ok_and(|facts| facts.is_file) {
-            return Ok((ground, place));
+            return Ok(MemoryPlace { ground, place, path: root.join(name) });
         }
     }
+    let path = root.join(first_of(&cx.memory.project_names));
+    refuse_link(&path)?;
     let place = ground.workspace.resolve(first_of(&cx.memory.project_names))?;
-    Ok((ground, place))
+    Ok(MemoryPlace { ground, place, path })
+}
+
+/// Refuses to write where a link stands that leads to no file: it would make one where nobody looks, or take the link away.
+fn refuse_link(file: &Path) -> Result<(), ToolError> {
+    match file.is_symlink() {
+        true => Err(failed(format!(
+            "`{}` is a link that leads to no file; nothing can be added to it until it does, or is gone",
+            file.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Where a fact is written.
+struct MemoryPlace {
+    ground: ChangeContext,
+    place: WorkspacePath,
+    /// The path under which runs look for it, which may be a link.
+    path: PathBuf,
 }
 
 /// The name of the file that is made where there is none.
@@ -194,17 +232,76 @@ struct SaveMemoryInvocation {
     shown: String,
     /// The file's text as it is.
     old_text: String,
-    told: ToldToRuns,
+    told: ToldCheck,
 }
 
-/// The part of the file that later runs are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What later runs are told of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum ToldToRuns {
     Whole,
     /// It is too long for all of it.
     InPart,
     /// Nobody trusts its workspace.
     OnceTrusted,
+    /// Another file counts in its place.
+    Other(PathBuf),
+    /// Nearer files leave no room for it.
+    NoRoom,
+    /// It is not read, and why.
+    Skipped(String),
+    /// No run looks for it.
+    Never,
+}
+
+/// Finds out what later runs are told, once the fact is written.
+struct ToldCheck {
+    /// As it seems from the file alone.
+    guess: ToldToRuns,
+    standing: Option<MemoryStanding>,
+    path: PathBuf,
+}
+
+impl ToldCheck {
+    /// Blocks on the file system.
+    fn told(self) -> ToldToRuns {
+        let ToldCheck { guess, standing, path } = self;
+        let Some(standing) = standing else { return guess };
+        match standing(&path) {
+            Some(MemoryFileState::Used) => guess,
+            Some(MemoryFileState::Untrusted) => ToldToRuns::OnceTrusted,
+            Some(MemoryFileState::Shadowed { by }) => ToldToRuns::Other(by),
+            Some(MemoryFileState::Dropped) => ToldToRuns::NoRoom,
+            Some(MemoryFileState::Skipped(why)) => ToldToRuns::Skipped(why),
+            None => ToldToRuns::Never,
+        }
+    }
+}
+
+impl ToldToRuns {
+    /// The sentences that the model reads.
+    fn said(&self, shown: &str, fact: &str) -> String {
+        let remembered = format!("Remembered in `{shown}`: {fact}.");
+        match self {
+            ToldToRuns::Whole => format!("Remembered in `{shown}`, of which later runs are told: {fact}"),
+            ToldToRuns::InPart => format!(
+                "{remembered} Runs are told only the first {} KiB of that file; it should be shortened.",
+                MOST_MEMORY_FILE_BYTES >> 10
+            ),
+            ToldToRuns::OnceTrusted => format!(
+                "{remembered} Runs are not yet told of it: nobody has trusted this workspace (`subagent trust`)."
+            ),
+            ToldToRuns::Other(by) => format!(
+                "{remembered} Runs are not told of it: `{}` counts in that file's place.",
+                by.display()
+            ),
+            ToldToRuns::NoRoom => format!(
+                "{remembered} Runs are not told of it: memory files are longer than {} KiB in all, and nearer ones go first.",
+                MOST_MEMORY_BYTES >> 10
+            ),
+            ToldToRuns::Skipped(why) => format!("{remembered} Runs are not told of it: that file {why}."),
+            ToldToRuns::Never => format!("{remembered} Runs are not told of it: no setting names that file."),
+        }
+    }
 }
 
 /// The fact by which the new text differs from the old one; `None` where anything else differs.
@@ -257,24 +354,18 @@ impl Invocation for SaveMemoryInvocation {
         let SaveMemoryInvocation { change, fact, scope, shown, told, .. } = *self;
         let call_id = permit.call().clone();
         let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
-        let said = match told {
-            ToldToRuns::Whole => format!("Remembered in `{shown}`, of which later runs are told: {fact}"),
-            ToldToRuns::InPart => format!(
-                "Remembered in `{shown}`: {fact}. Runs are told only the first {} KiB of that file; it should be shortened.",
-                MOST_MEMORY_FILE_BYTES >> 10
-            ),
-            ToldToRuns::OnceTrusted => format!(
-                "Remembered in `{shown}`: {fact}. Runs are not yet told of it: nobody has trusted this workspace (`subagent trust`)."
-            ),
-        };
-        let running = change.run(said, json!({ "scope": scope.as_str() }), permit, cx);
-        let told = running.map(move |mut result| {
-            if result.error.is_none() {
-                result.effects.push(ToolEffect::Memory(saved));
+        let running = change.run(String::new(), json!({ "scope": scope.as_str() }), permit, cx);
+        async move {
+            let result = running.await;
+            if result.error.is_some() {
+                return result;
             }
-            result
-        });
-        told.boxed()
+            // What runs are told of it is looked up as it is now.
+            let said = work::aside(move || told.told().said(&shown, &fact)).await;
+            let effects = result.effects.into_iter().chain([ToolEffect::Memory(saved)]).collect();
+            ToolResult { llm_content: ToolResult::text(said).llm_content, effects, ..result }
+        }
+        .boxed()
     }
 }
 

@@ -107,3 +107,27 @@ async fn a_long_file_s_change_is_looked_at_once() {
     assert_eq!(invocation.with_content(&format!("{new}- y\n")), None);
     assert_eq!(invocation.with_content(&new.replace("- 7\n", "- ä\n")), None);
 }
+
+/// A link that a person made is not taken away, and leads to no new file where nobody looks.
+#[tokio::test]
+async fn nothing_is_written_by_a_link_that_leads_nowhere() {
+    let bench = Bench::new(&[]);
+    let config = bench.outside().join("config");
+    fs::create_dir(&config).unwrap();
+    std::os::unix::fs::symlink("../not-there", config.join("AGENTS.md")).unwrap();
+    bench.link("AGENTS.md", "not-there-either.md");
+    for scope in ["user", "project"] {
+        let result = bench.call("save_memory", json!({"fact": "likes tea", "scope": scope})).await;
+        let said = result.llm_content[0].as_text().unwrap();
+        assert!(said.contains("is a link that leads to no file"), "{said}");
+    }
+    assert!(config.join("AGENTS.md").is_symlink() && bench.root().join("AGENTS.md").is_symlink());
+    assert!(
+        !bench.outside().join("not-there").exists() && !bench.root().join("not-there-either.md").exists()
+    );
+    // Where another file counts, that one is written, as it is the one that is read.
+    fs::write(config.join("CLAUDE.md"), "# Mine\n").unwrap();
+    let result = bench.call("save_memory", json!({"fact": "likes tea"})).await;
+    assert_eq!(result.error, None, "{result:?}");
+    assert!(fs::read_to_string(config.join("CLAUDE.md")).unwrap().ends_with("- likes tea\n"));
+}

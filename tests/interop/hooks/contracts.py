@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do the types that Claude Code and Codex publish for hooks accept what hooks read here, and does the daemon accept what they allow?
 
-Usage: tests/interop/hooks/types.py BIN_DIR [--sdk FOLDER] [--codex FOLDER]
+Usage: tests/interop/hooks/contracts.py BIN_DIR [--sdk FOLDER] [--codex FOLDER]
   BIN_DIR: where subagentd and subagent lie. --sdk: the unpacked package @anthropic-ai/claude-agent-sdk 0.3.330; without it, it comes
   from npm, as does the compiler. --codex: Codex's schemas, *.command.input.schema.json and *.command.output.schema.json; without them,
   or without Python's jsonschema, that half is skipped.

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use self::strays::{KNOWN, MISPLACED, StrayFields, slip_behind_text};
 use super::{
     HookContract, event,
     unique_json::{TWICE, UniqueObject},
@@ -69,8 +70,18 @@ pub(super) struct HookAnswer {
     pub follow_up: Option<(String, Value)>,
     /// It goes on by itself; within so many milliseconds, if it says.
     pub goes_async: Option<Option<u64>>,
+    /// Fields that mean nothing and are passed over, for people.
+    pub ignored: Option<String>,
     /// It failed: how, and a sentence without its subject.
     pub failure: Option<(HookOutcome, String)>,
+    /// It failed for a field that nobody reads alone: what else it says was understood.
+    pub is_mistyped: bool,
+}
+
+impl HookAnswer {
+    fn fail(&mut self, how: HookOutcome, why: String) {
+        (self.failure, self.is_mistyped) = (Some((how, why)), false);
+    }
 }
 
 /// Reads an answer. `is_prompt`: it is a model's, which says `{ok, reason}`.
@@ -102,15 +113,15 @@ pub(super) fn read(
     if let Some(why) = &json.broken
         && !is_strict(&answer)
     {
-        answer.failure = Some((HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}")));
+        answer.fail(HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}"));
     }
     let has_none = json.answers.is_empty() && json.broken.is_none();
     if has_none && !is_prompt && end.failure.is_none() && end.exit_code == Some(0) && event::takes_text(event)
     {
         answer.context = Some(end.stdout.trim().to_owned()).filter(|text| !text.is_empty());
     }
-    if let Some(failure) = &end.failure {
-        answer.failure = Some(failure.clone());
+    if let Some((how, why)) = &end.failure {
+        answer.fail(*how, why.clone());
     }
     match end.exit_code {
         _ if end.failure.is_some() => {}
@@ -123,14 +134,22 @@ pub(super) fn read(
             answer.failure = None;
         }
         Some(code) => {
-            answer.failure =
-                Some((HookOutcome::Failed, format!("ended with exit code {code}{}", complaint(end))));
+            answer.fail(HookOutcome::Failed, format!("ended with exit code {code}{}", complaint(end)));
         }
-        None => {
-            answer.failure = Some((HookOutcome::Failed, format!("was ended by a signal{}", complaint(end))));
-        }
+        None => answer.fail(HookOutcome::Failed, format!("was ended by a signal{}", complaint(end))),
     }
-    if answer.failure.is_some() {
+    if answer.failure.is_some() && answer.is_mistyped {
+        // What it changes or refuses it was understood in; nobody takes its consent.
+        answer = HookAnswer {
+            decision: answer.decision.filter(|decision| *decision != HookDecision::Allow),
+            allows_question: false,
+            shown_permissions: None,
+            elicitation: answer.elicitation.filter(|(action, _)| action != "accept"),
+            retry: false,
+            follow_up: None,
+            ..answer
+        };
+    } else if answer.failure.is_some() {
         // Of what a hook says that failed only what is strict counts.
         answer = HookAnswer {
             decision: answer.decision.filter(|decision| *decision == HookDecision::Deny),
@@ -200,13 +219,10 @@ fn json_of(stdout: &str) -> OutputJson {
             Some(Ok(UniqueObject(object))) => {
                 // What lies within it is none of its own.
                 from = at + values.byte_offset().max(1);
-                match object.keys().any(|key| KNOWN.contains(&key.as_str())) {
-                    true => answers.push(object),
-                    false if at == 0 && object.is_empty() => answers.push(object),
-                    false if at == 0 => {
-                        broken.get_or_insert("it has no field of a hook's answer".to_owned());
-                    }
-                    false => {}
+                if at == 0 || object.keys().any(|key| KNOWN.contains(&key.as_str())) {
+                    answers.push(object);
+                } else if let Some(why) = slip_behind_text(&object) {
+                    broken.get_or_insert(why);
                 }
             }
             Some(Err(error)) => {
@@ -229,28 +245,6 @@ fn json_of(stdout: &str) -> OutputJson {
 const NO_FOLLOW_UP: &str = "a hook's `tailToolCallRequest` counts under Gemini CLI's names alone, in an output that is nothing but one \
                             answer; no call is made";
 
-/// Fields of an answer at its top.
-const KNOWN: &[&str] = &[
-    "continue",
-    "stopReason",
-    "suppressOutput",
-    "systemMessage",
-    "decision",
-    "reason",
-    "hookSpecificOutput",
-    "async",
-    "asyncTimeout",
-    "proceed",
-    "terminalSequence",
-    "ok",
-    "permissionDecision",
-    "additionalContext",
-    "updatedInput",
-];
-
-/// Fields of `hookSpecificOutput` that people write at the top.
-const MISPLACED: &[&str] = &["permissionDecision", "additionalContext", "updatedInput"];
-
 /// `{ok, reason}` of a model.
 fn read_prompt(object: &Map<String, Value>) -> HookAnswer {
     let reason = object.get("reason").and_then(Value::as_str).map(str::to_owned);
@@ -270,7 +264,12 @@ fn read_object(object: &Map<String, Value>, event: HookEventName, contract: Hook
     let mut reader = AnswerReader { event, contract, mistake: None, answer: HookAnswer::default() };
     reader.read(object);
     let AnswerReader { mistake, mut answer, .. } = reader;
-    if let Some(mistake) = mistake {
+    let strays = StrayFields::of(object, event);
+    answer.ignored = strays.told();
+    // Whoever refuses anyway has mistyped nothing that matters.
+    let mistyped = strays.mistake.filter(|_| !is_strict(&answer));
+    answer.is_mistyped = mistake.is_none() && mistyped.is_some();
+    if let Some(mistake) = mistake.or(mistyped) {
         answer.failure = Some((HookOutcome::Invalid, format!("printed JSON of the wrong shape: {mistake}")));
     }
     answer
@@ -300,16 +299,22 @@ impl AnswerReader {
         if self.boolean(object, "proceed") == Some(false) {
             self.answer.decision = Some(HookDecision::Deny);
         }
+        let misplaced = object.iter().filter(|(key, it)| MISPLACED.contains(&key.as_str()) && !it.is_null());
+        let mut misplaced: Map<String, Value> =
+            misplaced.map(|(key, it)| (key.clone(), it.clone())).collect();
         match object.get("hookSpecificOutput") {
-            Some(Value::Object(specific)) => self.specific(specific),
-            Some(Value::Null) | None => {
-                let misplaced = object.iter().filter(|(key, _)| MISPLACED.contains(&key.as_str()));
-                let misplaced: Map<String, Value> =
-                    misplaced.map(|(key, it)| (key.clone(), it.clone())).collect();
-                if !misplaced.is_empty() {
-                    self.specific(&misplaced);
+            Some(Value::Object(specific)) if misplaced.is_empty() => self.specific(specific),
+            Some(Value::Object(specific)) => {
+                if self.event == HookEventName::PreToolUse
+                    && let Some(decision) = self.text(&misplaced, "permissionDecision")
+                {
+                    self.decide(&decision, "permissionDecision");
                 }
+                misplaced.extend(specific.iter().map(|(key, it)| (key.clone(), it.clone())));
+                self.specific(&misplaced);
             }
+            Some(Value::Null) | None if misplaced.is_empty() => {}
+            Some(Value::Null) | None => self.specific(&misplaced),
             Some(_) => self.wrong("`hookSpecificOutput` is no object"),
         }
     }
@@ -487,5 +492,6 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
     }
 }
 
+mod strays;
 #[cfg(test)]
 mod tests;

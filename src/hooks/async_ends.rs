@@ -1,13 +1,13 @@
-//! Where does what asynchronous hooks said wait until their run takes it?
+//! Where does what asynchronous hooks said wait until their run takes it? And what was a run told already?
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::Notify;
 
-use super::AsyncHookEnd;
+use super::{AsyncHookEnd, HookId};
 use protocol::RunId;
 
 /// Ends that wait for one run; the oldest go first.
@@ -20,6 +20,8 @@ pub(super) struct AsyncInboxes(Arc<Mutex<HashMap<RunId, AsyncInbox>>>);
 #[derive(Default)]
 struct AsyncInbox {
     ends: VecDeque<AsyncHookEnd>,
+    /// Hooks of which it was told that they answer with fields that mean nothing: not once a call.
+    passed_over: HashSet<HookId>,
     arrived: Arc<Notify>,
 }
 
@@ -48,6 +50,11 @@ impl AsyncInboxes {
         }
         inbox.ends.push_back(end);
         inbox.arrived.notify_one();
+    }
+
+    /// True if a run is to be told that fields of a hook's answers mean nothing: once while it goes on.
+    pub fn tells_passed_over(&self, run: &RunId, hook: &HookId) -> bool {
+        self.all().get_mut(run).is_none_or(|inbox| inbox.passed_over.insert(hook.clone()))
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<RunId, AsyncInbox>> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     ElicitationVerdict, FollowUpCall, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy,
-    HookFiring, HookStop, HookVerdict, ModelVerdict,
+    HookFiring, HookId, HookStop, HookVerdict, ModelVerdict,
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
@@ -27,6 +27,8 @@ pub(super) struct VerdictBuilder<'a> {
     firing: &'a HookFiring,
     root: &'a std::path::Path,
     verdict: HookVerdict,
+    /// A result's text as a hook read it, which leaves out everything else of that result unless another hook changes it.
+    text_alone: Option<(HookId, serde_json::Value)>,
 }
 
 /// The way in which one answer counted, for its record.
@@ -41,7 +43,7 @@ pub(super) struct CountedAnswer {
 
 impl<'a> VerdictBuilder<'a> {
     pub fn new(firing: &'a HookFiring, root: &'a std::path::Path) -> VerdictBuilder<'a> {
-        VerdictBuilder { firing, root, verdict: HookVerdict::default() }
+        VerdictBuilder { firing, root, verdict: HookVerdict::default(), text_alone: None }
     }
 
     /// Goes on from a verdict on the same event.
@@ -50,7 +52,12 @@ impl<'a> VerdictBuilder<'a> {
     }
 
     pub fn finish(self) -> HookVerdict {
-        self.verdict
+        let VerdictBuilder { mut verdict, text_alone, .. } = self;
+        if let Some((hook, text)) = text_alone.filter(|_| verdict.updated_output.is_none()) {
+            verdict.updated_output = Some(text);
+            verdict.changed_by.push(hook);
+        }
+        verdict
     }
 
     /// Takes in one answer. What it would change is in the words of its contract.
@@ -60,7 +67,7 @@ impl<'a> VerdictBuilder<'a> {
         let mut counted = CountedAnswer::default();
         let input = answer.updated_input.take();
         let input = input
-            .filter(|_| answer.failure.is_none())
+            .filter(|_| answer.failure.is_none() || answer.is_mistyped)
             .map(|given| self.read_back(&hook, &given, answer.merges_input));
         let input = match input {
             None => None,
@@ -104,6 +111,9 @@ impl<'a> VerdictBuilder<'a> {
         if let Some(message) = answer.message.filter(|message| !message.trim().is_empty()) {
             self.warn(cut(&message).0);
         }
+        if let Some(ignored) = &answer.ignored {
+            self.warn(passed_over(&hook, ignored));
+        }
         if let Some(context) = answer.context.filter(|context| !context.trim().is_empty()) {
             let (text, whole) = cut(&context);
             let context = HookContext { hook: hook.id.clone(), text, whole };
@@ -116,12 +126,8 @@ impl<'a> VerdictBuilder<'a> {
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }
-        // What is as it was read takes back no change of others.
-        let output = answer.updated_output.filter(|output| !self.is_as_read(&hook, output));
-        if let Some(output) = output {
-            counted.changed = true;
-            self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
-            self.verdict.changed_by.push(hook.id.clone());
+        if let Some(output) = answer.updated_output {
+            counted.changed |= self.take_output(&hook, output);
         }
         self.verdict.session_title = answer.session_title.or(self.verdict.session_title.take());
         self.verdict.reload_skills |= answer.reload_skills;
@@ -143,6 +149,22 @@ impl<'a> VerdictBuilder<'a> {
             self.take_follow_up(&hook, &name, &arguments);
         }
         counted
+    }
+
+    /// Takes in what the model is to read in place of a result; true if that is another one. What is as it was read takes back no change
+    /// of others.
+    fn take_output(&mut self, hook: &Hook, output: serde_json::Value) -> bool {
+        if !self.is_as_read(hook, &output) {
+            self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
+            self.verdict.changed_by.push(hook.id.clone());
+            return true;
+        }
+        let result = self.firing.facts.result();
+        let leaves_out = result.is_some_and(|result| result.has_more_than_text);
+        if leaves_out {
+            self.text_alone.get_or_insert((hook.id.clone(), output));
+        }
+        leaves_out
     }
 
     /// Takes in a call that a hook wants next. Of several the most trusted place's counts, and none takes back what a more trusted one has
@@ -251,13 +273,10 @@ impl<'a> VerdictBuilder<'a> {
 
     /// True if an output in place of a result is just what the hook read of that.
     fn is_as_read(&self, hook: &Hook, output: &serde_json::Value) -> bool {
-        let (HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result }) =
-            &self.firing.facts
-        else {
-            return false;
-        };
-        output.as_str() == Some(&result.text)
-            || *output == stdin::shown_result(result, hook.contract, self.root)
+        self.firing.facts.result().is_some_and(|result| {
+            output.as_str() == Some(&result.text)
+                || *output == stdin::shown_result(result, hook.contract, self.root)
+        })
     }
 
     /// Refusals before consent; a hook that failed leaves it to a person.
@@ -281,6 +300,14 @@ impl<'a> VerdictBuilder<'a> {
             self.verdict.elicitation = Some(verdict);
         }
     }
+}
+
+/// A warning of fields in an answer that mean nothing.
+pub(super) fn passed_over(hook: &Hook, ignored: &str) -> String {
+    format!(
+        "the hook {} answered with fields that mean nothing here, and were passed over: {ignored}",
+        hook.id
+    )
 }
 
 fn said(decision: HookDecision) -> &'static str {

@@ -48,6 +48,8 @@ pub struct HookedResult {
     pub call: HookedCall,
     /// The text for the model.
     pub text: String,
+    /// It has more than text, images say, of which hooks read nothing.
+    pub has_more_than_text: bool,
     /// The structured result of the tool, where it has one.
     pub data: Option<Value>,
     /// The error of a call that failed.
@@ -220,6 +222,14 @@ impl HookFacts {
             HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result } => {
                 Some(&result.call)
             }
+            _ => None,
+        }
+    }
+
+    /// The call that has ended.
+    pub(super) fn result(&self) -> Option<&HookedResult> {
+        match self {
+            HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result } => Some(result),
             _ => None,
         }
     }

@@ -31,7 +31,8 @@ pub(super) fn heard(
     // Before anything is cut of it: of half a secret nobody can tell that it is one.
     end.stderr = redactor.owned(std::mem::take(&mut end.stderr));
     let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
-    let texts = [&mut answer.reason, &mut answer.stop, &mut answer.context, &mut answer.message];
+    let texts =
+        [&mut answer.reason, &mut answer.stop, &mut answer.context, &mut answer.message, &mut answer.ignored];
     for text in texts.into_iter().flatten() {
         *text = redactor.owned(std::mem::take(text));
     }

@@ -20,7 +20,7 @@ use super::{
     HookServices, HookSet, HookState, HookVerdict, HookWorkspace,
     answer::{HandlerEnd, cut},
     async_ends::AsyncInboxes,
-    combining::{CountedAnswer, VerdictBuilder},
+    combining::{CountedAnswer, VerdictBuilder, passed_over},
     event,
     handlers::{CommandWait, HandlerParts, HandlerProgress, RunningHook},
     records::{AskedHook, counted, heard, interrupted, record},
@@ -225,7 +225,7 @@ impl HookRunner {
         let asked = match hook.state {
             HookState::Untrusted => {
                 let why = "was not run: nobody acknowledged its file; see `subagent trust`";
-                heard(
+                self.heard(
                     0,
                     Arc::clone(hook),
                     HandlerEnd::failed(HookOutcome::NotStarted, why),
@@ -336,7 +336,24 @@ impl HookRunner {
             }
         };
         let took = clock.monotonic().saturating_sub(begun);
-        heard(at, hook, end, (firing, workspace), took)
+        self.heard(at, hook, end, (firing, workspace), took)
+    }
+
+    /// Reads what a hook said. A run is told once of fields that mean nothing.
+    fn heard(
+        &self,
+        at: usize,
+        hook: Arc<Hook>,
+        end: HandlerEnd,
+        (firing, workspace): (&HookFiring, &HookWorkspace),
+        took: Duration,
+    ) -> AskedHook {
+        let mut asked = heard(at, hook, end, (firing, workspace), took);
+        let is_told = |run| self.shared.inboxes.tells_passed_over(run, &asked.hook.id);
+        if asked.answer.ignored.is_some() && !firing.run_id.as_ref().is_none_or(is_told) {
+            asked.answer.ignored = None;
+        }
+        asked
     }
 
     /// Begins a hook for which nobody waits.
@@ -353,7 +370,7 @@ impl HookRunner {
         let Ok(place) = place else {
             let why = format!("was not run: {MOST_ASYNC} asynchronous hooks run already");
             let end = HandlerEnd::failed(HookOutcome::NotStarted, why);
-            let asked = heard(0, hook, end, (&firing, &workspace), Duration::ZERO);
+            let asked = self.heard(0, hook, end, (&firing, &workspace), Duration::ZERO);
             return self.note_async(asked, &firing);
         };
         let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
@@ -373,7 +390,7 @@ impl HookRunner {
             };
             let end = runner.told_of(working, (&*hook, &firing), &services).await;
             let took = parts.clock.monotonic().saturating_sub(begun);
-            runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+            runner.note_async(runner.heard(0, hook, end, (&firing, &workspace), took), &firing);
             drop(place);
         });
     }
@@ -393,12 +410,12 @@ impl HookRunner {
             let why = format!("was ended: {MOST_ASYNC} asynchronous hooks run already");
             let end = HandlerEnd::failed(HookOutcome::Failed, why);
             let took = self.shared.parts.clock.monotonic().saturating_sub(begun);
-            return self.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+            return self.note_async(self.heard(0, hook, end, (&firing, &workspace), took), &firing);
         };
         let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
             let CommandWait::Ended(end) = running.wait(time, false).await else { return };
             let took = runner.shared.parts.clock.monotonic().saturating_sub(begun);
-            runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+            runner.note_async(runner.heard(0, hook, end, (&firing, &workspace), took), &firing);
             drop(place);
         });
     }
@@ -416,6 +433,7 @@ impl HookRunner {
             HookContext { hook: hook.id.clone(), text, whole }
         });
         let mut warnings: Vec<String> = answer.message.iter().map(|message| cut(message).0).collect();
+        warnings.extend(answer.ignored.iter().map(|ignored| passed_over(&hook, ignored)));
         if let Some((_, why)) = &answer.failure {
             warnings.push(cut(&format!("the hook {} {why}", hook.id)).0);
         }

@@ -37,6 +37,7 @@ impl HookFacts {
         let result = |error: Option<&str>| HookedResult {
             call: call.clone(),
             text: "hello".to_owned(),
+            has_more_than_text: false,
             data: None,
             error: error.map(str::to_owned),
             is_interrupt: false,

@@ -6,13 +6,13 @@ const LONGEST_WORD: usize = 100;
 /// The known word nearest to `word`, when one is near enough to be worth offering: at most a third of its
 /// letters differ. Letter case and the marks between words do not count. At a tie the first known one wins.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = letters(word);
+    let word = letters_of(word);
     if word.is_empty() || word.len() > LONGEST_WORD {
         return None;
     }
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
-        let candidate_letters = letters(candidate);
+        let candidate_letters = letters_of(candidate);
         if candidate_letters.len() > LONGEST_WORD {
             continue;
         }
@@ -25,8 +25,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
-fn letters(word: &str) -> Vec<char> {
+/// The letters of a word that are compared: letter case and the marks between words do not count.
+pub fn letters_of(word: &str) -> Vec<char> {
     word.chars().filter(|letter| !matches!(letter, '-' | '_')).flat_map(char::to_lowercase).collect()
+}
+
+/// True if at most so many edits turn one word into the other: insert, delete, replace, or swap two neighbours.
+pub fn within(most: usize, from: &[char], to: &[char]) -> bool {
+    // Perf: most words differ in length by more than that, and are not compared.
+    from.len().abs_diff(to.len()) <= most && to.len() <= LONGEST_WORD && distance(from, to) <= most
 }
 
 /// Edits that turn one word into the other: insert, delete, replace, or swap two neighbours.
@@ -75,5 +82,17 @@ mod tests {
             assert_eq!(nearest(word, known), expected, "{word}");
         }
         assert_eq!(nearest(&"a".repeat(1_000_000), known), None);
+    }
+
+    #[test]
+    fn as_many_edits_as_are_said_are_within_them() {
+        let is = |most, a: &str, b| within(most, &letters_of(a), &letters_of(b));
+        assert!(
+            is(0, "tool_Input", "toolInput") && is(1, "decison", "decision") && is(1, "deicsion", "decision")
+        );
+        assert!(
+            is(2, "desicion", "decision") && !is(2, "verdict", "decision") && !is(2, "decide", "decision")
+        );
+        assert!(!is(2, &"a".repeat(1_000_000), "decision"));
     }
 }

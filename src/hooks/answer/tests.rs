@@ -36,6 +36,7 @@ fn told(answer: &HookAnswer) -> String {
     put("tools", answer.model.allowed_tools.as_ref().map(|it| format!("{it:?}")));
     put("async", answer.goes_async.map(|it| format!("{it:?}")));
     put("follow", answer.follow_up.as_ref().map(|it| format!("{it:?}")));
+    put("ignored", answer.ignored.clone());
     put("failure", answer.failure.as_ref().map(|(how, why)| format!("{how:?}: {why}")));
     parts.join(" ")
 }
@@ -175,14 +176,14 @@ fn exit_codes_and_outputs_of_claude_code() {
             PreToolUse 0 "{ broken": failure=Invalid: printed JSON that cannot be read: key must be a string at line 1 column 3
             PreToolUse 0 "{ broken }": failure=Invalid: printed JSON that cannot be read: key must be a string at line 1 column 3
             PreToolUse 0 "{}": 
-            PreToolUse 0 "{\"foo\":1}": failure=Invalid: printed JSON that cannot be read: it has no field of a hook's answer
+            PreToolUse 0 "{\"foo\":1}": ignored=`foo`
             PreToolUse 0 "{\"decision\":5}": failure=Invalid: printed JSON of the wrong shape: `decision` is no text
             PreToolUse 0 "{\"decision\":\"perhaps\"}": failure=Invalid: printed JSON of the wrong shape: `decision` is `perhaps`
             PreToolUse 0 "{\"decision\":\"block\",\"reason\":\"old way\"}": decision=Deny reason=old way
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\",\"permissionDecisionReason\":\"look\"}}": decision=Ask reason=look
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"defer\"}}": decision=Ask
             PreToolUse 0 "{\"decision\":\"block\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}": decision=Deny
-            PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\"}": decision=Deny
+            PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\"}": decision=Deny reason=r
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\"}}": failure=Invalid: printed JSON of the wrong shape: `hookEventName` is `PostToolUse` at PreToolUse
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"updatedInput\":{\"command\":\"ls\"},\"additionalContext\":\"c\"}}": input={"command":"ls"} context=c
             PreToolUse 0 "{\"hookSpecificOutput\":{\"updatedInput\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updatedInput` is no object
@@ -250,6 +251,159 @@ fn fields_of_gemini_cli() {
             BeforeModel 2 "": decision=Deny reason=no
         "#]],
     );
+}
+
+/// What products pass over is passed over and told; what was meant to decide is no answer.
+#[test]
+fn fields_that_no_product_has() {
+    let specific = |event: &str, fields: &str| {
+        format!(r#"{{"hookSpecificOutput":{{"hookEventName":"{event}",{fields}}}}}"#)
+    };
+    let long = "x".repeat(70);
+    let rows: Vec<(HookEventName, i32, String)> = [
+        // Fields of a hook's own.
+        r#"{"metrics":{"pv":3,"tok_in":12,"blocked":false,"precision":0.5}}"#,
+        r#"{"metrics":{"decisions":2},"rewakeSummary":"looked at 3 files"}"#,
+        r#"{"continue":true,"feedback":"fine","processed":7,"revision":"a1"}"#,
+        r#"{"continue":true,"cached":false,"shared":"no"}"#,
+        r#"{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}"#,
+        r#"{"ok":true}"#,
+        r#"{"decison":null,"error":null,"errors":[]}"#,
+        r#"{"success":true,"status":"ok","exit_code":0}"#,
+        r#"{"permission":"allow","allowed":true,"blocked":false,"denied":0,"error":"","stop":[]}"#,
+        r#"{"permission":"deny","decision":"block","reason":"as two products read it"}"#,
+        // A verdict that is mistyped.
+        r#"{"decison":"block","reason":"rm"}"#,
+        r#"{"Decision":"block"}"#,
+        r#"{"permission_decision":"deny"}"#,
+        r#"{"continued":false,"reason":"r"}"#,
+        r#"{"Continue":false}"#,
+        r#"{"procede":false}"#,
+        r#"{"behaviour":"deny"}"#,
+        r#"{"hook_specific_output":{"permissionDecision":"deny"}}"#,
+        r#"{"hookSpecificOutputs":{"permissionDecision":"deny"}}"#,
+        r#"{"updated_input":{"command":"ls"}}"#,
+        r#"{"continue":true,"tool_input":{"command":"ls"}}"#,
+        // A verdict where nobody reads it.
+        r#"{"output":{"permissionDecision":"deny"}}"#,
+        r#"{"result":[{"hooks":{"decision":"block"}}],"reason":"r"}"#,
+        r#"{"behavior":"deny","message":"m"}"#,
+        // A verdict in words of one's own.
+        r#"{"block":true}"#,
+        r#"{"allowed":false}"#,
+        r#"{"permission":"ask"}"#,
+        r#"{"isBlocked":true,"reason":"r"}"#,
+        r#"{"permission":"deny","userMessage":"as another editor writes it"}"#,
+        r#"{"status":"Denied"}"#,
+        r#"{"result":{"status":"rejected"}}"#,
+        r#"{"safe":false}"#,
+        r#"{"exitCode":2}"#,
+        r#"{"in_policy":false}"#,
+        r#"{"in_policy":"No"}"#,
+        r#"{"error":"no such policy"}"#,
+        r#"{"ok":false}"#,
+        r#"{"ok":"yes"}"#,
+    ]
+    .iter()
+    .map(|stdout| (PreToolUse, 0, (*stdout).to_owned()))
+    .chain([
+        (PreToolUse, 0, specific("PreToolUse", r#""decision":"deny""#)),
+        (PreToolUse, 0, specific("PreToolUse", r#""decision":"allow""#)),
+        (PreToolUse, 0, specific("PreToolUse", r#""permissionDecison":"deny""#)),
+        (PreToolUse, 0, specific("PreToolUse", r#""action":"decline""#)),
+        (PreToolUse, 0, specific("PreToolUse", r#""additionalContext":"c","riskScore":7"#)),
+        (UserPromptSubmit, 0, specific("UserPromptSubmit", r#""permissionDecision":"deny""#)),
+        (UserPromptSubmit, 0, r#"{"permissionDecision":"deny"}"#.to_owned()),
+        // Published hooks print it there, where it guards nothing.
+        (PostToolUse, 0, specific("PostToolUse", r#""permissionDecision":"deny""#)),
+        (PostToolUse, 0, r#"{"updatedToolOutput":"redacted","reason":"r"}"#.to_owned()),
+        (PermissionRequest, 0, specific("PermissionRequest", r#""decision":{"behavior":"allow","interupt":true}"#)),
+        (PermissionRequest, 0, specific("PermissionRequest", r#""decision":{"behavior":"allow","note":"n"}"#)),
+        (
+            PreToolUse,
+            0,
+            r#"{"permissionDecision":"deny","permissionDecisionReason":"r","hookSpecificOutput":{"permissionDecision":"allow","additionalContext":"c"}}"#
+                .to_owned(),
+        ),
+        // The exit code counts, and behind other text only what begins like an answer.
+        (PreToolUse, 1, r#"{"metrics":{}}"#.to_owned()),
+        (PreToolUse, 2, r#"{"metrics":{}}"#.to_owned()),
+        (PreToolUse, 0, r#"looked at {"files":3}"#.to_owned()),
+        (PreToolUse, 0, "checking…\n{\"decison\":\"block\"}".to_owned()),
+        (PreToolUse, 0, r#"[{"decison":"block"}]"#.to_owned()),
+        (PreToolUse, 0, "{\"metrics\":1}\n{\"decision\":\"block\"}".to_owned()),
+        (PreToolUse, 0, "{\"metrics\":1}\n{\"continue\":true}".to_owned()),
+        (PreToolUse, 0, "{\"decison\":\"block\"}\n{\"continue\":true}".to_owned()),
+        (UserPromptSubmit, 0, r#"{"metrics":1}"#.to_owned()),
+        (PreToolUse, 0, format!("{{\"{long}\":1,\"\\u001b[2J\":1}}")),
+    ])
+    .collect();
+    let rows: Vec<_> =
+        rows.iter().map(|(event, code, stdout)| (*event, *code, stdout.as_str(), "")).collect();
+    check(
+        HookContract::Claude,
+        &rows,
+        &expect![[r#"
+        PreToolUse 0 "{\"metrics\":{\"pv\":3,\"tok_in\":12,\"blocked\":false,\"precision\":0.5}}": ignored=`metrics`
+        PreToolUse 0 "{\"metrics\":{\"decisions\":2},\"rewakeSummary\":\"looked at 3 files\"}": ignored=`metrics`, `rewakeSummary`
+        PreToolUse 0 "{\"continue\":true,\"feedback\":\"fine\",\"processed\":7,\"revision\":\"a1\"}": ignored=`feedback`, `processed`, `revision`
+        PreToolUse 0 "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1}": ignored=`a`, `b`, `c`, `d`, `e`, and 2 more
+        PreToolUse 0 "{\"ok\":true}": 
+        PreToolUse 0 "{\"decison\":null,\"error\":null,\"errors\":[]}": ignored=`errors`
+        PreToolUse 0 "{\"success\":true,\"status\":\"ok\",\"exit_code\":0}": ignored=`success`, `status`, `exit_code`
+        PreToolUse 0 "{\"decison\":\"block\",\"reason\":\"rm\"}": reason=rm failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
+        PreToolUse 0 "{\"Decision\":\"block\"}": failure=Invalid: printed JSON of the wrong shape: `Decision` is no field of an answer; was `decision` meant?
+        PreToolUse 0 "{\"permission_decision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permission_decision` is no field of an answer; was `permissionDecision` meant?
+        PreToolUse 0 "{\"continued\":false,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `continued` is no field of an answer; was `continue` meant?
+        PreToolUse 0 "{\"Continue\":false}": failure=Invalid: printed JSON of the wrong shape: `Continue` is no field of an answer; was `continue` meant?
+        PreToolUse 0 "{\"procede\":false}": failure=Invalid: printed JSON of the wrong shape: `procede` is no field of an answer; was `proceed` meant?
+        PreToolUse 0 "{\"behaviour\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `behaviour` is no field of an answer; was `behavior` meant?
+        PreToolUse 0 "{\"hook_specific_output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hook_specific_output` is no field of an answer; was `hookSpecificOutput` meant?
+        PreToolUse 0 "{\"hookSpecificOutputs\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hookSpecificOutputs` is no field of an answer; was `hookSpecificOutput` meant?
+        PreToolUse 0 "{\"updated_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updated_input` is no field of an answer; was `updatedInput` meant?
+        PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands
+        PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` in `output` means nothing where it stands
+        PreToolUse 0 "{\"result\":[{\"hooks\":{\"decision\":\"block\"}}],\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `decision` in `result` means nothing where it stands
+        PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands
+        PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"isBlocked\":true,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `isBlocked` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"permission\":\"deny\",\"userMessage\":\"as another editor writes it\"}": failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"status\":\"Denied\"}": failure=Invalid: printed JSON of the wrong shape: `status` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"result\":{\"status\":\"rejected\"}}": failure=Invalid: printed JSON of the wrong shape: `status` in `result` means nothing where it stands
+        PreToolUse 0 "{\"safe\":false}": failure=Invalid: printed JSON of the wrong shape: `safe` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"exitCode\":2}": failure=Invalid: printed JSON of the wrong shape: `exitCode` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"error\":\"no such policy\"}": failure=Invalid: printed JSON of the wrong shape: `error` is no field of an answer; a hook refuses by `decision`
+        PreToolUse 0 "{\"ok\":false}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
+        PreToolUse 0 "{\"ok\":\"yes\"}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
+        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `decision` means nothing where it stands at PreToolUse
+        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"allow\"}}": 
+        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecison\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecison` is no field of an answer; was `permissionDecision` meant?
+        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"action\":\"decline\"}}": failure=Invalid: printed JSON of the wrong shape: `action` means nothing where it stands at PreToolUse
+        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"c\",\"riskScore\":7}}": context=c ignored=`riskScore`
+        UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
+        UserPromptSubmit 0 "{\"permissionDecision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
+        PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"permissionDecision\":\"deny\"}}": 
+        PostToolUse 0 "{\"updatedToolOutput\":\"redacted\",\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `updatedToolOutput` means nothing where it stands
+        PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"interupt\":true}}}": failure=Invalid: printed JSON of the wrong shape: `interupt` is no field of an answer; was `interrupt` meant?
+        PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"note\":\"n\"}}}": decision=Allow allows= ignored=`note`
+        PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"additionalContext\":\"c\"}}": decision=Deny reason=r context=c
+        PreToolUse 1 "{\"metrics\":{}}": failure=Failed: ended with exit code 1
+        PreToolUse 2 "{\"metrics\":{}}": decision=Deny ignored=`metrics`
+        PreToolUse 0 "looked at {\"files\":3}": 
+        PreToolUse 0 "checking…\n{\"decison\":\"block\"}": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
+        PreToolUse 0 "[{\"decison\":\"block\"}]": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
+        PreToolUse 0 "{\"metrics\":1}\n{\"decision\":\"block\"}": decision=Deny
+        PreToolUse 0 "{\"metrics\":1}\n{\"continue\":true}": 
+        PreToolUse 0 "{\"decison\":\"block\"}\n{\"continue\":true}": failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
+        UserPromptSubmit 0 "{\"metrics\":1}": ignored=`metrics`
+        PreToolUse 0 "{\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\":1,\"\\u001b[2J\":1}": ignored=`xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`, `?[2J`
+    "#]],
+    );
+    // Work is bounded, and who prints a thousand fields has not answered.
+    let many: Vec<String> = (0..1_001).map(|n| format!("\"f{n}\":1")).collect();
+    let many = format!("{{{}}}", many.join(","));
+    let answer = read(&ended(0, &many, ""), PreToolUse, HookContract::Claude, false);
+    assert!(answer.failure.is_some(), "{}", told(&answer));
 }
 
 #[test]

@@ -232,6 +232,7 @@ fn what_is_given_back_as_it_was_takes_back_no_redaction() {
     let result = HookedResult {
         call: call("run_shell_command", json!({ "command": "x" })),
         text: "VISIBLE".to_owned(),
+        has_more_than_text: false,
         data: None,
         error: None,
         is_interrupt: false,
@@ -243,10 +244,58 @@ fn what_is_given_back_as_it_was_takes_back_no_redaction() {
             .to_string()
     };
     let as_read = json!({ "stdout": "VISIBLE", "stderr": "", "interrupted": false, "isImage": false });
+    let HookFacts::PostToolUse { result } = &ended.facts else { panic!("{:?}", ended.facts) };
+    let with_image = HookedResult { has_more_than_text: true, ..result.clone() };
+    let with_image = firing(HookFacts::PostToolUse { result: with_image });
     for echo in [json!("VISIBLE"), as_read] {
-        let said = [(project(), 0, &*output(&json!("[hidden]"))), (User, 0, &*output(&echo))];
+        let given_back = output(&echo);
+        let echoes = (User, 0, given_back.as_str());
+        let said = [(project(), 0, &*output(&json!("[hidden]"))), echoes.clone()];
         assert_eq!(verdict(&ended, &said).updated_output, Some(json!("[hidden]")), "{echo}");
+        assert_eq!(verdict(&ended, std::slice::from_ref(&echoes)).updated_output, None, "{echo}");
+        // An image, which no hook reads, is no part of what the hook gives back.
+        assert_eq!(verdict(&with_image, &said).updated_output, Some(json!("[hidden]")), "{echo}");
+        assert_eq!(verdict(&with_image, &[echoes]).updated_output, Some(echo));
     }
+}
+
+/// A slip beside what was understood takes away nothing of that, whatever a failure means.
+#[test]
+fn what_is_understood_of_a_mistyped_answer_still_counts() {
+    let mistyped = |event: &str, fields: &str| {
+        format!(r#"{{"error":"found 2","hookSpecificOutput":{{"hookEventName":"{event}",{fields}}}}}"#)
+    };
+    let lenient = |firing: &HookFiring, stdout: &str| {
+        let hook = Hook {
+            on_failure: HookFailurePolicy::Continue,
+            ..Hook::clone(&hook(firing, 0, HookOrigin::User))
+        };
+        let end = HandlerEnd { exit_code: Some(0), stdout: stdout.to_owned(), ..HandlerEnd::default() };
+        let answer = read(&end, firing.facts.event(), hook.contract, false);
+        let mut builder = VerdictBuilder::new(firing, Path::new("/w"));
+        builder.take(HeardHook { hook: Arc::new(hook), answer });
+        builder.finish()
+    };
+    let before = firing(bash("rm -rf build"));
+    let rewritten = lenient(&before, &mistyped("PreToolUse", r#""updatedInput":{"command":"ls"}"#));
+    assert_eq!(rewritten.updated_input, Some(json!({ "command": "ls" })));
+    assert!(rewritten.warnings.iter().any(|warning| warning.contains("`error`")), "{rewritten:?}");
+    let asks = lenient(&before, &mistyped("PreToolUse", r#""permissionDecision":"ask""#));
+    assert_eq!(asks.decision, Some(HookDecision::Ask));
+    let allows = lenient(&before, &mistyped("PreToolUse", r#""permissionDecision":"allow""#));
+    assert_eq!(allows.decision, None);
+    let result = HookedResult {
+        call: call("run_shell_command", json!({ "command": "x" })),
+        text: "SECRET".to_owned(),
+        has_more_than_text: false,
+        data: None,
+        error: None,
+        is_interrupt: false,
+        duration_ms: 1,
+    };
+    let ended = firing(HookFacts::PostToolUse { result });
+    let hides = lenient(&ended, &mistyped("PostToolUse", r#""updatedToolOutput":"[hidden]""#));
+    assert_eq!(hides.updated_output, Some(json!("[hidden]")));
 }
 
 #[test]
@@ -254,6 +303,7 @@ fn of_several_calls_that_hooks_want_the_most_trusted_places_is_made() {
     let result = HookedResult {
         call: call("run_shell_command", json!({ "command": "x" })),
         text: "VISIBLE".to_owned(),
+        has_more_than_text: false,
         data: None,
         error: None,
         is_interrupt: false,

@@ -16,6 +16,7 @@ fn result(tool: &str) -> HookedResult {
     HookedResult {
         call: call(tool, json!({ "command": "ls" })),
         text: "out".to_owned(),
+        has_more_than_text: false,
         data: None,
         error: None,
         is_interrupt: false,

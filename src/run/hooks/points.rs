@@ -277,6 +277,7 @@ fn hooked_result(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bo
     HookedResult {
         call: hooked_call(&request.call_id, (&tool, is_agent), &request.arguments),
         text: result.llm_content.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n"),
+        has_more_than_text: result.llm_content.iter().any(|part| part.as_text().is_none()),
         data: result.data.clone(),
         error: result.error.as_ref().map(|error| error.message.clone()),
         is_interrupt: false,

@@ -49,3 +49,46 @@ async fn guard_that_answers_nonsense_blocks() {
 async fn guard_that_says_2_blocks() {
     blocks(command("echo 'not that' >&2; exit 2"), "not that").await;
 }
+
+#[tokio::test]
+async fn guard_that_mistypes_its_verdict_blocks() {
+    blocks(
+        command("echo '{\"decison\": \"block\"}'"),
+        "`decison` is no field of an answer; was `decision` meant?",
+    )
+    .await;
+    blocks(command("echo 'looked at it'; echo '{\"decison\": \"block\"}'"), "was `decision` meant?").await;
+    blocks(command("echo '{\"blocked\": true}'"), "a hook refuses by `decision`").await;
+}
+
+/// Published hooks print fields of their own. Whoever looks on is told of that once, not at each call.
+#[tokio::test]
+async fn guard_that_prints_fields_of_its_own_lets_through_and_is_told_of_once() {
+    let script = Script::new([]);
+    let house = house(&script, &json!({}));
+    let hook = command("echo '{\"metrics\": {\"seen\": 1}, \"rewakeSummary\": \"seen\"}'");
+    let hooks = json!({ "PreToolUse": [{ "hooks": [hook] }] });
+    fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    for n in 0..2 {
+        let files = [format!("b{n}.txt"), format!("c{n}.txt")];
+        script.replace([write(&files[0], "x"), write(&files[1], "x"), Reply::done("ok")]);
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        client.ended(&run).await;
+        assert!(files.iter().all(|file| house.work().join(file).exists()), "a call did not run");
+        let log = running.log().await;
+        let told = log.iter().filter(|event| {
+            let message = event["data"]["message"].as_str().unwrap_or_default();
+            event["type"] == "warning"
+                && event["runId"] == run.as_str()
+                && message.contains("were passed over: `metrics`, `rewakeSummary`")
+        });
+        assert_eq!(told.count(), 1, "{log:?}");
+        let fired =
+            log.iter().filter(|event| event["type"] == "hook.fired" && event["runId"] == run.as_str());
+        let outcomes: Vec<&Value> = fired.map(|event| &event["data"]["outcome"]).collect();
+        assert_eq!(outcomes, ["answered", "answered"], "{log:?}");
+    }
+    running.stop().await;
+}

@@ -236,3 +236,21 @@ fn what_lies_elsewhere_reaches_no_farther_than_its_folder() {
         warning ~/checkout/docs/twice.md has more than one name on the disk: `@~/checkout/docs/twice.md` is not imported
     "#]]);
 }
+
+/// A file of nothing but words opens no thousands of files, and nobody wonders why the last one says nothing.
+#[test]
+fn words_beyond_the_bound_import_nothing_and_that_is_told_once() {
+    let words: String = (0..2_010).map(|n| format!("@nobody-{n}\n")).collect();
+    let ground = Ground::new(&[
+        ("near/AGENTS.md", &format!("@first.md\n{words}@last.md\n")),
+        ("near/first.md", "imported-first"),
+        ("near/last.md", "imported-last"),
+    ]);
+    let memory = ground.collect(&MemoryRules::default());
+    let text = &memory.used().next().unwrap().text;
+    assert!(
+        text.contains("imported-first") && text.contains("\n@last.md\n") && !text.contains("imported-last")
+    );
+    assert_eq!(memory.warnings.len(), 1, "{:?}", memory.warnings);
+    assert!(memory.warnings[0].contains("only the first 2000"), "{:?}", memory.warnings);
+}

@@ -627,3 +627,32 @@ async fn what_is_remembered_says_when_another_file_counts_or_there_is_no_room() 
     assert!(fs::read_to_string(house.work().join("CLAUDE.md")).unwrap().ends_with("- uses tabs\n"));
     running.stop().await;
 }
+
+/// Folders beyond the bound say nothing, and the run says so once.
+#[tokio::test]
+async fn folders_beyond_the_bound_are_told_of_by_a_warning() {
+    let deep = |n: usize| "d/".repeat(n);
+    let read = |path: String| Reply::calls(&[("read_file", json!({ "path": path }))]);
+    let script = Script::new([read(deep(203) + "x"), read(deep(204) + "x"), Reply::done("x")]);
+    let house = house(&script)
+        .file(&(deep(199) + "AGENTS.md"), "about-199")
+        .file(&(deep(202) + "AGENTS.md"), "about-202")
+        .file(&(deep(203) + "x"), "x")
+        .file(&(deep(204) + "x"), "x");
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let last = format!("{:?}", script.requests().last().unwrap().messages);
+    assert!(last.contains("about-199") && !last.contains("about-202"), "{last}");
+    let log = running.log().await;
+    let warnings = log.iter().filter(|event| event["type"] == "warning");
+    let warnings: Vec<String> = warnings.map(|event| event["data"]["message"].to_string()).collect();
+    assert_eq!(
+        warnings.iter().filter(|text| text.contains("200 sub-folders were looked at")).count(),
+        1,
+        "{warnings:?}"
+    );
+    running.stop().await;
+}

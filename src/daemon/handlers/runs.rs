@@ -198,11 +198,10 @@ async fn is_first_untrusted(
     project: &Project,
     session: Option<&SessionId>,
 ) -> Result<bool, RpcError> {
-    let waits = |skill: &Skill| matches!(skill.state, SkillState::Unread | SkillState::Changed);
-    let leaves_out = !project.is_trusted || project.skills.catalog().all().any(waits);
     // Of a new one it is, whatever there is to be told.
     let Some(session) = session else { return Ok(true) };
-    if !leaves_out {
+    let waits = |skill: &Skill| matches!(skill.state, SkillState::Unread | SkillState::Changed);
+    if project.is_trusted && !project.skills.catalog().all().any(waits) {
         return Ok(false);
     }
     let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };

@@ -146,7 +146,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                         move |text| servers.redacted(text)
                     }),
                     people: ToolElicitation::nobody(),
-                    consultant: None,
+                    model_access: None,
                     output: None,
                     span: None,
                 };

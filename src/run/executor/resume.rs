@@ -79,7 +79,7 @@ impl RunExecutor {
 
     /// Of these runs, those that nobody drives are tried again.
     fn strand_left(&self, runs: &[RunId], why: &ResumeError) {
-        let is_left = |run: &&RunId| !self.live().contains(*run) && self.stranded_by(run).is_none();
+        let is_left = |run: &&RunId| !self.live().contains(run) && self.stranded_by(run).is_none();
         for run in runs.iter().filter(is_left) {
             self.strand(run, why.clone(), 1);
         }

@@ -69,7 +69,7 @@ pub(super) fn command_rows(command: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// What a tab is drawn as where it matters that it is one.
+/// A tab, drawn where it matters that it is one.
 const DRAWN_TAB: &str = "→   ";
 
 /// Rows of something that is judged by how it is written, e.g. a diff: tabs become blanks, so that widths can be told,

@@ -1,6 +1,7 @@
 //! `subagent trace`: what did runs do, how long did it take, what did it cost, and who allowed it?
 
 mod export;
+mod listing;
 mod loading;
 mod show;
 mod span_view;

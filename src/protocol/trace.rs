@@ -282,7 +282,7 @@ pub struct LlmSpan {
     pub requested: Vec<RequestedCall>,
     /// Calls whose results the model reads with this request for the first time; the first 64.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub answered: Vec<AnsweredCall>,
+    pub answered: Vec<AnsweredToolCall>,
     /// The number of further ones.
     #[serde(skip_serializing_if = "is_default")]
     pub more_answered: u64,
@@ -291,7 +291,7 @@ pub struct LlmSpan {
 /// A call whose result a request brings along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AnsweredCall {
+pub struct AnsweredToolCall {
     pub call_id: CallId,
     pub tool: ToolName,
     /// The result as the model reads it, the first 4 KiB. The span of the call has more; missing when it says nothing.

@@ -12,7 +12,7 @@ use super::{
 mod compound;
 mod dollar;
 mod redirect;
-pub(super) use simple::is_name;
+pub(super) use simple::{ends_with_name, is_name, is_of_name};
 
 mod simple;
 mod word;

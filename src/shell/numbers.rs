@@ -228,14 +228,14 @@ impl ArithmeticVariables {
         let mut is_beside = false;
         for piece in pieces {
             if let WordPiece::Plain(more) | WordPiece::Quoted(more) = piece {
-                if is_beside && more.starts_with(is_of_name) {
+                if is_beside && more.starts_with(super::grammar::is_of_name) {
                     self.is_dangerous(more);
                 }
                 is_beside &= more.is_empty();
                 text.push_str(more);
                 continue;
             }
-            if is_beside || ends_with_name(&text) {
+            if is_beside || super::grammar::ends_with_name(&text) {
                 self.is_dangerous(&text);
             }
             self.text(&std::mem::take(&mut text));
@@ -342,17 +342,6 @@ fn name_of(value: &WordValue) -> &str {
 fn names(text: &str) -> impl Iterator<Item = String> + '_ {
     let parts = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     parts.filter(|part| super::grammar::is_name(part)).map(str::to_owned)
-}
-
-fn is_of_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_'
-}
-
-/// Whether the letters at its end are a name, and no number.
-pub(super) fn ends_with_name(text: &str) -> bool {
-    let begin = text.rfind(|letter| !is_of_name(letter)).map_or(0, |at| at + 1);
-    // Of another base: `16#` and digits.
-    super::grammar::is_name(&text[begin..]) && !text[..begin].ends_with('#')
 }
 
 /// The program whose output is a number.

@@ -40,7 +40,7 @@ impl ParsedArguments {
         self.options.iter().any(|option| names.contains(&option.name.as_str()))
     }
 
-    /// Those of [`ParsedArguments::maybe_options`] whose text is not known.
+    /// The [`ParsedArguments::maybe_options`] whose text is not known.
     pub fn unknown_options(&self) -> impl Iterator<Item = &WordValue> {
         self.maybe_options.iter().filter(|word| word.known().is_none())
     }

@@ -22,7 +22,7 @@ use table::{CommandRunner, RUNNERS, SUB_RUNNERS};
 const ACTIONS: &[&str] =
     &["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
 
-/// Whether a word may turn out to be one of these: it is not known, or a pattern that finds a file of such a name.
+/// True if a word may turn out to be one of these: it is not known, or a pattern that finds a file of such a name.
 fn may_become(word: &WordValue, names: &[&str]) -> bool {
     match word.known() {
         Some(_) => word.is_pattern() && names.iter().any(|name| place::names(&word.pattern(), name)),

@@ -117,7 +117,7 @@ impl WordValue {
         self.letters.contains(&Letter::Splitting)
     }
 
-    /// Whether it may become another number of words than one: it is split, or a pattern that finds files.
+    /// True if it may become another number of words than one: it is split, or a pattern that finds files.
     pub fn may_be_many(&self) -> bool {
         self.may_split() || self.is_pattern()
     }
@@ -132,7 +132,7 @@ impl WordValue {
         self.known().is_none() && (self.may_split() || may_begin)
     }
 
-    /// Whether it is a pattern that finds a file whose name looks like an option, where there is one.
+    /// True if it is a pattern that finds a file whose name looks like an option, where there is one.
     pub fn may_find_option(&self) -> bool {
         self.is_pattern()
             && match self.letters.first() {

@@ -4,12 +4,9 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{money, span_view::SpanView, waits::waits};
+use super::{listing::listed, money, span_view::SpanView, waits::waits};
 use crate::{human, safe_text};
 use protocol::{SpanError, Usage, UsdAmount};
-
-/// Lines of one kind below a waterfall; more than that nobody reads there.
-pub(super) const MOST_LINES: usize = 10;
 
 /// Characters of a prompt or result.
 const MOST_CHARACTERS: usize = 300;
@@ -190,14 +187,4 @@ fn errors(spans: &[SpanView]) -> String {
         format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
-}
-
-/// The first lines, and how many more there are.
-pub(super) fn listed(lines: &[String], noun: &str) -> String {
-    let shown = lines.iter().take(MOST_LINES);
-    let mut text: String = shown.map(|line| format!("{}\n", safe_text::line(line, usize::MAX))).collect();
-    if let Some(more) = lines.len().checked_sub(MOST_LINES).filter(|more| *more != 0) {
-        text.push_str(&format!("and {} more\n", human::count(more as u64, noun)));
-    }
-    text
 }

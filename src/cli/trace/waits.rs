@@ -3,8 +3,8 @@
 use std::{collections::HashSet, time::Duration};
 
 use super::{
+    listing::{MOST_LINES, listed},
     span_view::SpanView,
-    summary::{MOST_LINES, listed},
 };
 use crate::human;
 

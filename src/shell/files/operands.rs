@@ -155,7 +155,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// What was there before goes beside the target, under a name with the suffix behind.
+    /// Files that are kept: the old one goes beside the target, under a name with the suffix behind.
     pub(super) fn keeps_backups(&mut self, parsed: &ParsedArguments, names: &[&str], scope: &CommandScope) {
         let Some(suffix) = parsed.value(names) else { return };
         let folder = parsed.value(&["t", "target-directory"]).or(parsed.operands.last());

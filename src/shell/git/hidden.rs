@@ -78,7 +78,7 @@ fn parsed(name: &str, args: &[WordValue]) -> ParsedArguments {
 }
 
 impl ScriptWalk<'_> {
-    /// What may run because a word turns out to be an option, or a sub-command.
+    /// Finds commands that run because a word turns out to be an option, or a sub-command.
     pub(super) fn git_may_run(&mut self, name: &str, args: &[WordValue]) {
         if OPTIONS_RUN.contains(&name)
             && let Some(word) = parsed(name, args).maybe_options.first()
@@ -96,7 +96,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// What may be written because a word turns out to be an option.
+    /// Finds files that are written because a word turns out to be an option.
     pub(super) fn git_may_write(&mut self, name: &str, args: &[WordValue], scope: &CommandScope) {
         if OPTIONS_WRITE.contains(&name) {
             for word in parsed(name, args).unknown_options() {

@@ -1,7 +1,6 @@
 //! What begins with `$`, and backticks.
 
-use super::{DEEPEST, ParseResult, Parser, is_name, word::flush};
-use crate::numbers::ends_with_name;
+use super::{DEEPEST, ParseResult, Parser, ends_with_name, is_name, is_of_name, word::flush};
 use crate::syntax::{self, ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
@@ -321,7 +320,6 @@ impl Parser<'_> {
                         } else {
                             computed.pieces.extend(parser.dollar(true)?);
                         }
-                        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
                         if parser.peek().is_some_and(is_of_name) {
                             computed.open_name.get_or_insert_with(|| parser.text[from..parser.at].to_owned());
                         }

@@ -148,3 +148,15 @@ pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
+
+/// A letter that names have.
+pub(crate) fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// True if the letters at its end are a name, and no number.
+pub(crate) fn ends_with_name(text: &str) -> bool {
+    let begin = text.rfind(|letter| !is_of_name(letter)).map_or(0, |at| at + 1);
+    // `16#` and digits are a number of another base.
+    is_name(&text[begin..]) && !text[..begin].ends_with('#')
+}

@@ -198,7 +198,7 @@ fn a_joined_line_anywhere_changes_nothing_or_is_not_understood() {
     }
 }
 
-/// What one awk has for a keyword, and another for a name.
+/// Words that one awk has for a keyword, and another for a name.
 #[test]
 fn keywords_of_some_awks_before_a_slash_are_not_understood() {
     let texts = [

@@ -10,7 +10,7 @@ const MOST_LETTERS: usize = 1 << 18;
 /// Numbers that `{1..9}` may count.
 const MOST_COUNTED: i64 = 100;
 
-/// Whether braces may make other words of it than they seem to. Bash expands them in the text, before anything else: what it puts
+/// True if braces may make other words of it than they seem to. Bash expands them in the text, before anything else: what it puts
 /// together there may be another variable, or a `~`. And a `{}` is passed over only where no other brace stands.
 pub(super) fn has_unclear_braces(word: &ShellWord, letters: &[Letter]) -> bool {
     let plain = |wanted: char| letters.contains(&Letter::Plain(wanted));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    AnsweredCall, CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus, SpanText,
-    Timestamp, TraceSpan,
+    AnsweredToolCall, CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus,
+    SpanText, Timestamp, TraceSpan,
 };
 
 use super::{
@@ -71,7 +71,7 @@ impl UntoldReply {
 pub(super) struct UnreadMessages {
     /// The prompt, or what a person said since.
     said: Option<SpanText>,
-    answered: Vec<AnsweredCall>,
+    answered: Vec<AnsweredToolCall>,
     /// The number of further calls.
     more_answered: u64,
 }
@@ -98,7 +98,11 @@ impl UnreadMessages {
             return;
         }
         let result = call.output.as_ref().map(|output| text::cut(output, ARGUMENT_BYTES));
-        self.answered.push(AnsweredCall { call_id: tool.call_id.clone(), tool: tool.tool.clone(), result });
+        self.answered.push(AnsweredToolCall {
+            call_id: tool.call_id.clone(),
+            tool: tool.tool.clone(),
+            result,
+        });
     }
 
     /// A request that brought them was not answered: they go with the next one.

@@ -193,6 +193,16 @@ impl Sandbox {
         self.0.mechanism.get()
     }
 
+    /// The folders below `/tmp` that a command sees of what settings name for it there, where it has a `/tmp` of its own. Empty
+    /// where nothing is named there, where it sees what everybody sees, and before it is known which of both. Blocks on the file system.
+    pub fn seen_below_temporary(&self, launch: &CommandLaunch) -> Vec<PathBuf> {
+        let is_view = matches!(self.known_mechanism(), Some(SandboxMechanism::Bubblewrap { .. }));
+        match is_view && launch.rules.profile != SandboxProfile::Full {
+            true => named::seen_below_temporary(launch, &self.0.hidden.present()),
+            false => Vec::new(),
+        }
+    }
+
     /// Starts a command, as closely confined as its rules want.
     pub async fn start(&self, launch: CommandLaunch) -> Result<RunningCommand, CommandStartError> {
         let mechanism = match launch.rules.profile {

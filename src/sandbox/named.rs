@@ -79,6 +79,14 @@ pub fn seen(launch: &CommandLaunch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, 
     Ok(seen)
 }
 
+/// What is shown below `/tmp` and its like of what settings name there, without what the daemon hides. Reads the file system.
+pub fn seen_below_temporary(launch: &CommandLaunch, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let by_path = launch.environment.get("PATH").map(OsStr::new).map(on_path).unwrap_or_default();
+    let mut seen = seen(launch, hidden).unwrap_or_default();
+    seen.retain(|folder| !by_path.contains(folder));
+    seen
+}
+
 /// The folders of `PATH` that a view would show as others: whoever set it wants what lies there to be found.
 fn on_path(path: &OsStr) -> Vec<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| is_replaced(folder) && folder.is_dir());
@@ -158,6 +166,8 @@ mod tests {
         // Of the link only its name is there, beside the data; where it leads is hidden.
         let shown = ["bare", "site", "venv", "venv/bin"].map(|name| place.join(name));
         assert_eq!(seen(&asked, &hidden).unwrap(), shown);
+        // The folder that is on the `PATH` is shown to all.
+        assert_eq!(seen_below_temporary(&asked, &hidden), shown[..3]);
         let asked = launch(&[&key], &[], &place.join("work"), &path);
         assert_eq!(seen(&asked, &hidden).unwrap_err(), NamedPathError::Hidden(place.join("secrets/key")));
         // What a model names is not looked at.

@@ -2,8 +2,9 @@
 
 use std::{
     future::pending,
+    path::PathBuf,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -37,6 +38,9 @@ const LEAVE_TIME: Duration = Duration::from_secs(2);
 const END_TIME: Duration = Duration::from_secs(1);
 /// Bytes kept of what a program prints on standard error: its end.
 const KEPT_COMPLAINTS: usize = 16 << 10;
+/// How programs complain of files that are not there: shells, the system, Python, Node.
+const MISSING_WORDS: [&str; 6] =
+    ["No such file", "not found", "No module named", "annot find", "ENOENT", "can't open"];
 /// Bytes of an answer over HTTP, as of a line.
 const MAX_ANSWER: usize = 80 << 20;
 
@@ -121,6 +125,8 @@ pub struct McpConnector<'a> {
     /// Nobody wants it any more.
     pub stop: &'a CancellationToken,
     pub complaints: &'a StderrCapture,
+    /// All that the program sees below `/tmp`, once it was started and if that is not all that there is.
+    pub seen_below_temporary: OnceLock<Vec<PathBuf>>,
     pub sign_ins: &'a OAuthSessions,
 }
 
@@ -214,8 +220,10 @@ impl McpConnector<'_> {
         ears: McpClientHandler,
     ) -> Result<(RunningService<RoleClient, McpClientHandler>, Option<McpProgram>), McpConnectError> {
         let launched = launch::launch(self.entry, &self.ground).await;
-        let McpServerProcess { input, output, complaints, mut hold, folder } =
+        let McpServerProcess { input, output, complaints, mut hold, folder, seen_below_temporary } =
             launched.map_err(McpConnectError::Wrong)?;
+        // It is started once by each connector.
+        drop(self.seen_below_temporary.set(seen_below_temporary));
         self.tasks.spawn("what reads an MCP server's errors", self.complaints.take(complaints));
         match serve_client(ears, JsonLineTransport::new(input, output)).await {
             Ok(service) => Ok((service, Some(McpProgram { hold, _folder: folder }))),
@@ -244,10 +252,12 @@ impl McpConnector<'_> {
             (None, Some(signal)) => format!("its program was ended by signal {signal}"),
             (None, None) => "its program ended".to_owned(),
         };
-        match self.complaints.last_line() {
-            Some(line) => format!("{how}; it said: {line}"),
-            None => how,
-        }
+        let line = self.complaints.last_line();
+        let is_about_missing =
+            matches!(ended.code, Some(126 | 127)) || line.as_deref().is_some_and(misses_something);
+        let seen = self.seen_below_temporary.get().filter(|seen| is_about_missing && !seen.is_empty());
+        let said = line.map(|line| format!("; it said: {line}")).unwrap_or_default();
+        format!("{how}{said}{}", seen.map(|seen| sees_only(seen)).unwrap_or_default())
     }
 
     /// Nobody but a person can help, so it is not tried again by itself.
@@ -288,6 +298,21 @@ impl McpConnector<'_> {
             false => McpConnectError::Away(shortened(&error.to_string())),
         })
     }
+}
+
+/// Whether a program complains that something is not there.
+fn misses_something(line: &str) -> bool {
+    MISSING_WORDS.iter().any(|words| line.contains(words))
+}
+
+/// What to do where a program misses what lies below `/tmp`.
+fn sees_only(seen: &[PathBuf]) -> String {
+    let seen = seen.iter().map(|path| path.to_string_lossy());
+    let seen = seen.collect::<Vec<_>>().join(" and ");
+    format!(
+        ". It lies below /tmp, of which the sandbox shows it only {seen}: put what it needs there, name it in the entry (`args`, \
+         `cwd`, `PYTHONPATH` in `env`), or move it out of /tmp"
+    )
 }
 
 /// Ends a connection that is attended.

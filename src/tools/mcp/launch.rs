@@ -46,6 +46,8 @@ pub struct McpServerProcess {
     pub hold: CommandHandle,
     /// Dropped after the program has gone.
     pub folder: TemporaryFolder,
+    /// All that it sees below `/tmp`, if something of it lies there and the sandbox shows it another one.
+    pub seen_below_temporary: Vec<PathBuf>,
 }
 
 /// Where and with what it is started.
@@ -135,13 +137,15 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
         terminal: None,
         input: Vec::new(),
     };
+    let (sandbox, started) = (ground.commands.sandbox.clone(), launch.clone());
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
+    let seen_below_temporary = work::aside(move || sandbox.seen_below_temporary(&started)).await;
     let RunningCommand { stdout, stderr, mut hold, .. } = running;
     if let Some(keeper) = keeper {
         hold.keep_beside(keeper).map_err(|error| format!("it cannot be watched: {error}"))?;
     }
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
-    Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
+    Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder, seen_below_temporary })
 }
 
 fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {

@@ -48,6 +48,28 @@ async fn a_server_finds_what_lies_beside_its_program_and_what_its_entry_names() 
 }
 
 #[tokio::test]
+async fn a_server_that_misses_what_lies_below_tmp_is_told_what_it_sees_there() {
+    if !built::has_bubblewrap("what a view shows of /tmp") {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fs::create_dir_all(place("site")).unwrap();
+    fs::create_dir_all(place("lib")).unwrap();
+    fs::write(place("lib/parts.sh"), LIB).unwrap();
+    fs::write(place("site/serve.sh"), "cat \"$(dirname \"$0\")/../lib/parts.sh\" || exit 1\n").unwrap();
+    fs::write(place("site/angry.sh"), "echo 'no license' >&2; exit 1\n").unwrap();
+    let told = connected(json!({ "command": "/bin/sh", "args": [place("site/serve.sh")] })).await;
+    let reason = text(&told, "reason");
+    let seen = place("site").canonicalize().unwrap();
+    let expected = format!("of which the sandbox shows it only {}: put what it needs there", seen.display());
+    assert!(reason.contains("No such file") && reason.contains(&expected), "{reason}");
+    // Whoever misses nothing is told nothing of it.
+    let told = connected(json!({ "command": "/bin/sh", "args": [place("site/angry.sh")] })).await;
+    assert_eq!(text(&told, "reason"), "its program ended with code 1; it said: no license");
+}
+
+#[tokio::test]
 async fn what_cannot_be_shown_is_a_reason() {
     if !built::has_bubblewrap("what a view cannot show of /tmp") {
         return;

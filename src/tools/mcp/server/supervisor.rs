@@ -1,6 +1,9 @@
 //! The task that keeps a server: opens a connection, stays with it, and tries again when it is lost.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -109,6 +112,7 @@ impl McpServerInstance {
                 tasks: host.tasks(),
                 stop: &token,
                 complaints: &self.complaints,
+                seen_below_temporary: OnceLock::new(),
                 sign_ins: &rules.sign_ins,
             };
             if let Some(why) = self.refused(host).await {

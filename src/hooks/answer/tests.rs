@@ -344,60 +344,67 @@ fn fields_that_no_product_has() {
         HookContract::Claude,
         &rows,
         &expect![[r#"
-        PreToolUse 0 "{\"metrics\":{\"pv\":3,\"tok_in\":12,\"blocked\":false,\"precision\":0.5}}": ignored=`metrics`
-        PreToolUse 0 "{\"metrics\":{\"decisions\":2},\"rewakeSummary\":\"looked at 3 files\"}": ignored=`metrics`, `rewakeSummary`
-        PreToolUse 0 "{\"continue\":true,\"feedback\":\"fine\",\"processed\":7,\"revision\":\"a1\"}": ignored=`feedback`, `processed`, `revision`
-        PreToolUse 0 "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1}": ignored=`a`, `b`, `c`, `d`, `e`, and 2 more
-        PreToolUse 0 "{\"ok\":true}": 
-        PreToolUse 0 "{\"decison\":null,\"error\":null,\"errors\":[]}": ignored=`errors`
-        PreToolUse 0 "{\"success\":true,\"status\":\"ok\",\"exit_code\":0}": ignored=`success`, `status`, `exit_code`
-        PreToolUse 0 "{\"decison\":\"block\",\"reason\":\"rm\"}": reason=rm failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
-        PreToolUse 0 "{\"Decision\":\"block\"}": failure=Invalid: printed JSON of the wrong shape: `Decision` is no field of an answer; was `decision` meant?
-        PreToolUse 0 "{\"permission_decision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permission_decision` is no field of an answer; was `permissionDecision` meant?
-        PreToolUse 0 "{\"continued\":false,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `continued` is no field of an answer; was `continue` meant?
-        PreToolUse 0 "{\"Continue\":false}": failure=Invalid: printed JSON of the wrong shape: `Continue` is no field of an answer; was `continue` meant?
-        PreToolUse 0 "{\"procede\":false}": failure=Invalid: printed JSON of the wrong shape: `procede` is no field of an answer; was `proceed` meant?
-        PreToolUse 0 "{\"behaviour\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `behaviour` is no field of an answer; was `behavior` meant?
-        PreToolUse 0 "{\"hook_specific_output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hook_specific_output` is no field of an answer; was `hookSpecificOutput` meant?
-        PreToolUse 0 "{\"hookSpecificOutputs\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hookSpecificOutputs` is no field of an answer; was `hookSpecificOutput` meant?
-        PreToolUse 0 "{\"updated_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updated_input` is no field of an answer; was `updatedInput` meant?
-        PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands
-        PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` in `output` means nothing where it stands
-        PreToolUse 0 "{\"result\":[{\"hooks\":{\"decision\":\"block\"}}],\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `decision` in `result` means nothing where it stands
-        PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands
-        PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"isBlocked\":true,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `isBlocked` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"permission\":\"deny\",\"userMessage\":\"as another editor writes it\"}": failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"status\":\"Denied\"}": failure=Invalid: printed JSON of the wrong shape: `status` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"result\":{\"status\":\"rejected\"}}": failure=Invalid: printed JSON of the wrong shape: `status` in `result` means nothing where it stands
-        PreToolUse 0 "{\"safe\":false}": failure=Invalid: printed JSON of the wrong shape: `safe` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"exitCode\":2}": failure=Invalid: printed JSON of the wrong shape: `exitCode` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"error\":\"no such policy\"}": failure=Invalid: printed JSON of the wrong shape: `error` is no field of an answer; a hook refuses by `decision`
-        PreToolUse 0 "{\"ok\":false}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
-        PreToolUse 0 "{\"ok\":\"yes\"}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
-        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `decision` means nothing where it stands at PreToolUse
-        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"allow\"}}": 
-        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecison\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecison` is no field of an answer; was `permissionDecision` meant?
-        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"action\":\"decline\"}}": failure=Invalid: printed JSON of the wrong shape: `action` means nothing where it stands at PreToolUse
-        PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"c\",\"riskScore\":7}}": context=c ignored=`riskScore`
-        UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
-        UserPromptSubmit 0 "{\"permissionDecision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
-        PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"permissionDecision\":\"deny\"}}": 
-        PostToolUse 0 "{\"updatedToolOutput\":\"redacted\",\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `updatedToolOutput` means nothing where it stands
-        PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"interupt\":true}}}": failure=Invalid: printed JSON of the wrong shape: `interupt` is no field of an answer; was `interrupt` meant?
-        PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"note\":\"n\"}}}": decision=Allow allows= ignored=`note`
-        PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"additionalContext\":\"c\"}}": decision=Deny reason=r context=c
-        PreToolUse 1 "{\"metrics\":{}}": failure=Failed: ended with exit code 1
-        PreToolUse 2 "{\"metrics\":{}}": decision=Deny ignored=`metrics`
-        PreToolUse 0 "looked at {\"files\":3}": 
-        PreToolUse 0 "checking…\n{\"decison\":\"block\"}": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
-        PreToolUse 0 "[{\"decison\":\"block\"}]": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
-        PreToolUse 0 "{\"metrics\":1}\n{\"decision\":\"block\"}": decision=Deny
-        PreToolUse 0 "{\"metrics\":1}\n{\"continue\":true}": 
-        PreToolUse 0 "{\"decison\":\"block\"}\n{\"continue\":true}": failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
-        UserPromptSubmit 0 "{\"metrics\":1}": ignored=`metrics`
-        PreToolUse 0 "{\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\":1,\"\\u001b[2J\":1}": ignored=`xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`, `?[2J`
-    "#]],
+            PreToolUse 0 "{\"metrics\":{\"pv\":3,\"tok_in\":12,\"blocked\":false,\"precision\":0.5}}": ignored=`metrics`
+            PreToolUse 0 "{\"metrics\":{\"decisions\":2},\"rewakeSummary\":\"looked at 3 files\"}": ignored=`metrics`, `rewakeSummary`
+            PreToolUse 0 "{\"continue\":true,\"feedback\":\"fine\",\"processed\":7,\"revision\":\"a1\"}": ignored=`feedback`, `processed`, `revision`
+            PreToolUse 0 "{\"continue\":true,\"cached\":false,\"shared\":\"no\"}": ignored=`cached`, `shared`
+            PreToolUse 0 "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1}": ignored=`a`, `b`, `c`, `d`, `e`, and 2 more
+            PreToolUse 0 "{\"ok\":true}": 
+            PreToolUse 0 "{\"decison\":null,\"error\":null,\"errors\":[]}": ignored=`errors`
+            PreToolUse 0 "{\"success\":true,\"status\":\"ok\",\"exit_code\":0}": ignored=`success`, `status`, `exit_code`
+            PreToolUse 0 "{\"permission\":\"allow\",\"allowed\":true,\"blocked\":false,\"denied\":0,\"error\":\"\",\"stop\":[]}": ignored=`permission`, `allowed`, `blocked`, `denied`, `error`, and 1 more
+            PreToolUse 0 "{\"permission\":\"deny\",\"decision\":\"block\",\"reason\":\"as two products read it\"}": decision=Deny reason=as two products read it
+            PreToolUse 0 "{\"decison\":\"block\",\"reason\":\"rm\"}": reason=rm failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
+            PreToolUse 0 "{\"Decision\":\"block\"}": failure=Invalid: printed JSON of the wrong shape: `Decision` is no field of an answer; was `decision` meant?
+            PreToolUse 0 "{\"permission_decision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permission_decision` is no field of an answer; was `permissionDecision` meant?
+            PreToolUse 0 "{\"continued\":false,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `continued` is no field of an answer; was `continue` meant?
+            PreToolUse 0 "{\"Continue\":false}": failure=Invalid: printed JSON of the wrong shape: `Continue` is no field of an answer; was `continue` meant?
+            PreToolUse 0 "{\"procede\":false}": failure=Invalid: printed JSON of the wrong shape: `procede` is no field of an answer; was `proceed` meant?
+            PreToolUse 0 "{\"behaviour\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `behaviour` is no field of an answer; was `behavior` meant?
+            PreToolUse 0 "{\"hook_specific_output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hook_specific_output` is no field of an answer; was `hookSpecificOutput` meant?
+            PreToolUse 0 "{\"hookSpecificOutputs\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hookSpecificOutputs` is no field of an answer; was `hookSpecificOutput` meant?
+            PreToolUse 0 "{\"updated_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updated_input` is no field of an answer; was `updatedInput` meant?
+            PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands
+            PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` in `output` means nothing where it stands
+            PreToolUse 0 "{\"result\":[{\"hooks\":{\"decision\":\"block\"}}],\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `decision` in `result` means nothing where it stands
+            PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": ignored=`message` failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands
+            PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"allowed\":false}": failure=Invalid: printed JSON of the wrong shape: `allowed` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"permission\":\"ask\"}": failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"isBlocked\":true,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `isBlocked` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"permission\":\"deny\",\"userMessage\":\"as another editor writes it\"}": ignored=`userMessage` failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"status\":\"Denied\"}": failure=Invalid: printed JSON of the wrong shape: `status` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"result\":{\"status\":\"rejected\"}}": failure=Invalid: printed JSON of the wrong shape: `status` in `result` means nothing where it stands
+            PreToolUse 0 "{\"safe\":false}": failure=Invalid: printed JSON of the wrong shape: `safe` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"exitCode\":2}": failure=Invalid: printed JSON of the wrong shape: `exitCode` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"in_policy\":false}": failure=Invalid: printed JSON of the wrong shape: `in_policy` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"in_policy\":\"No\"}": failure=Invalid: printed JSON of the wrong shape: `in_policy` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"error\":\"no such policy\"}": failure=Invalid: printed JSON of the wrong shape: `error` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"ok\":false}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
+            PreToolUse 0 "{\"ok\":\"yes\"}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `decision` means nothing where it stands at PreToolUse
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"allow\"}}": 
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecison\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecison` is no field of an answer; was `permissionDecision` meant?
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"action\":\"decline\"}}": failure=Invalid: printed JSON of the wrong shape: `action` means nothing where it stands at PreToolUse
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"c\",\"riskScore\":7}}": context=c ignored=`riskScore`
+            UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
+            UserPromptSubmit 0 "{\"permissionDecision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
+            PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"permissionDecision\":\"deny\"}}": 
+            PostToolUse 0 "{\"updatedToolOutput\":\"redacted\",\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `updatedToolOutput` means nothing where it stands
+            PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"interupt\":true}}}": failure=Invalid: printed JSON of the wrong shape: `interupt` is no field of an answer; was `interrupt` meant?
+            PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"note\":\"n\"}}}": decision=Allow allows= ignored=`note`
+            PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"additionalContext\":\"c\"}}": decision=Deny reason=r context=c
+            PreToolUse 1 "{\"metrics\":{}}": failure=Failed: ended with exit code 1
+            PreToolUse 2 "{\"metrics\":{}}": decision=Deny ignored=`metrics`
+            PreToolUse 0 "looked at {\"files\":3}": 
+            PreToolUse 0 "checking…\n{\"decison\":\"block\"}": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
+            PreToolUse 0 "[{\"decison\":\"block\"}]": failure=Invalid: printed JSON that cannot be read: `decison` is no field of an answer; was `decision` meant?
+            PreToolUse 0 "{\"metrics\":1}\n{\"decision\":\"block\"}": decision=Deny
+            PreToolUse 0 "{\"metrics\":1}\n{\"continue\":true}": 
+            PreToolUse 0 "{\"decison\":\"block\"}\n{\"continue\":true}": failure=Invalid: printed JSON of the wrong shape: `decison` is no field of an answer; was `decision` meant?
+            UserPromptSubmit 0 "{\"metrics\":1}": ignored=`metrics`
+            PreToolUse 0 "{\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\":1,\"\\u001b[2J\":1}": ignored=`xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`, `?[2J`
+        "#]],
     );
     // Work is bounded, and who prints a thousand fields has not answered.
     let many: Vec<String> = (0..1_001).map(|n| format!("\"f{n}\":1")).collect();

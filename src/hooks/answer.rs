@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+pub(super) use self::end::HandlerEnd;
 use self::strays::{KNOWN, MISPLACED, StrayFields, slip_behind_text};
 use super::{
     HookContract, event,
@@ -15,32 +16,6 @@ use protocol::{HookDecision, HookEventName, HookOutcome};
 
 /// Characters of a text for models and people (spec 08).
 pub const MOST_TEXT_CHARS: usize = 10_000;
-
-/// The way in which a handler ended.
-#[derive(Debug, Clone, Default)]
-pub(super) struct HandlerEnd {
-    /// Only of a command that ended by itself. An HTTP answer of 2xx is 0.
-    pub exit_code: Option<i32>,
-    pub stdout: String,
-    /// The first of it, for reasons.
-    pub stderr: String,
-    /// The last of it, for the log.
-    pub stderr_end: String,
-    /// It did not end as it should; how, and a sentence without its subject.
-    pub failure: Option<(HookOutcome, String)>,
-    /// It goes on by itself; within so many milliseconds, if it says.
-    pub goes_async: Option<Option<u64>>,
-}
-
-impl HandlerEnd {
-    pub fn failed(how: HookOutcome, why: impl Into<String>) -> HandlerEnd {
-        HandlerEnd { failure: Some((how, why.into())), ..HandlerEnd::default() }
-    }
-
-    pub fn answered(text: impl Into<String>) -> HandlerEnd {
-        HandlerEnd { exit_code: Some(0), stdout: text.into(), ..HandlerEnd::default() }
-    }
-}
 
 /// Everything that a hook said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,7 +69,8 @@ pub(super) fn read(
     if end.goes_async.is_some() {
         return HookAnswer { goes_async: end.goes_async, ..HookAnswer::default() };
     }
-    let json = json_of(&end.stdout);
+    let stdout = if end.is_echo { "" } else { end.stdout.trim() };
+    let json = json_of(stdout);
     let answers = json.answers.iter().map(|object| match is_prompt {
         true => read_prompt(object),
         false => read_object(object, event, contract),
@@ -118,7 +94,7 @@ pub(super) fn read(
     let has_none = json.answers.is_empty() && json.broken.is_none();
     if has_none && !is_prompt && end.failure.is_none() && end.exit_code == Some(0) && event::takes_text(event)
     {
-        answer.context = Some(end.stdout.trim().to_owned()).filter(|text| !text.is_empty());
+        answer.context = Some(stdout.to_owned()).filter(|text| !text.is_empty());
     }
     if let Some((how, why)) = &end.failure {
         answer.fail(*how, why.clone());
@@ -204,8 +180,7 @@ fn is_strict(answer: &HookAnswer) -> bool {
 
 /// The JSON of an output. What stands before or behind it, as a program's own notes do, is passed over. Something that begins like an
 /// answer and cannot be read is no consent.
-fn json_of(stdout: &str) -> OutputJson {
-    let text = stdout.trim();
+fn json_of(text: &str) -> OutputJson {
     let (mut answers, mut broken) = (Vec::new(), None);
     let (mut from, mut n_beginnings) = (0, 0);
     while let Some(at) = text[from..].find('{').map(|at| from + at) {
@@ -492,6 +467,7 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
     }
 }
 
+mod end;
 mod strays;
 #[cfg(test)]
 mod tests;

@@ -336,7 +336,7 @@ impl HookRunner {
             }
         };
         let took = clock.monotonic().saturating_sub(begun);
-        self.heard(at, hook, end, (firing, workspace), took)
+        self.heard(at, hook, end.beside(&input), (firing, workspace), took)
     }
 
     /// Reads what a hook said. A run is told once of fields that mean nothing.
@@ -388,7 +388,7 @@ impl HookRunner {
                     }
                 }
             };
-            let end = runner.told_of(working, (&*hook, &firing), &services).await;
+            let end = runner.told_of(working, (&*hook, &firing), &services).await.beside(&input);
             let took = parts.clock.monotonic().saturating_sub(begun);
             runner.note_async(runner.heard(0, hook, end, (&firing, &workspace), took), &firing);
             drop(place);

@@ -253,6 +253,24 @@ fn fields_of_gemini_cli() {
     );
 }
 
+/// A hook that hands on what it read has said nothing, whatever that holds.
+#[test]
+fn an_event_that_is_printed_back_says_nothing() {
+    let printed =
+        r#"{"session_id":"s","hook_event_name":"PreToolUse","tool_input":{"command":"x"},"reason":"r"}"#;
+    for (event, is_echo, fails) in
+        [(PreToolUse, true, false), (PreToolUse, false, true), (UserPromptSubmit, true, false)]
+    {
+        let end = HandlerEnd { is_echo, ..ended(0, printed, "") };
+        let answer = read(&end, event, HookContract::Claude, false);
+        assert_eq!((answer.failure.is_some(), &answer.context), (fails, &None), "{}", told(&answer));
+        assert!(fails || answer == HookAnswer::default(), "{}", told(&answer));
+    }
+    let blocks = HandlerEnd { is_echo: true, ..ended(2, printed, "no") };
+    let answer = read(&blocks, PreToolUse, HookContract::Claude, false);
+    assert_eq!((answer.decision, answer.reason.as_deref()), (Some(HookDecision::Deny), Some("no")));
+}
+
 /// What products pass over is passed over and told; what was meant to decide is no answer.
 #[test]
 fn fields_that_no_product_has() {

@@ -288,7 +288,7 @@ impl RunningHook {
             stderr: OutputReader::text(&self.stderr.head),
             stderr_end: OutputReader::text(&self.stderr.tail),
             failure,
-            goes_async: None,
+            ..HandlerEnd::default()
         }
     }
 }

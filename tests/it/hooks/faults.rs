@@ -61,6 +61,22 @@ async fn guard_that_mistypes_its_verdict_blocks() {
     blocks(command("echo '{\"blocked\": true}'"), "a hook refuses by `decision`").await;
 }
 
+/// Published hooks hand on what they read. One that changes it has not answered.
+#[tokio::test]
+async fn guard_that_prints_back_what_it_read_lets_through() {
+    let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+    let house = house(&script, &json!({}));
+    let hooks = json!({ "PreToolUse": [{ "hooks": [command("cat")] }], "UserPromptSubmit": [{ "hooks": [command("cat")] }] });
+    fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    assert!(house.work().join("b.txt").exists(), "the call did not run");
+    running.stop().await;
+    blocks(command("sed s/b.txt/c.txt/"), "`tool_input` means nothing where it stands").await;
+}
+
 /// Published hooks print fields of their own. Whoever looks on is told of that once, not at each call.
 #[tokio::test]
 async fn guard_that_prints_fields_of_its_own_lets_through_and_is_told_of_once() {

@@ -12,7 +12,8 @@ use super::{
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
-    stdin, tool_names,
+    response::{self, given_text},
+    tool_names,
 };
 use protocol::{HookDecision, HookEventName};
 
@@ -155,6 +156,9 @@ impl<'a> VerdictBuilder<'a> {
     /// of others.
     fn take_output(&mut self, hook: &Hook, output: serde_json::Value) -> bool {
         if !self.is_as_read(hook, &output) {
+            let result = self.firing.facts.result();
+            let text = result.and_then(|result| given_text(&output, &result.call, hook.contract));
+            let output = text.map_or(output, serde_json::Value::String);
             self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
             self.verdict.changed_by.push(hook.id.clone());
             return true;
@@ -275,7 +279,7 @@ impl<'a> VerdictBuilder<'a> {
     fn is_as_read(&self, hook: &Hook, output: &serde_json::Value) -> bool {
         self.firing.facts.result().is_some_and(|result| {
             output.as_str() == Some(&result.text)
-                || *output == stdin::shown_result(result, hook.contract, self.root)
+                || *output == response::shown_result(result, hook.contract, self.root)
         })
     }
 

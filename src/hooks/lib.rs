@@ -24,6 +24,7 @@ mod places;
 mod ranked;
 mod reading;
 mod records;
+mod response;
 mod runner;
 mod sample;
 mod services;

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, HookedResult, tool_names};
+use super::{
+    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, response::shown_result, tool_names,
+};
 use protocol::{AgentName, ApprovalMode, Timestamp};
 
 /// Errors that Claude Code tells apart; others are `unknown` there.
@@ -296,32 +298,6 @@ impl StdinWriter<'_> {
         if with_id && self.hook.contract != HookContract::Gemini {
             put("tool_use_id", json!(call.call_id));
         }
-    }
-}
-
-/// The result, in the shape that the product's own tool has, where scripts look into it.
-pub(super) fn shown_result(result: &HookedResult, contract: HookContract, root: &Path) -> Value {
-    let HookedResult { call, text, data, error, is_interrupt, .. } = result;
-    if contract == HookContract::Gemini {
-        let mut response = json!({ "llmContent": text, "returnDisplay": text });
-        if let Some(error) = error {
-            response["error"] = json!({ "message": error });
-        }
-        return response;
-    }
-    match call.tool.as_str() {
-        _ if call.mcp.is_some() || call.answered_by.is_some() => {
-            json!({ "content": [{ "type": "text", "text": text }], "isError": error.is_some() })
-        }
-        "run_shell_command" => {
-            json!({ "stdout": text, "stderr": "", "interrupted": is_interrupt, "isImage": false })
-        }
-        "write_file" | "edit_file" => {
-            let shown = tool_names::shown(call, contract, root).arguments;
-            let path = shown.get("file_path").cloned().unwrap_or_default();
-            json!({ "filePath": path, "success": error.is_none(), "text": text })
-        }
-        _ => data.clone().unwrap_or_else(|| json!(text)),
     }
 }
 

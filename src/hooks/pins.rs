@@ -50,7 +50,11 @@ impl PinContext<'_> {
         let mut programs = PinnedPrograms::default();
         let HookHandler::Command { command, args } = handler else { return programs };
         let texts = std::iter::once(command).chain(args.iter().flatten());
-        let mut pieces: Vec<String> = texts.flat_map(|text| pieces(text)).collect();
+        let mut pieces: Vec<String> = match args {
+            None => pieces(&without_comments(command)),
+            // No shell reads these, so nothing in them is a comment.
+            Some(_) => texts.flat_map(|text| pieces(text)).collect(),
+        };
         if MOST_PIECES < pieces.len() {
             pieces.truncate(MOST_PIECES);
             note(
@@ -252,6 +256,37 @@ fn pieces(text: &str) -> Vec<String> {
     all
 }
 
+/// A command without its comments, which run nothing. A text in which it is hard to tell where quotes end stays whole.
+fn without_comments(text: &str) -> String {
+    if ["<<", "`", "$'", "\\"].iter().any(|hard| text.contains(hard)) {
+        return text.to_owned();
+    }
+    let mut left = String::new();
+    let (mut quote, mut is_comment, mut before, mut n_braces) = (None, false, '\n', 0_u32);
+    for letter in text.chars() {
+        is_comment = match (quote, letter) {
+            (None, '#') => is_comment || (before.is_whitespace() && n_braces == 0),
+            (_, '\n') => false,
+            _ => is_comment,
+        };
+        if !is_comment {
+            quote = match (quote, letter) {
+                (None, '"' | '\'') => Some(letter),
+                (Some(open), letter) if open == letter => None,
+                (quote, _) => quote,
+            };
+            n_braces = match letter {
+                '{' if before == '$' => n_braces + 1,
+                '}' => n_braces.saturating_sub(1),
+                _ => n_braces,
+            };
+            left.push(letter);
+        }
+        before = letter;
+    }
+    left
+}
+
 /// A command without the files that it writes: what it makes itself is nothing that it runs.
 fn without_outputs(text: &str) -> String {
     let mut left = String::new();
@@ -303,6 +338,26 @@ mod tests {
             let found: Vec<String> =
                 pieces(command).iter().map(|piece| filled(piece, "/w", Path::new("/home/me"))).collect();
             assert!(found.iter().any(|it| it == expected), "{command}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_comment_name_no_file() {
+        for (command, is_named) in [
+            ("# when package.json changes\nnpm install", false),
+            ("npm install # of package.json", false),
+            ("npm install\n  # of package.json\n", false),
+            ("sh '# package.json'", true),
+            ("sh \"\n# package.json\n\"", true),
+            ("sh x#package.json ; cat package.json", true),
+            ("echo \\' # ' ; sh package.json", true),
+            ("cat <<E\n# package.json\nE", true),
+            ("echo ${#x} package.json", true),
+            ("echo ${x:- # } package.json", true),
+            ("# one\nsh package.json", true),
+        ] {
+            let found = pieces(&without_comments(command)).iter().any(|piece| piece.contains("package.json"));
+            assert_eq!(found, is_named, "{command}");
         }
     }
 }

@@ -424,8 +424,10 @@ impl HookRunner {
     fn note_async(&self, asked: AskedHook, firing: &HookFiring) {
         let AskedHook { hook, end, answer, took, .. } = asked;
         let rewake = (hook.async_rewake && end.exit_code == Some(2)).then(|| {
-            let reason =
-                answer.reason.clone().unwrap_or_else(|| format!("the hook {} wants it seen", hook.id));
+            // Without a complaint its plain output is what it has to say.
+            let printed = Some(end.stdout.trim()).filter(|text| !text.is_empty() && !text.starts_with('{'));
+            let reason = answer.reason.clone().or_else(|| printed.map(str::to_owned));
+            let reason = reason.unwrap_or_else(|| format!("the hook {} wants it seen", hook.id));
             cut(&reason).0
         });
         let context = answer.context.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(|text| {

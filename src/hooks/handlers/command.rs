@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 
 use super::{HandlerParts, is_confined, timed_out};
-use crate::{Hook, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd};
+use crate::{Hook, HookContract, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd};
 use protocol::{HookOutcome, SandboxProfile};
 use sandbox::{
     CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand, SandboxRules,
@@ -48,22 +48,27 @@ pub(super) async fn start(
 ) -> Result<RunningHook, String> {
     let root = workspace.roots.first().cloned().ok_or("was not run: the workspace has no folder")?;
     let project = root.to_string_lossy().into_owned();
-    let words: Vec<String> = match args {
-        None => vec!["bash".to_owned(), "-c".to_owned(), command.to_owned()],
-        Some(args) => {
-            // No shell fills these in.
-            let fill = |text: &str| {
-                text.replace("${CLAUDE_PROJECT_DIR}", &project).replace("$CLAUDE_PROJECT_DIR", &project)
-            };
-            std::iter::once(fill(command)).chain(args.iter().map(|arg| fill(arg))).collect()
-        }
-    };
     let is_confined = is_confined(hook);
     let settings = &workspace.settings;
     let mut environment =
         CommandEnvironment::of(&parts.environment, &settings.environment, &workspace.redactor);
     environment.set("CLAUDE_PROJECT_DIR", &project);
     environment.set("GEMINI_PROJECT_DIR", &project);
+    // Hooks of Claude Code's ask whether they are run as such.
+    if hook.contract == HookContract::Claude {
+        environment.set("CLAUDECODE", "1");
+        if let Some(session) = input.get("session_id").and_then(Value::as_str) {
+            environment.set("CLAUDE_CODE_SESSION_ID", session);
+        }
+    }
+    let words: Vec<String> = match args {
+        None => vec!["bash".to_owned(), "-c".to_owned(), command.to_owned()],
+        Some(args) => {
+            // No shell fills these in.
+            let fill = |text: &str| filled(text, &environment);
+            std::iter::once(fill(command)).chain(args.iter().map(|arg| fill(arg))).collect()
+        }
+    };
     let readable = readable(workspace);
     let (rules, kept) = if is_confined {
         if workspace.temporary.as_os_str().is_empty() {
@@ -109,6 +114,18 @@ pub(super) async fn start(
         running.hold.keep_beside(hold).map_err(|error| format!("cannot be watched: {error}"))?;
     }
     Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
+}
+
+/// The names of folders that products fill in where there is no shell: the project's, and those of plugins that the settings name.
+const FOLDERS: &[&str] =
+    &["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "GEMINI_PROJECT_DIR"];
+
+/// A text with the folders in it that the hook's environment knows. Another name stays.
+fn filled(text: &str, environment: &CommandEnvironment) -> String {
+    FOLDERS.iter().fold(text.to_owned(), |text, name| match environment.get(name) {
+        Some(folder) => text.replace(&format!("${{{name}}}"), folder).replace(&format!("${name}"), folder),
+        None => text,
+    })
 }
 
 /// The words that a person wrote, those of a shell's text apart.
@@ -306,4 +323,25 @@ fn async_line(line: &[u8]) -> Option<Option<u64>> {
     let value: Value = serde_json::from_slice(line.trim_ascii()).ok()?;
     (value.get("async") == Some(&Value::Bool(true)))
         .then(|| value.get("asyncTimeout").and_then(Value::as_u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_filled_in_where_no_shell_does_it() {
+        let mut environment = CommandEnvironment::default();
+        environment.set("CLAUDE_PROJECT_DIR", "/w");
+        environment.set("CLAUDE_PLUGIN_ROOT", "/p");
+        environment.set("TOKEN", "x");
+        for (text, expected) in [
+            ("${CLAUDE_PLUGIN_ROOT}/guard.py", "/p/guard.py"),
+            ("$CLAUDE_PLUGIN_ROOT/guard.py", "/p/guard.py"),
+            ("--root=${CLAUDE_PROJECT_DIR}", "--root=/w"),
+            ("${CLAUDE_PLUGIN_DATA}/x $TOKEN ${TOKEN}", "${CLAUDE_PLUGIN_DATA}/x $TOKEN ${TOKEN}"),
+        ] {
+            assert_eq!(filled(text, &environment), expected);
+        }
+    }
 }

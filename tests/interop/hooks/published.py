@@ -60,7 +60,10 @@ def try_plugin(programs, root, file):
     is_project = file.parent.name == ".claude"
     settings = {"hooks": {"places": ["claude"], "environment": ["CLAUDE_PLUGIN_ROOT"]}}
     house = House(programs, files=FILES, settings=settings)
-    place = house.home / "plugin"
+    # Some find their own modules by the folder's name.
+    manifest = root / ".claude-plugin/plugin.json"
+    name = json.loads(manifest.read_text())["name"] if manifest.is_file() else root.name
+    place = house.home / "plugins" / name
     shutil.copytree(root, place, symlinks=True)
     house.environment["CLAUDE_PLUGIN_ROOT"] = str(place)
     if is_project:

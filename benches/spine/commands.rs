@@ -95,6 +95,7 @@ pub fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
+        own_data: None,
         known_roots: Vec::new(),
         read_only: Vec::new(),
         stays: Vec::new(),

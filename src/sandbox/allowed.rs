@@ -53,6 +53,7 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     for root in &launch.roots {
         open(root, (&own, &mounts), roots);
     }
+    roots.extend(own_data(launch));
     files.writable.extend(real(&launch.temporary));
     files.writable.extend(DEVICES.iter().map(PathBuf::from));
     files
@@ -78,9 +79,15 @@ pub fn seen(
     open(Path::new("/"), (&closed, &hidden.mounts()), &mut seen);
     // What covers hidden files.
     seen.push(PathBuf::from("/dev/null"));
-    seen.extend(launch.roots.iter().chain(named).cloned());
+    seen.extend(launch.roots.iter().chain(named).chain(&launch.own_data).cloned());
     open_within(launch, &closed, &hidden.mounts(), &mut seen);
     seen
+}
+
+/// The folder of the program's own, unless somebody put a link on the way to it.
+fn own_data(launch: &CommandLaunch) -> Option<PathBuf> {
+    let own = launch.own_data.as_ref()?;
+    own.canonicalize().ok().filter(|real| real == own)
 }
 
 /// Names what is readable although it lies in what is closed, but not what is closed within it.

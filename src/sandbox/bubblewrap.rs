@@ -106,7 +106,12 @@ pub fn view(
     let named = named::seen(launch, &look.present)?;
     let visible: Vec<&PathBuf> = launch.roots.iter().chain(&launch.sockets).chain(&named).collect();
     for place in TEMPORARY.iter().map(Path::new) {
-        let shown = visible.iter().copied().chain(&launch.readable).filter(|path| path.starts_with(place));
+        let shown = visible
+            .iter()
+            .copied()
+            .chain(&launch.readable)
+            .chain(&launch.own_data)
+            .filter(|path| path.starts_with(place));
         let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| {
             CommandStartError::System { what: "what the command is to see cannot be laid out", source }
         })?;
@@ -152,6 +157,12 @@ pub fn view(
             view.cover(hidden);
             covered.push(hidden.clone());
         }
+    }
+    // As the roots are, over what was covered.
+    if let Some(path) = &launch.own_data {
+        fixed.extend(as_it_is(path, path.clone()));
+        let how = if launch.rules.profile == SandboxProfile::ReadOnly { "--ro-bind" } else { "--bind" };
+        view.bind(how, path, path);
     }
     // What lies in it is no mount any more, and is not written.
     let is_over =

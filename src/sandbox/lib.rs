@@ -109,6 +109,8 @@ pub struct CommandLaunch {
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+    /// A folder of the program's own, which it has as it has the roots although it lies in what is hidden: absolute, without links.
+    pub own_data: Option<PathBuf>,
     /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
     /// back what it allowed (Landlock), it can.
     pub read_only: Vec<PathBuf>,

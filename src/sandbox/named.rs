@@ -137,6 +137,7 @@ mod tests {
             stays: Vec::new(),
             sockets: Vec::new(),
             readable: Vec::new(),
+            own_data: None,
             rules: SandboxRules::default(),
             terminal: None,
             input: Vec::new(),

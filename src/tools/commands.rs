@@ -246,6 +246,7 @@ impl CommandRuntime {
             known_roots,
             temporary,
             readable,
+            own_data: None,
             read_only,
             stays,
             sockets: rules.sockets.to_vec(),

@@ -11,9 +11,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    built,
     mcp::server,
     process::{Home, output},
-    support::{Client, House, Reply, Running, STUCK, Script},
+    sandbox::mechanisms,
+    support::{Client, House, Reply, Running, STUCK, Script, confined_by},
 };
 
 const PLUGIN: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
@@ -250,6 +252,38 @@ async fn its_server_has_its_two_folders_and_is_gone_from_the_next_turn_on() {
     assert!(!Path::new(data).exists() && is_clean(&house));
     drop(client);
     running.stop().await;
+}
+
+/// Agents' commands see neither of its folders. Of a house below `/tmp` a view shows the folders again, of another one itself.
+#[tokio::test]
+async fn its_server_writes_its_folder_by_whatever_confines_it() {
+    for mechanism in mechanisms() {
+        for is_apart in [false, true] {
+            let folder = match is_apart {
+                true => tempfile::Builder::new().prefix("extension-").tempdir_in(built::apart()),
+                false => tempfile::tempdir(),
+            };
+            let mut house = House::in_folder(folder.unwrap());
+            let home = house.dir.path().canonicalize().unwrap();
+            house.sandbox = confined_by(&home, mechanism.clone());
+            let plugin = Plugin::new(house.dir.path(), "acme").server("board");
+            let running = house.boot().await;
+            let mut client = running.client();
+            plugin.install(&mut client).await;
+            // The second one finds what the first one wrote.
+            for _ in 0..2 {
+                let connected = client.call("mcp/connect", json!({ "server": "board" })).await;
+                assert_eq!(connected["state"], "ready", "{mechanism:?}, {is_apart}: {connected}");
+                client.call("mcp/disconnect", json!({ "server": "board" })).await;
+            }
+            let told = fs::read_to_string(home.join("data/plugin-data/acme/told")).unwrap();
+            let root = plugin.installed(&house);
+            assert_eq!(told.lines().nth(2), root.canonicalize().unwrap().to_str(), "{mechanism:?}");
+            assert!(!root.join("written").exists(), "{mechanism:?}: its own files are not its to write");
+            drop(client);
+            running.stop().await;
+        }
+    }
 }
 
 /// What a server loads with a call may be what changed: nobody has to look before that counts.

@@ -74,6 +74,7 @@ impl Ground {
             roots: vec![self.path("workspace")],
             temporary: self.path("temporary"),
             readable: Vec::new(),
+            own_data: None,
             known_roots: Vec::new(),
             read_only: Vec::new(),
             stays: Vec::new(),

@@ -186,7 +186,7 @@ fn sandbox(home: &Path) -> Sandbox {
 pub fn confined_by(home: &Path, mechanism: SandboxMechanism) -> Sandbox {
     let hidden = HiddenPlaces::new(
         None,
-        ["state", "config", "agents", "settings.json", "data/plugins", TRANSCRIPTS]
+        ["state", "config", "agents", "settings.json", "data/plugins", "data/plugin-data", TRANSCRIPTS]
             .map(|name| home.join(name)),
     );
     Sandbox::with(warden(), hidden.reading(read_from(home)), mechanism)

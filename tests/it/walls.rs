@@ -160,6 +160,7 @@ impl House {
             temporary: self.folder.path().join("temporary"),
             named: NamedCommandParts::default(),
             readable: Vec::new(),
+            own_data: None,
             known_roots: Vec::new(),
             read_only: Vec::new(),
             stays: Vec::new(),

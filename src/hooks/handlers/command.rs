@@ -102,6 +102,7 @@ pub(super) async fn start(
         known_roots: Vec::new(),
         temporary: workspace.temporary.clone(),
         readable,
+        own_data: None,
         read_only: kept.paths,
         stays: kept.stays,
         sockets: Vec::new(),

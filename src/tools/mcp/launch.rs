@@ -111,8 +111,6 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
     let known_roots = known_roots.await.map_err(|error| error.to_string())?;
     let kept = ground.commands.kept_from(ConfinedProgram::Server, &roots, confinement.profile).await;
     let KeptPlaces { read_only, stays, hold: keeper } = kept.map_err(|error| error.to_string())?;
-    let mut roots = roots;
-    roots.extend(ground.extension.map(|extension| extension.data.clone()));
     let readable = ground.extension.map(|extension| extension.root.clone());
     let named = match ground.extension {
         // Its folders are shown whole, and it knows no others.
@@ -130,6 +128,7 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
         known_roots,
         temporary: folder.path().to_owned(),
         readable: readable.into_iter().collect(),
+        own_data: ground.extension.map(|extension| extension.data.clone()),
         read_only,
         stays,
         sockets: ground.rules.sockets.to_vec(),

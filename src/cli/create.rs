@@ -283,7 +283,13 @@ fn asks_to_write(draft: &AgentDraft) -> String {
         Some(tools) => format!("the tools {}", tools.join(", ")),
         None => "the template's tools".to_owned(),
     };
-    safe_text::line(&format!("Write {name}, with {tools}?"), usize::MAX)
+    let guard = draft.guard.as_ref().map(|guard| format!(", guarded by `{}`", guard.command));
+    let place = match draft.scope {
+        Some(AgentScope::Project) => " into this project's agents",
+        Some(AgentScope::User) => " into your agents",
+        Some(AgentScope::Builtin) | None => "",
+    };
+    safe_text::line(&format!("Write {name}{place}, with {tools}{}?", guard.unwrap_or_default()), usize::MAX)
 }
 
 fn leave(surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {

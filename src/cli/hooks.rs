@@ -67,6 +67,9 @@ pub(super) struct HooksTestArguments {
 /// Shown where there are none.
 const NONE: &str = "no hooks here\n";
 
+/// Shown where some stand there and none can be fired.
+const NONE_FIRES: &str = "no hook here can be fired; the warnings say why\n";
+
 /// One entry of `hooks/list`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -100,6 +103,7 @@ struct LastHookEndView {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct HookTrialView {
+    fires: bool,
     input: Value,
     stdout: String,
     stderr: String,
@@ -140,10 +144,7 @@ fn list(
         return paging::print_json(&answer, surroundings);
     }
     let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
-    let text = match hooks.is_empty() {
-        true => NONE.to_owned(),
-        false => draw(&hooks, &surroundings.stdout),
-    };
+    let text = drawn(&hooks, &answer, &surroundings.stdout);
     surroundings.stdout.write(&text)?;
     tell_problems(&answer, surroundings)
 }
@@ -156,12 +157,18 @@ pub(super) fn show(
 ) -> Result<(), CommandFailure> {
     let answer = link.ask_value::<HooksList>(&HooksListParams { workspace: Some(workspace) })?;
     let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
-    let text = match hooks.is_empty() {
-        true => NONE.to_owned(),
-        false => draw(&hooks, &surroundings.stderr),
-    };
+    let text = drawn(&hooks, &answer, &surroundings.stderr);
     surroundings.stderr.write(&text)?;
     tell_problems(&answer, surroundings)
+}
+
+fn drawn(hooks: &[ListedHookView], answer: &Value, out: &OutputWriter) -> String {
+    let has_problems = answer.get("problems").and_then(Value::as_array).is_some_and(|it| !it.is_empty());
+    match (hooks.is_empty(), has_problems) {
+        (true, false) => NONE.to_owned(),
+        (true, true) => NONE_FIRES.to_owned(),
+        (false, _) => draw(hooks, out),
+    }
 }
 
 fn tell_problems(answer: &Value, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
@@ -196,12 +203,11 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
             Some(line) => format!("{}:{line}", hook.file),
             None => hook.file.clone(),
         };
-        let mut facts = vec![
-            place,
-            hook.source.clone(),
-            failure_words(hook).to_owned(),
-            format!("{} s", hook.timeout_seconds),
-        ];
+        let mut facts = vec![place, hook.source.clone(), failure_words(hook).to_owned()];
+        // One that cannot be read is never run.
+        if 0.0 < hook.timeout_seconds {
+            facts.push(format!("{} s", hook.timeout_seconds));
+        }
         if let Some(last) = &hook.last {
             let decision = last.decision.as_ref().map(|decision| format!(", {decision}")).unwrap_or_default();
             facts.push(format!("last: {}{decision}", last.outcome));
@@ -219,6 +225,30 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
         }
     }
     text
+}
+
+/// Sentences about the hooks of an agent's file, one each, as `definition` of `agents/get` has it.
+pub(super) fn of_definition(definition: &Value) -> Vec<String> {
+    let mut told = Vec::new();
+    let Some(hooks) = definition.get("hooks").filter(|hooks| !hooks.is_null()) else { return told };
+    for (event, groups) in hooks.as_object().into_iter().flatten() {
+        for group in groups.as_array().into_iter().flatten() {
+            let about = group["matcher"].as_str().filter(|it| !matches!(it.trim(), "" | "*"));
+            let about = about.map(|matcher| format!(" of {matcher}")).unwrap_or_default();
+            for hook in group["hooks"].as_array().into_iter().flatten() {
+                let named =
+                    ["command", "url", "prompt", "tool"].into_iter().find_map(|key| hook[key].as_str());
+                let runs = named.map_or_else(|| hook.to_string(), str::to_owned);
+                let condition = hook["if"].as_str().map(|rule| format!(" if {rule}")).unwrap_or_default();
+                told.push(format!("{event}{about}{condition}: {runs}"));
+            }
+        }
+    }
+    // In full where it has another shape: what is not seen cannot be trusted.
+    if told.is_empty() {
+        told.push(hooks.to_string());
+    }
+    told
 }
 
 fn failure_words(hook: &ListedHookView) -> &'static str {
@@ -277,6 +307,10 @@ fn in_words(trial: &HookTrialView) -> String {
             lines.push(format!("{label:<9} {}", safe_text::lines(text).replace('\n', "\n          ")));
         }
     };
+    // Before all that it only would do.
+    if !trial.fires {
+        put("means", &trial.means);
+    }
     put("told", &trial.input.to_string());
     put("stdout", &trial.stdout);
     put("stderr", &trial.stderr);
@@ -293,6 +327,8 @@ fn in_words(trial: &HookTrialView) -> String {
     for warning in &trial.warnings {
         put("warning", warning);
     }
-    put("means", &trial.means);
+    if trial.fires {
+        put("means", &trial.means);
+    }
     lines.join("\n")
 }

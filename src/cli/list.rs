@@ -112,7 +112,7 @@ pub(super) struct ListedAgent {
     pub(super) path: Option<String>,
     pub(super) digest: String,
     hidden_by: Option<String>,
-    problems: Vec<ListedProblem>,
+    pub(super) problems: Vec<ListedProblem>,
 }
 
 /// Something wrong in an agent's file.

@@ -180,6 +180,30 @@ struct PolicyCheckReply {
     risk: String,
     description: String,
     accesses: Vec<Value>,
+    hooks: Vec<MetHookView>,
+}
+
+/// A hook that the call meets.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MetHookView {
+    id: String,
+    event: String,
+    runs: String,
+    refuses: Option<String>,
+}
+
+impl MetHookView {
+    fn describe(&self) -> String {
+        let what = match (self.event.as_str(), &self.refuses) {
+            (_, Some(why)) => format!("refuses what it guards: {why}"),
+            ("PreToolUse", None) => format!("is asked before it is judged: {}", self.runs),
+            ("PermissionRequest", None) => format!("is asked before you are: {}", self.runs),
+            ("PostToolUse", None) => format!("is told afterwards: {}", self.runs),
+            (event, None) => format!("at {event}: {}", self.runs),
+        };
+        format!("{} {what}", self.id)
+    }
 }
 
 fn check(
@@ -223,6 +247,9 @@ fn draw_checked(checked: &PolicyCheckReply, stdout: &OutputWriter) -> String {
     field("kind", &format!("{}, risk {}", line(&checked.kind), line(&checked.risk)));
     for (at, access) in card::accesses(&checked.accesses).iter().enumerate() {
         field(if at == 0 { "touches" } else { "" }, access);
+    }
+    for (at, hook) in checked.hooks.iter().enumerate() {
+        field(if at == 0 { "hooks" } else { "" }, &line(&hook.describe()));
     }
     text
 }

@@ -137,11 +137,15 @@ fn absolute(path: &Path, surroundings: &ProcessIo) -> PathBuf {
 /// One part a line, and what they take together.
 fn draw(told: &RenderedPromptView, stdout: &OutputWriter) -> String {
     let row = |part: &RenderedPartView| {
+        // Of several files of one kind only the path says which one is meant.
+        let is_file = part.source.starts_with('/');
         let about = match &part.off {
+            Some(why) if is_file => format!("{}: off: {why}", part.source),
             Some(why) => format!("off: {why}"),
             None => part.source.clone(),
         };
-        let tokens = if part.off.is_some() { "-".to_owned() } else { part.tokens.to_string() };
+        let is_within = part.tokens == 0 && part.name == "import";
+        let tokens = if part.off.is_some() || is_within { "-".to_owned() } else { part.tokens.to_string() };
         [cell(&part.name), cell(&tokens), cell(&about)]
     };
     let rows: Vec<[TableCell; 3]> = told.parts.iter().map(row).collect();

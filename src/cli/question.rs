@@ -224,6 +224,18 @@ impl ConfirmationView {
         self.path.join(" › ")
     }
 
+    /// The part that hooks have in it, in the daemon's words: one asks, changed the call, or advises.
+    fn told_of_hooks(&self) -> Option<&str> {
+        let is_told = self.is_asked_by_hook()
+            || ["; a hook changed the call", "; the hook "].iter().any(|words| self.reason.contains(words));
+        Some(self.reason.as_str()).filter(|reason| is_told && !reason.is_empty())
+    }
+
+    /// Whatever rules say of such a call, a hook wants a person to see this one.
+    fn is_asked_by_hook(&self) -> bool {
+        self.rule.starts_with("hook:")
+    }
+
     pub(super) fn folders(&self) -> String {
         self.roots.join(", ")
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ListingFormat, OutputWriter, ProcessIo, agent_color, failure::CommandFailure, human, ids,
+    ListingFormat, OutputWriter, ProcessIo, agent_color, failure::CommandFailure, hooks, human, ids,
     link::DaemonLink, list, list::ListedAgent, paging, safe_text, scope::AgentScopeWord,
     text_color::TextColor, trigger::ShownTrigger,
 };
@@ -77,6 +77,8 @@ struct ShownAgent {
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
     triggers: Vec<UsedTrigger>,
+    /// The same as its file could say it.
+    definition: Value,
 }
 
 /// A trigger, and what came of it.
@@ -151,6 +153,9 @@ fn draw(agent: &ShownAgent, stdout: &OutputWriter) -> String {
     }
     for (index, trigger) in agent.triggers.iter().enumerate() {
         field(if index == 0 { "triggers" } else { "" }, &trigger.describe());
+    }
+    for (index, hook) in hooks::of_definition(&agent.definition).iter().enumerate() {
+        field(if index == 0 { "hooks" } else { "" }, hook);
     }
     if let Some(profile) = &agent.sandbox {
         field("sandbox", &format!("{profile}; the settings may confine its commands further"));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, human, link::DaemonLink,
+    OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, hooks, human, link::DaemonLink,
     list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
 use protocol::{
@@ -92,6 +92,8 @@ struct WorkspaceTrustView {
     discovery: DiscoveryCommandView,
     /// The ones that count once it is trusted.
     memory_files: Vec<String>,
+    /// Acknowledged, and not there any more.
+    gone: Vec<String>,
 }
 
 /// The command that tells tools there.
@@ -148,11 +150,19 @@ fn trust_folder(
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
     let files = counted(&opened.files);
     let question = match (opened.trusted, changed) {
-        (true, 0) => None,
+        (true, 0) if opened.gone.is_empty() => None,
+        (true, 0) => {
+            Some(format!("Trust {shown} without {}?", human::count(opened.gone.len() as u64, "file")))
+        }
         (true, _) => {
             Some(format!("Trust {} that you have not acknowledged?", human::count(changed as u64, "file")))
         }
-        (false, _) if opened.files.is_empty() => Some(format!("Trust {shown}, which brings along no files?")),
+        (false, _) if opened.files.is_empty() && opened.memory_files.is_empty() => {
+            Some(format!("Trust {shown}, which brings along no files?"))
+        }
+        (false, _) if opened.files.is_empty() => {
+            Some(format!("Trust {shown}, and have agents told what its memory files say?"))
+        }
         (false, _) => Some(format!("Trust {shown}, with its {files} as they are now?")),
     };
     let wants_all = arguments.whole || arguments.yes || question.is_none();
@@ -167,12 +177,21 @@ fn trust_folder(
     if !arguments.yes {
         consent::confirm(&question, HOW, surroundings)?;
     }
+    let (has_files, has_memory) = (!opened.files.is_empty(), !opened.memory_files.is_empty());
     // Exactly what was shown.
     let shown_file = |file: WorkspaceFileView| TrustedFile { path: file.path, digest: file.digest };
     let files = opened.files.into_iter().map(shown_file).collect();
     let params = WorkspaceTrustParams { workspace, trusted: true, files };
     let answer = link.ask_slowly::<WorkspaceTrust>(&params, &mut surroundings.stderr)?;
-    let words = || format!("{shown} is trusted, as it is now; a file that changes is asked about again");
+    let words = || match (has_files, has_memory) {
+        (_, false) => format!("{shown} is trusted, as it is now; a file that changes is asked about again"),
+        (true, true) => format!(
+            "{shown} is trusted, as it is now; a file that changes is asked about again, but for memory files, which count as they are"
+        ),
+        (false, true) => {
+            format!("{shown} is trusted; its memory files count as they are, also after they change")
+        }
+    };
     paging::tell(&answer, arguments.format, words, surroundings)?;
     Ok(0)
 }
@@ -223,6 +242,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         });
         sheet.facts(facts);
     }
+    sheet.facts(opened_gone(workspace));
     let label = |problem: &FileProblemView| if problem.is_error() { "error" } else { "warning" };
     sheet.facts(workspace.problems.iter().map(|problem| (label(problem), problem.to_string())));
     // In full, as paths: a command of which the end is not seen cannot be trusted either.
@@ -253,6 +273,13 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         ));
     }
     sheet
+}
+
+/// The files that are gone, and what comes of that.
+fn opened_gone(workspace: &WorkspaceTrustView) -> impl Iterator<Item = (&'static str, String)> {
+    let told =
+        "is gone since it was acknowledged; what it guarded is refused until you trust the folder without it";
+    workspace.gone.iter().flat_map(move |path| [("gone", path.clone()), ("", told.to_owned())])
 }
 
 /// The answer to `agents/get`, as far as it says what the agent may do.
@@ -318,8 +345,10 @@ fn trust_agent(
     sheet.fact("agent", &agent.summary.name);
     // In full: a command of which the end is not seen cannot be trusted.
     sheet.unasked(agent.own_servers().map(|server| ("starts", server)));
+    sheet.unasked(hooks::of_definition(&agent.definition).into_iter().map(|hook| ("hook", hook)));
     sheet.fact("tools", &list(&agent.tools));
     sheet.unasked([("approves", list(&agent.approval.auto_approve))]);
+    sheet.facts(agent.summary.problems.iter().map(|problem| ("warning", problem.describe())));
     let question = format!("May {name} be started, as it is now?");
     let question = sheet.show(&question, arguments.whole || arguments.yes, surroundings)?;
     if !arguments.yes {

@@ -9,9 +9,11 @@ use std::{
 };
 
 use rustix::fs::statvfs;
+use tokio::task::JoinError;
 
 use super::{
     dead_names::dead_names_in_force,
+    hook_problems,
     redaction::without_secrets,
     reload::{idle_exclusions, project_problems},
     rpc::TOKEN_FILE,
@@ -182,6 +184,10 @@ async fn settings(state: &DaemonContext) -> DoctorFinding {
         Ok(dead) => problems.extend(dead),
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
+    match hooks_of(state, false).await {
+        Ok(found) => problems.extend(found),
+        Err(error) => return DoctorFinding::failed(format!("the hooks could not be read: {error}")),
+    }
     let hint = "fix them and run `subagent reload`, which lists every one; `subagentd --check-config` checks before a start";
     of_problems(
         "the settings and rules have",
@@ -189,6 +195,16 @@ async fn settings(state: &DaemonContext) -> DoctorFinding {
         "settings and rules were read without a mistake",
         hint,
     )
+}
+
+/// Everything that is wrong with hooks: those of agents' files, or the others that are no workspace's.
+async fn hooks_of(state: &DaemonContext, of_agents: bool) -> Result<Vec<FileProblem>, JoinError> {
+    let project = state.project(Vec::new()).await?;
+    let is_agents = |path: &Path| project.catalog.with_hooks().any(|(_, file, _)| file == path);
+    let mut found = hook_problems::problems_in_force(state).await?;
+    let known = &state.settings.get().problems;
+    found.retain(|it| is_agents(&it.path) == of_agents && !known.contains(it));
+    Ok(found)
 }
 
 /// Rules and settings that people acknowledged where they work.
@@ -214,7 +230,11 @@ async fn agents(state: &DaemonContext) -> DoctorFinding {
     let usable =
         agents.iter().filter(|it| matches!(it.status, AgentStatus::Ok | AgentStatus::Unresolved)).count();
     let problems = agents.into_iter().flat_map(|agent| agent.problems).collect();
-    let problems = without_secrets(problems, &state.redactor.get());
+    let mut problems = without_secrets(problems, &state.redactor.get());
+    match hooks_of(state, true).await {
+        Ok(found) => problems.extend(found),
+        Err(error) => return DoctorFinding::failed(format!("the hooks could not be read: {error}")),
+    }
     let all_well = format!("{usable} can be run");
     of_problems(
         "the agents' files have",

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use agents::AgentCatalog;
 use config::{ConfigSources, DaemonConfig};
 use hooks::{AgentHooks, HookPlaces, HookPlacesRead, HookSettings};
 use project::{Project, ProjectFile, ProjectFileKind};
@@ -87,11 +88,16 @@ pub(super) fn files(read: &HookPlacesRead) -> impl Iterator<Item = ProjectFile> 
 
 /// The hooks that agents of a workspace, and the user's, bring along.
 pub(super) fn of_agents(project: &Project) -> Vec<AgentHooks> {
+    of_catalog(&project.catalog)
+}
+
+/// The same of a catalog.
+pub(super) fn of_catalog(catalog: &AgentCatalog) -> Vec<AgentHooks> {
     let hooks = |(definition, file, is_trusted): (&Arc<AgentDefinition>, &Path, bool)| {
         let (agent, hooks) = (definition.name.clone(), definition.hooks.clone()?);
         Some(AgentHooks { agent, file: file.to_owned(), hooks, is_trusted })
     };
-    project.catalog.with_hooks().filter_map(hooks).collect()
+    catalog.with_hooks().filter_map(hooks).collect()
 }
 
 /// Absolute folders as canonical paths, those that are there.

@@ -47,6 +47,7 @@ mod feed;
 mod guarded_places;
 mod handlers;
 mod hook_places;
+mod hook_problems;
 mod hooks_in_force;
 mod idle;
 mod leftovers;

@@ -15,7 +15,7 @@ use super::{
     active_settings::ActiveSettings,
     agent_switches, command_rules,
     dead_names::dead_names_in_force,
-    defaults, disabled_skills, discovery, hook_places, log_lines, mcp, named,
+    defaults, disabled_skills, discovery, hook_places, hook_problems, log_lines, mcp, named,
     named::SettingsReferences,
     otlp,
     redaction::{redactor, without_secrets},
@@ -169,6 +169,9 @@ pub(super) async fn reload_whole(
     problems.extend(idle_exclusions(state).await.map_err(unread)?);
     problems.extend(dead_names_in_force(state).await.map_err(unread)?);
     problems.extend(project_problems(state).await.map_err(unread)?);
+    let of_hooks = hook_problems::problems_in_force(state).await.map_err(unread)?;
+    let new: Vec<FileProblem> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
+    problems.extend(new);
     Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
 }
 

@@ -139,9 +139,12 @@ pub(super) fn read(
     answer
 }
 
-/// The first line of what it complained of.
+/// The line of its complaint that says most: the first one; of a traceback of Python's the last one.
 fn complaint(end: &HandlerEnd) -> String {
-    let line: String = end.stderr.trim().lines().next().unwrap_or_default().chars().take(300).collect();
+    let first = end.stderr.trim().lines().next().unwrap_or_default();
+    let last = [&end.stderr_end, &end.stderr].into_iter().find_map(|said| said.trim().lines().next_back());
+    let line = last.filter(|_| first.starts_with("Traceback (most recent call")).unwrap_or(first);
+    let line: String = line.trim().chars().take(300).collect();
     if line.is_empty() { line } else { format!(": {line}") }
 }
 

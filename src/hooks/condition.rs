@@ -92,15 +92,19 @@ impl HookCondition {
 
     /// True if it is about the call; `root`: the first root; `home`: what `~` means.
     pub(super) fn matches(&self, call: &HookedCall, root: &Path, home: &Path) -> bool {
+        self.is_of_tool(call) && self.about.as_ref().is_none_or(|about| about.matches(call, root, home))
+    }
+
+    /// True if it is about calls of this tool, whatever their arguments.
+    pub(super) fn is_of_tool(&self, call: &HookedCall) -> bool {
         let names = tool_names::names(call);
-        let is_tool = match self.tool.split_once('*') {
+        match self.tool.split_once('*') {
             Some((beginning, _)) => names.iter().any(|name| name.starts_with(beginning)),
             None => {
                 names.iter().any(|name| is_named(&self.tool, name))
                     || means(&tool_names::ours(&self.tool), call.tool.as_str())
             }
-        };
-        is_tool && self.about.as_ref().is_none_or(|about| about.matches(call, root, home))
+        }
     }
 }
 

@@ -242,4 +242,18 @@ impl HookFacts {
         }
         facts
     }
+
+    /// The same with a call that an agent answers.
+    pub(super) fn answered_by(mut self, agent: Option<AgentName>) -> HookFacts {
+        match &mut self {
+            HookFacts::PreToolUse { call }
+            | HookFacts::PermissionRequest { call, .. }
+            | HookFacts::PermissionDenied { call, .. } => call.answered_by = agent,
+            HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result } => {
+                result.call.answered_by = agent;
+            }
+            _ => {}
+        }
+        self
+    }
 }

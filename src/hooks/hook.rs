@@ -4,11 +4,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::{
-    HookContract, HookFacts, HookFailurePolicy, HookedCall, condition::HookCondition, event,
-    matcher::HookMatcher,
-};
-use protocol::{AgentName, BUILTIN_TOOLS, CallId, HookEventName, HookSource};
+use super::{HookContract, HookFailurePolicy, condition::HookCondition, matcher::HookMatcher};
+use protocol::{AgentName, HookEventName, HookSource};
 
 /// A hook's id. It stays the same while its place, event, matcher and handler do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,27 +183,6 @@ impl Hook {
             HookState::Changed { .. } | HookState::Broken => self.on_failure != HookFailurePolicy::Continue,
             HookState::Off | HookState::Untrusted | HookState::NeverFires => false,
         }
-    }
-
-    /// True if its matcher means no tool that is built in, none that one of these agents answers, and none of an MCP server: it guards
-    /// nothing, and waits for nothing.
-    pub fn means_no_tool(&self, agents: &[AgentName]) -> bool {
-        let is_of_tools = !self.events.is_empty() && self.events.iter().all(|it| event::is_of_tool(*it));
-        if !is_of_tools || self.matcher.text().is_none_or(|text| text.to_lowercase().contains("mcp")) {
-            return false;
-        }
-        let call = |tool: &str, answered_by: Option<&AgentName>| HookFacts::PreToolUse {
-            call: HookedCall {
-                call_id: CallId::from("any"),
-                tool: tool.into(),
-                mcp: None,
-                answered_by: answered_by.cloned(),
-                arguments: Value::Null,
-            },
-        };
-        let built_in = BUILTIN_TOOLS.iter().map(|tool| call(tool, None));
-        let answered = agents.iter().map(|agent| call(agent.as_str(), Some(agent)));
-        !built_in.chain(answered).any(|facts| self.matcher.matches(&facts))
     }
 
     /// True if another one does the same, so that one of the two is enough.

@@ -103,8 +103,17 @@ pub struct HookPlacesRead {
     pub set: HookSet,
     pub project_files: Vec<ProjectHookFile>,
     pub problems: Vec<FileProblem>,
+    /// The ones among them that are of events that are none.
+    pub(super) misspelt: Vec<FileProblem>,
     /// Files that hooks would run, if they were there.
     pub(super) missing: Vec<PathBuf>,
+}
+
+impl HookPlacesRead {
+    /// True if some hook would run this file, which is not there.
+    pub fn waits_for(&self, file: &Path) -> bool {
+        self.missing.iter().any(|named| named == file)
+    }
 }
 
 /// Reads all hooks that hold in a workspace now. Blocks on the file system.
@@ -184,6 +193,7 @@ impl PlacesReader<'_> {
         let read = reading::read(hooks, place, &mut self.sequence);
         if counts {
             self.read.problems.extend(read.problems);
+            self.read.misspelt.extend(read.misspelt);
         }
         for mut hook in read.hooks {
             mend(&mut hook);
@@ -296,6 +306,7 @@ impl PlacesReader<'_> {
         let node = DocumentNode::of_value(&agent.hooks);
         let read = reading::read(&node, &place, &mut self.sequence);
         self.read.problems.extend(read.problems);
+        self.read.misspelt.extend(read.misspelt);
         for mut hook in read.hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
                 hook.state = HookState::Untrusted;

@@ -51,6 +51,8 @@ pub(super) struct ReadingPlace<'a> {
 pub(super) struct ReadHooks {
     pub hooks: Vec<Hook>,
     pub problems: Vec<FileProblem>,
+    /// The ones among them that are of events that are none: whoever wrote one believes that it is asked.
+    pub misspelt: Vec<FileProblem>,
 }
 
 /// Reads the object that stands behind `hooks`. `sequence`: the number of the last sequential group.
@@ -130,7 +132,9 @@ impl HookReader<'_, '_> {
                 }
                 Err(nearest) => {
                     let fix = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+                    let before = self.read.problems.len();
                     self.warning(*line, format!("there is no event `{name}`; its hooks do nothing"), fix);
+                    self.read.misspelt.extend(self.read.problems.get(before).cloned());
                 }
             }
         }
@@ -181,6 +185,7 @@ impl HookReader<'_, '_> {
             let mistake = format!("`{event_name}`: `hooks` is {}, not a list", hooks.kind());
             return self.unreadable(group, hooks.line, matcher.ok(), mistake);
         };
+        self.look_at_group(event_name, node);
         if matches!(node.get("sequential").map(|it| &it.content), Some(DocumentContent::Bool(true))) {
             *self.sequence += 1;
             group.sequence = Some(*self.sequence);
@@ -192,6 +197,16 @@ impl HookReader<'_, '_> {
                     self.unreadable(group, node.line, None, format!("`{event_name}`: {mistake}"));
                 }
             }
+        }
+    }
+
+    /// Warns of what stands beside `hooks` and means something within: it means nothing there.
+    fn look_at_group(&mut self, event_name: &str, node: &DocumentNode) {
+        let DocumentContent::Map(entries) = &node.content else { return };
+        for (key, line, _) in entries.iter().filter(|(key, ..)| entry::is_known_field(key)) {
+            let message = format!("`{event_name}`: `{key}` of a group has no effect");
+            let fix = "write it in the hook itself, beside its `type`".to_owned();
+            self.warning(*line, message, Some(fix));
         }
     }
 

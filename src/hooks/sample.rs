@@ -2,11 +2,35 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{HookFacts, HookedCall, HookedResult};
-use protocol::{CallId, HookEventName, ToolName};
+use super::{HookFacts, HookFiring, HookedCall, HookedResult};
+use protocol::{AgentName, ApprovalMode, CallId, HookEventName, SessionId, ToolName};
 
 /// The command of a made-up call.
 const COMMAND: &str = "echo hello";
+
+impl HookFiring {
+    /// A firing that nothing led to. A call of one of these agents' names is one that the agent answers.
+    pub fn by_hand<'a>(facts: HookFacts, agents: impl IntoIterator<Item = &'a AgentName>) -> HookFiring {
+        let tool = facts.call().map(|call| call.tool.clone());
+        let is_its = |agent: &&AgentName| tool.as_ref().is_some_and(|tool| tool.as_str() == agent.as_str());
+        let facts = facts.answered_by(agents.into_iter().find(is_its).cloned());
+        HookFiring {
+            firing_id: sys::ids::fresh::<String>(),
+            attempt: 1,
+            facts,
+            session_id: sys::ids::fresh::<SessionId>(),
+            run_id: None,
+            root_run_id: None,
+            is_child: false,
+            agent: None,
+            agent_path: Vec::new(),
+            model: None,
+            turn_id: None,
+            mode: ApprovalMode::Default,
+            is_headless: false,
+        }
+    }
+}
 
 impl HookFacts {
     /// Facts of this event, made up where `input` says nothing. Of an event that is about a call `input` is the call's

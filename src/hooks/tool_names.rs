@@ -57,6 +57,11 @@ const fn row(ours: &'static str, theirs: &'static str, shape: ArgumentShape) -> 
 /// A tool of ours, its name elsewhere, and its arguments that have another name or shape there.
 type ToolRow = (&'static str, &'static str, &'static [ArgumentRow]);
 
+/// Every name under which a built-in tool is known, as people write it.
+pub(super) fn known() -> impl Iterator<Item = &'static str> {
+    CLAUDE.iter().map(|(_, theirs, _)| *theirs).chain(protocol::BUILTIN_TOOLS.iter().copied())
+}
+
 const CLAUDE: &[ToolRow] = &[
     (
         "run_shell_command",

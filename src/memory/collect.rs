@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    expand::{ImportExpander, ReadText},
+    expand::{ImportExpander, MemoryImport, ReadText},
     read::MemoryReader,
 };
 
@@ -60,6 +60,8 @@ pub struct ProjectMemory<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectedMemory {
     pub files: Vec<MemoryFile>,
+    /// Everything that those that are told import, or name as if they did.
+    pub imports: Vec<MemoryImport>,
     pub warnings: Vec<String>,
 }
 
@@ -93,6 +95,11 @@ pub enum MemoryFileState {
 impl CollectedMemory {
     pub fn used(&self) -> impl Iterator<Item = &MemoryFile> {
         self.files.iter().filter(|file| file.state == MemoryFileState::Used)
+    }
+
+    fn take_from(&mut self, expander: &mut ImportExpander<'_>) {
+        self.warnings.append(&mut expander.warnings);
+        self.imports.append(&mut expander.imports);
     }
 
     /// The nearest have room before the others.
@@ -131,13 +138,13 @@ pub fn collect(
     for path in &rules.user_files {
         take_file(path, (&mut expander, false, true), &mut memory);
     }
-    memory.warnings.append(&mut expander.warnings);
+    memory.take_from(&mut expander);
     for ProjectMemory { reader, folders, is_trusted } in projects {
         let mut expander = ImportExpander::new(*reader, MOST_IMPORTED);
         for folder in folders {
             take_folder(rules, folder, (&mut expander, true, *is_trusted), &mut memory);
         }
-        memory.warnings.append(&mut expander.warnings);
+        memory.take_from(&mut expander);
     }
     memory.fit();
     memory
@@ -148,7 +155,7 @@ pub fn of_folder(rules: &MemoryRules, reader: &dyn MemoryReader, folder: &Path) 
     let mut memory = CollectedMemory::default();
     let mut expander = ImportExpander::new(reader, MOST_IMPORTED);
     take_folder(rules, folder, (&mut expander, true, true), &mut memory);
-    memory.warnings.append(&mut expander.warnings);
+    memory.take_from(&mut expander);
     memory.fit();
     memory
 }

@@ -13,6 +13,8 @@ pub const MOST_MEMORY_FILE_BYTES: u64 = 64 << 10;
 const MOST_DEEP: usize = 5;
 /// Files that are imported in all: a file of nothing but imports must not open thousands.
 const MOST_IMPORTS: usize = 200;
+/// The ways in which the names of texts end that people import.
+const TEXT_ENDINGS: &[&str] = &["md", "markdown", "mdc", "mdx", "rst", "txt"];
 /// Words that are looked up as paths, for the same reason: most of them name no file.
 const MOST_LOOKED_UP: usize = 2_000;
 
@@ -29,6 +31,16 @@ pub(super) enum ReadText {
     Skipped(String),
 }
 
+/// A file that a memory file imports, or names as if it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryImport {
+    pub path: PathBuf,
+    /// The file that names it.
+    pub by: PathBuf,
+    /// The reason why it is not imported; `None` = it is.
+    pub left: Option<String>,
+}
+
 /// The folder of a file that imports others, from which their paths count, and the one that it may reach into alone; `None` =
 /// all of the ground.
 type ImportingPlace<'a> = (&'a Path, Option<&'a Path>);
@@ -42,6 +54,9 @@ pub(super) struct ImportExpander<'a> {
     has_told_of_words: bool,
     /// Bytes that imports may still add.
     bytes_left: usize,
+    /// Spellings of one word that named no file.
+    n_missing: usize,
+    pub imports: Vec<MemoryImport>,
     pub warnings: Vec<String>,
 }
 
@@ -53,6 +68,8 @@ impl<'a> ImportExpander<'a> {
             words_left: MOST_LOOKED_UP,
             has_told_of_words: false,
             bytes_left,
+            n_missing: 0,
+            imports: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -113,10 +130,14 @@ impl<'a> ImportExpander<'a> {
         let mut whole = String::with_capacity(text.len());
         let mut at = 0;
         for ImportSite { range, spellings } in import_sites(text) {
+            self.n_missing = 0;
             let Some(instead) = spellings.iter().find_map(|word| {
                 let behind = &spellings[0][word.len()..];
                 self.imported(word, place, above).map(|text| text + behind)
             }) else {
+                if self.n_missing == spellings.len() {
+                    self.tell_missing(spellings.last().copied().unwrap_or_default(), place, above);
+                }
                 continue;
             };
             whole.push_str(&text[at..range.start]);
@@ -125,6 +146,31 @@ impl<'a> ImportExpander<'a> {
         }
         whole.push_str(&text[at..]);
         whole
+    }
+
+    /// A word that names no file is mostly somebody's name; one that ends like a text is a slip, and nobody else would say so.
+    fn tell_missing(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
+        let path = normalized(&folder.join(word));
+        let ending = path.extension().map(|it| it.to_ascii_lowercase());
+        if ending.is_some_and(|it| TEXT_ENDINGS.iter().any(|known| it == *known)) {
+            let by = above.last().map(|file| file.display().to_string()).unwrap_or_default();
+            if self.note(path, above, Some("there is no such file")) {
+                self.warnings.push(format!("{by}: `@{word}` names no file, so nothing is imported"));
+            }
+        }
+    }
+
+    /// Notes what became of an import; false = there are too many.
+    fn note(&mut self, path: PathBuf, above: &[PathBuf], left: Option<&str>) -> bool {
+        let Some(by) = above.last().filter(|_| self.imports.len() < MOST_IMPORTS) else { return false };
+        self.imports.push(MemoryImport { path, by: by.clone(), left: left.map(str::to_owned) });
+        true
+    }
+
+    /// The comment in the place of what is not imported.
+    fn left_out(&mut self, (word, path): (&str, PathBuf), above: &[PathBuf], why: &str) -> Option<String> {
+        self.note(path, above, Some(why));
+        Some(not_imported(word, why))
     }
 
     /// The text in the place of a word; `None` = it names no file, and stays.
@@ -148,33 +194,41 @@ impl<'a> ImportExpander<'a> {
             None => normalized(&folder.join(word)),
             Some(below) => match self.reader.home() {
                 Some(home) => normalized(&home.join(below)),
-                None => return Some(not_imported(word, "it leads out of the repository")),
+                None => {
+                    return self.left_out((word, word.into()), above, "it leads out of the repository");
+                }
             },
         };
         let read = self.reader.import(&path, within, MOST_MEMORY_FILE_BYTES);
         let (text, canonical) = match self.text_of(&path, read) {
-            ReadText::Missing => return None,
+            ReadText::Missing => {
+                self.n_missing += 1;
+                return None;
+            }
             ReadText::Outside if looks_like_a_path(word) => {
-                return Some(not_imported(word, "it leads out of where imports may come from"));
+                let why = "it leads out of where imports may come from";
+                return self.left_out((word, path), above, why);
             }
             ReadText::Outside => return None,
             ReadText::Skipped(why) => {
                 self.warnings.push(format!("{} {why}: `@{word}` is not imported", path.display()));
+                self.note(path, above, Some(&why));
                 return None;
             }
             ReadText::Text { text, canonical, .. } => (text, canonical),
         };
         if above.contains(&canonical) {
-            return Some(not_imported(word, "it imports itself"));
+            return self.left_out((word, path), above, "it imports itself");
         }
         if MOST_DEEP < above.len() {
-            return Some(not_imported(word, "imports are too deep"));
+            return self.left_out((word, path), above, "imports are too deep");
         }
         let has_room = text.len() <= self.bytes_left && self.imports_left != 0;
         if !has_room {
             self.warnings.push(format!("{}: too much is imported; `@{word}` is left out", path.display()));
-            return Some(not_imported(word, "too much is imported"));
+            return self.left_out((word, path), above, "too much is imported");
         }
+        self.note(path.clone(), above, None);
         self.imports_left -= 1;
         self.bytes_left -= text.len();
         // Once it is narrow it stays so.

@@ -99,6 +99,7 @@ fn imports_are_bounded_and_stay_in_the_home() {
         &MemoryRules::default(),
         expect![[r#"
             near/AGENTS.md Used: "<!-- from a.md -->\nA\n<!-- end of a.md -->, and <!-- from ~/other/b.md -->\nB <!-- from c.md -->\nC\n<!-- end of c.md -->\n<!-- end of ~/other/b.md -->\n<!-- AGENTS.md is not imported: it imports itself -->\n@../../etc/hosts\n@nobody said @missing.md\n"
+            warning ~/near/AGENTS.md: `@missing.md` names no file, so nothing is imported
         "#]],
     );
     std::os::unix::fs::symlink("/etc/passwd", ground.home.path().join("near/out.md")).unwrap();
@@ -253,4 +254,23 @@ fn words_beyond_the_bound_import_nothing_and_that_is_told_once() {
     );
     assert_eq!(memory.warnings.len(), 1, "{:?}", memory.warnings);
     assert!(memory.warnings[0].contains("only the first 2000"), "{:?}", memory.warnings);
+}
+
+/// Whoever mistypes the name of a text learns of it, and whoever only names a person is left alone.
+#[test]
+fn what_is_imported_and_what_names_no_text_is_told() {
+    let ground = Ground::new(&[
+        ("near/AGENTS.md", "@docs/style.md, @docs/missing.md. and @ann, @org/package\n`@code.md`\n"),
+        ("near/docs/style.md", "Be brief.\n"),
+    ]);
+    let memory = ground.collect(&MemoryRules::default());
+    let told: Vec<(&str, Option<&str>)> = memory
+        .imports
+        .iter()
+        .map(|it| (it.path.file_name().unwrap().to_str().unwrap(), it.left.as_deref()))
+        .collect();
+    assert_eq!(told, [("style.md", None), ("missing.md", Some("there is no such file"))]);
+    assert!(memory.imports.iter().all(|it| it.by.ends_with("near/AGENTS.md")), "{:?}", memory.imports);
+    assert_eq!(memory.warnings.len(), 1, "{:?}", memory.warnings);
+    assert!(memory.warnings[0].contains("`@docs/missing.md` names no file"), "{:?}", memory.warnings);
 }

@@ -41,6 +41,8 @@ pub struct ProjectSurvey {
     pub files: Vec<ProjectFile>,
     /// Files that cannot be acknowledged, and what is wrong with others.
     pub problems: Vec<FileProblem>,
+    /// Acknowledged, and not there any more while something waits for them; below the root, of several roots whole.
+    pub gone: Vec<String>,
     /// The first that each command was set to by the workspace's own settings.
     commands: ProjectCommands,
     /// Those that its settings and agents name; who names each, and how it is started.
@@ -87,7 +89,7 @@ impl ProjectSurvey {
         let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
         let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
         let problems = problems.cloned().collect();
-        ProjectSurvey { roots, files, problems, commands: ProjectCommands::default(), servers: Vec::new() }
+        ProjectSurvey { roots, files, problems, ..ProjectSurvey::default() }
     }
 
     pub(super) fn add_rules(&mut self, files: Vec<RuleFileContents>, root: &str, trust: &TrustRecords) {

@@ -54,7 +54,7 @@ mod stranded;
 mod titles;
 
 pub use answers::{AnswerError, AnswerOutcome};
-pub use check::{CheckError, CheckRequest};
+pub use check::{CheckError, CheckRequest, CheckedCall};
 pub use offered::NamedInVain;
 pub use rendered::{PromptQuery, RenderedPrompt};
 pub use requests::{CancelOutcome, PromoteOutcome, SteerOutcome};

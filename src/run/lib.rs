@@ -35,9 +35,9 @@ mod wire_errors;
 pub use child::agent_parameters;
 pub use editors::{EditorContexts, TooManyEditors};
 pub use executor::{
-    AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, ExecutorParts, MakeKeyed,
-    NamedInVain, PromoteOutcome, PromptQuery, RenderedPrompt, ResourceUpdate, ResumeError, RunExecutor,
-    SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
+    AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, CheckedCall, ExecutorParts,
+    MakeKeyed, NamedInVain, PromoteOutcome, PromptQuery, RenderedPrompt, ResourceUpdate, ResumeError,
+    RunExecutor, SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
 pub use hooks::{HookConfiguration, HooksInForce};

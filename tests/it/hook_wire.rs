@@ -81,7 +81,7 @@ async fn a_hook_that_is_tried_says_what_it_means() {
     let id = states(&mut client, &running).await[1].2.clone();
     let untrusted = client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
     assert_eq!(untrusted["outcome"], "notStarted");
-    assert!(untrusted["means"].as_str().unwrap().contains("nobody acknowledged its file"), "{untrusted}");
+    assert!(untrusted["means"].as_str().unwrap().contains("nobody has acknowledged its file"), "{untrusted}");
     trust(&mut client, &running).await;
     let input = json!({ "command": "forbidden" });
     let params = json!({ "id": id, "workspace": running.work(), "tool": "Bash", "input": input });

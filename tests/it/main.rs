@@ -40,6 +40,7 @@ mod helping;
 mod history;
 mod home_as_root;
 mod hook_scripts;
+mod hook_slips;
 mod hook_wire;
 mod hooks;
 mod ide;

@@ -656,3 +656,45 @@ async fn folders_beyond_the_bound_are_told_of_by_a_warning() {
     );
     running.stop().await;
 }
+
+/// The parts of a prompt name each file that is left out, and each that is imported.
+#[tokio::test]
+async fn parts_name_what_is_shadowed_imported_and_missing() {
+    let house = House::new()
+        .agent("reader", "---\nkind: agent\nname: reader\ndescription: Reads.\ntools: []\n---\nYou read.\n")
+        .script(&Script::new([Reply::done("x")]))
+        .file("AGENTS.md", "@docs/style.md and @docs/missing.md\n")
+        .file("CLAUDE.md", "Other words.\n")
+        .file("docs/style.md", "Be brief.\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let params = json!({ "agent": "reader", "workspace": house.work(), "model": "script" });
+    let rendered = client.call("prompt/render", params).await;
+    let work = house.work().canonicalize().unwrap();
+    let told: Vec<String> = rendered["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["name"] != "body")
+        .map(|it| {
+            let off = it["off"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("{} {}{off}", it["name"].as_str().unwrap(), it["source"].as_str().unwrap())
+        })
+        .map(|row| row.replace(&format!("{}/", work.display()), ""))
+        .collect();
+    assert_eq!(
+        told[1..],
+        [
+            "memory AGENTS.md",
+            "memory CLAUDE.md: AGENTS.md counts",
+            "import docs/style.md, in AGENTS.md",
+            "import docs/missing.md, in AGENTS.md: there is no such file",
+        ]
+    );
+    assert!(
+        rendered["warnings"][0].as_str().unwrap().contains("`@docs/missing.md` names no file"),
+        "{rendered}"
+    );
+    running.stop().await;
+}

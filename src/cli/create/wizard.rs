@@ -2,6 +2,8 @@
 
 mod offers;
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::{AgentDraft, GuardDraft, check_name};
 use crate::{
     ProcessIo,
@@ -192,14 +194,33 @@ fn ask_memory(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardRes
 
 /// A hook of its file; more of them are written there.
 fn ask_guard(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {
-    let label =
-        "guard, i.e. a command that is asked before its calls and refuses them with exit code 2 [none]: ";
+    let text = "a guard is a command that is asked before its calls, and refuses them with exit code 2";
+    show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
+    let label = "guard, a command [none]: ";
     let Some(command) = FormPrompter::of(surroundings).line(label, &mut read_text)? else { return Ok(None) };
     let Some(command) = command else { return Ok(Some(())) };
+    if let Some(missing) = missing_program(&command, surroundings) {
+        let text =
+            format!("{missing} is not there or cannot be run: until it can, the guard refuses every call");
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);
+    }
     let label = "guard of which tools, e.g. Bash, write_file [all]: ";
     let Some(tools) = FormPrompter::of(surroundings).line(label, &mut read_tools)? else { return Ok(None) };
     draft.guard = Some(GuardDraft { command, tools });
     Ok(Some(()))
+}
+
+/// The program that a command names by its path, where nobody can run that. Of a name alone the daemon's `PATH` decides.
+fn missing_program(command: &str, surroundings: &ProcessIo) -> Option<String> {
+    let is_path = |word: &&str| word.contains('/') && !word.contains(['$', '"', '\'']);
+    let word = command.split_whitespace().next().filter(is_path)?;
+    let path = match word.strip_prefix("~/") {
+        Some(below) => std::env::home_dir()?.join(below),
+        None => surroundings.working_folder.join(word),
+    };
+    let can_be_run =
+        std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
+    (!can_be_run).then(|| path.display().to_string())
 }
 
 /// Names by which a matcher means a tool: ours, whatever the tool was called, and those of servers' tools, or a pattern of them.

@@ -80,6 +80,10 @@ pub(super) fn missing(asked: &ConfirmationView, choices: &[OutcomeChoice]) -> Ve
     let is_there = |key: char| choices.iter().any(|choice| choice.key == key);
     let is_dangerous = !matches!(asked.risk.as_str(), "safe" | "low" | "medium");
     let told: &[(char, &str)] = match asked.details() {
+        // Nothing that was allowed before would keep it from asking again.
+        _ if asked.is_asked_by_hook() => {
+            &[('s', "is not offered: a hook asks about each call, whatever was allowed before")]
+        }
         // Nothing of these is allowed for longer.
         Details::Questions(_) | Details::Budget(_) => &[],
         // What is told of each that is left out says why.

@@ -192,6 +192,12 @@ impl PanelSubject {
         let mut keys = panel.flag.unwrap_or("v shows all");
         let (mut place_rows, mut place_cut) = (0, 0);
         let mut is_subject = false;
+        if let Some(told) = asked.told_of_hooks() {
+            let text = format!("! {told}");
+            notes.theirs(&text, Some(TextColor::Yellow));
+            notes_in_short.one_row(&text, TextColor::Yellow);
+            note.one_row(&text, TextColor::Yellow);
+        }
         match asked.details() {
             Details::Edit { path, diff, cut_bytes, .. } => {
                 // What a change is about is its file: of its path nothing is left out unseen.

@@ -203,6 +203,16 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     // A file that changed since is asked about again; one that did not is no question.
     let changed = trust(&["."], Some(&AGREES), workspace(true, false), true);
     assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);
+    // One that is gone is named and asked about, too.
+    let mut opened = workspace(true, true);
+    opened["workspace"]["gone"] = json!([".claude/settings.json"]);
+    let gone = trust(&["."], Some(&AGREES), opened, true);
+    assert!(
+        gone.stderr.contains(".claude/settings.json\n") && gone.stderr.contains("is gone since it was"),
+        "{}",
+        gone.stderr
+    );
+    assert!(gone.stderr.contains("without 1 file?"), "{}", gone.stderr);
     let same = trust(&["."], Some(&[]), workspace(true, true), false);
     assert!(same.stdout.contains("is trusted already"), "{}", same.stdout);
 }

@@ -327,6 +327,18 @@ fn a_piped_command_of_high_risk_and_why() {
     check("piped_command", &queue::<2>(asked), &heading("risk high"), &subject);
 }
 
+/// Nobody decides well who does not know that a hook has its hand in it.
+#[test]
+fn a_call_that_a_hook_asks_about_and_has_changed() {
+    let mut asked = command("nice touch x", "touch", "safe", &[]);
+    asked["rule"] = json!("hook:user/PreToolUse/3f2a91bc");
+    asked["reason"] = json!(
+        "the hook user/PreToolUse/3f2a91bc wants a person to be asked: no touching; a hook changed the call"
+    );
+    let subject = ["nice touch x", "! the hook user/PreToolUse/3f2a91bc"];
+    check("hook_asks", &queue::<2>(asked), &heading("risk safe"), &subject);
+}
+
 #[test]
 fn a_new_file_of_one_line() {
     let diff = "--- /dev/null\n+++ b/note.txt\n@@ -0,0 +1 @@\n+hello\n";

@@ -91,7 +91,13 @@ pub(super) fn trust_skill(
     let state = if file.changed { "changed since it was acknowledged" } else { "not seen yet" };
     sheet.facts([
         ("folder", skill.folder.clone()),
-        ("", format!("{state} · {digest} · {file_count} more files")),
+        (
+            "",
+            format!(
+                "{state} · {digest} · {file_count} more {}",
+                if file_count == 1 { "file" } else { "files" }
+            ),
+        ),
         ("told", skill.description.clone()),
     ]);
     sheet.facts(file.effects.iter().map(|effect| ("effect", effect.clone())));

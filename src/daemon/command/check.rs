@@ -8,6 +8,7 @@ use std::{
 use super::{
     super::{
         dead_names::dead_names,
+        hook_problems,
         redaction::{redactor, without_secrets},
     },
     DaemonError, count,
@@ -35,6 +36,9 @@ pub(super) fn check_settings(
     let agents = AgentFileCache::unwatched(agents.clone(), super::super::agent_switches(&config));
     let agents = agents.catalog(&[], &Arc::new(TrustRecords::default()));
     problems.extend(dead_names(&config, &models, &agents));
+    let of_hooks = hook_problems::problems_at_start(&config, sources, rules, &agents);
+    let new: Vec<_> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
+    problems.extend(new);
     let (redactor, unusable) = match redactor(&sources.environment, &config) {
         Ok(redactor) => (redactor, None),
         // The environment's secrets are hidden all the same.

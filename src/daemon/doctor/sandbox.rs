@@ -135,7 +135,9 @@ impl SandboxProbeFolder {
 
     fn places(&self, state: &DaemonContext) -> SandboxTrialPlaces {
         // The home is what matters most; without one another folder has to do.
-        let home = std::env::home_dir().filter(|home| home.is_dir());
+        // One below a folder of which commands see another one of their own is not what they would write to.
+        let is_seen = |home: &PathBuf| !TEMPORARY.iter().any(|temporary| home.starts_with(temporary));
+        let home = std::env::home_dir().filter(|home| home.is_dir() && is_seen(home));
         SandboxTrialPlaces {
             workspace: self.path.join("workspace"),
             outside: home.unwrap_or_else(|| self.path.join("outside")),

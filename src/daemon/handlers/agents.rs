@@ -11,6 +11,8 @@ use serde_json::json;
 use super::{
     super::{
         discovery::foreign_known,
+        hook_problems,
+        redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -20,6 +22,7 @@ use super::{
 };
 use agents::{self, AgentCatalog};
 use config::read_bounded;
+use hooks::AgentHooks;
 use project::Project;
 use protocol::{
     AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentStatus, AgentSummary,
@@ -73,16 +76,31 @@ async fn list(
     let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
     for agent in &mut agents {
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
-        look_around(agent, definition, &mut in_vain, &state);
+        look_around(agent, definition, (&mut in_vain, &project), &state);
     }
     Ok(AgentsListResult { agents, problems: catalog.problems().to_vec() })
 }
 
-/// What no reader of its file can tell: whether its model and its tools are there.
+/// Everything that is wrong with an agent's hooks: what keeps one of them from doing what it says, and the rest.
+fn hooks_of(
+    definition: &AgentDefinition,
+    file: &Path,
+    project: &Project,
+    state: &DaemonContext,
+) -> (Vec<FileProblem>, Vec<FileProblem>) {
+    let Some(hooks) = definition.hooks.clone() else { return Default::default() };
+    let (agent, file) = (definition.name.clone(), file.to_owned());
+    let hooks = AgentHooks { agent, file, hooks, is_trusted: true };
+    let (grave, others) = hooks::problems_of_agent(&hooks, &hook_problems::known_tools(state, project));
+    let redactor = state.redactor.get();
+    (without_secrets(grave, &redactor), without_secrets(others, &redactor))
+}
+
+/// Adds what no reader of its file can tell: whether its model and its tools are there, and whether its hooks mean anything.
 fn look_around(
     agent: &mut AgentSummary,
     definition: &AgentDefinition,
-    in_vain: &mut NamedInVain<'_>,
+    (in_vain, project): (&mut NamedInVain<'_>, &Project),
     state: &DaemonContext,
 ) {
     let path = agent.path.clone().unwrap_or_default();
@@ -102,6 +120,10 @@ fn look_around(
     let model = model.map(|message| (FileProblemCode::UnknownModel, message));
     let tools = in_vain.of(definition).into_iter().map(|message| (FileProblemCode::UnknownTool, message));
     agent.problems.extend(model.into_iter().chain(tools).map(warning));
+    let (grave, others) = hooks_of(definition, &path, project, state);
+    agent.problems.extend(
+        grave.into_iter().chain(others).map(|it| FileProblem { severity: ProblemSeverity::Warning, ..it }),
+    );
 }
 
 async fn get(
@@ -119,7 +141,7 @@ async fn get(
     let front_matter = file.and_then(|file| agents::front_matter(file));
     if let Some(definition) = &definition {
         let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
-        look_around(&mut summary, definition, &mut in_vain, &state);
+        look_around(&mut summary, definition, (&mut in_vain, &project), &state);
     }
     let tools = definition.as_ref().map(|definition| tools(&state, definition, &project)).transpose()?;
     let triggers = match &definition {

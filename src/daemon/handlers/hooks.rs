@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        hook_places,
+        hook_places, hook_problems,
         redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
@@ -19,13 +19,12 @@ use hooks::{
     HookState, HookTrial, HookWorkspace, KeptFromHook,
 };
 use protocol::{
-    AgentName, ApprovalMode, ErrorKind, FileProblem, FileProblemCode, HookDecision, HookEventName,
-    HookFailure, HookOutcome, HookStanding, HooksList, HooksListParams, HooksListResult, HooksSetEnabled,
-    HooksSetEnabledParams, HooksSetEnabledResult, HooksTest, HooksTestParams, HooksTestResult, LastHookEnd,
-    ListedHook, ProblemSeverity, RpcError, SandboxProfile, SessionId, ToolName, WorkspaceParam,
+    ErrorKind, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding, HooksList,
+    HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams, HooksSetEnabledResult,
+    HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError, SandboxProfile, ToolName,
+    WorkspaceParam,
 };
 use redact::Redactor;
-use sys::ids;
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
 /// Ids that an error names at most.
@@ -48,34 +47,10 @@ async fn list(
     let (folders, read) = read(&state, params.workspace.as_ref()).await?;
     let project = state.project(folders).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
-    let agents: Vec<AgentName> = project.catalog.definitions().map(|agent| agent.name.clone()).collect();
+    let known = hook_problems::known_tools(&state, &project);
     let redactor = state.redactor.get();
     let hooks = read.set.hooks().iter().map(|hook| listed(hook, &state, &redactor)).collect();
-    let mut problems = read.problems.clone();
-    let is_idle = |hook: &&Arc<Hook>| hook.state == HookState::On && hook.means_no_tool(&agents);
-    problems.extend(read.set.hooks().iter().filter(is_idle).map(|hook| idle(hook)));
-    Ok(HooksListResult { hooks, problems: without_secrets(problems, &redactor) })
-}
-
-/// A hook that looks as if it guarded something, and never fires.
-fn idle(hook: &Hook) -> FileProblem {
-    let matcher = hook.matcher.text().unwrap_or_default();
-    let fix = match matcher.contains('(') {
-        true => Some(format!("`{matcher}` is a rule: write it as `if`, in the hook itself")),
-        false => None,
-    };
-    FileProblem {
-        path: hook.file.clone(),
-        line: (hook.line != 0).then_some(hook.line),
-        column: None,
-        severity: ProblemSeverity::Warning,
-        code: FileProblemCode::BadValue,
-        message: format!(
-            "`matcher: {matcher}` of `{}` means no tool, so the hook never fires",
-            hook.event_name
-        ),
-        fix,
-    }
+    Ok(HooksListResult { hooks, problems: without_secrets(read.all_problems(&known), &redactor) })
 }
 
 /// The hooks of a workspace, or without any, and its folders.
@@ -95,7 +70,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
     let (hook_state, reason) = match &hook.state {
         HookState::On => (HookStanding::On, None),
         HookState::Off => (HookStanding::Off, None),
-        HookState::Untrusted => (HookStanding::Untrusted, None),
+        HookState::Untrusted => (HookStanding::Untrusted, Some(untrusted(&hook.origin))),
         HookState::Changed { reason } => (HookStanding::Changed, Some(reason.clone())),
         HookState::Broken => (HookStanding::Broken, None),
         HookState::NeverFires => (HookStanding::NeverFires, None),
@@ -121,6 +96,21 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         state: hook_state,
         reason,
         last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
+    }
+}
+
+/// The reason why nobody runs it, and what to do.
+fn untrusted(origin: &HookOrigin) -> String {
+    match origin {
+        HookOrigin::Agent { agent } => {
+            format!("nobody has acknowledged the agent's file (`subagent trust {agent}`)")
+        }
+        HookOrigin::System | HookOrigin::User => {
+            "another product's file, which your setting `hooks.places` does not name".to_owned()
+        }
+        HookOrigin::Project { .. } => {
+            "nobody has acknowledged its file as it is now (`subagent trust`)".to_owned()
+        }
     }
 }
 
@@ -152,7 +142,10 @@ async fn set_enabled(
 
 fn not_found(id: &str, read: &HookPlacesRead) -> RpcError {
     let known: Vec<&str> = read.set.hooks().iter().map(|hook| hook.id.as_str()).take(MOST_NAMED).collect();
-    let nearest = sys::nearest::nearest(id, known.iter().copied());
+    // Of a long id people type the beginning, or the end.
+    let is_part = |known: &&&str| 4 <= id.len() && (known.starts_with(id) || known.ends_with(id));
+    let part = known.iter().find(is_part).copied();
+    let nearest = part.or_else(|| sys::nearest::nearest(id, known.iter().copied()));
     let hint = match nearest {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "`hooks/list` tells the ids; a project's hooks are there with its `workspace`".to_owned(),
@@ -181,21 +174,7 @@ async fn test(
     if tool.is_some() && facts.call().is_none() && event != HookEventName::PostToolBatch {
         return Err(violation("/tool", "means nothing at an event that is about no call"));
     }
-    let firing = HookFiring {
-        firing_id: ids::fresh::<String>(),
-        attempt: 1,
-        facts,
-        session_id: ids::fresh::<SessionId>(),
-        run_id: None,
-        root_run_id: None,
-        is_child: false,
-        agent: None,
-        agent_path: Vec::new(),
-        model: None,
-        turn_id: None,
-        mode: ApprovalMode::Default,
-        is_headless: false,
-    };
+    let firing = HookFiring::by_hand(facts, []);
     let temporary = state.commands.temporary().clone();
     let temporary = tokio::task::spawn_blocking(move || temporary.make("hooks-test"))
         .await
@@ -310,6 +289,27 @@ fn meaning(
         _ => "it",
     };
     let mut sentences = Vec::new();
+    if !is_fired {
+        let why = match &hook.state {
+            HookState::On => "its `matcher` or `if` means something else",
+            HookState::Off => "it is off",
+            HookState::Untrusted => match &hook.origin {
+                HookOrigin::System | HookOrigin::User => "your setting `hooks.places` does not name its file",
+                _ => "nobody has acknowledged its file (`subagent trust`)",
+            },
+            HookState::Changed { reason } => reason.as_str(),
+            HookState::Broken => "its entry cannot be read",
+            HookState::NeverFires => "its event is never fired",
+        };
+        let is_guard = hook.on_failure != HookFailurePolicy::Continue;
+        sentences.push(match &hook.state {
+            HookState::Changed { .. } | HookState::Broken if is_guard => {
+                format!("A run does not ask it, and refuses what it guards: {why}.")
+            }
+            _ => format!("A run does not ask it: {why}."),
+        });
+        sentences.push("If it were asked:".to_owned());
+    }
     sentences.push(match (verdict.decision, has_failed) {
         (Some(HookDecision::Deny), true) => format!("It failed, and so it blocks {what}."),
         (Some(HookDecision::Deny), false) => format!("It blocks {what}."),
@@ -343,21 +343,6 @@ fn meaning(
     }
     if hook.is_async {
         sentences.push("In a run nobody waits for it, so it decides nothing there.".to_owned());
-    }
-    if !is_fired {
-        sentences.push(
-            match &hook.state {
-                HookState::On => {
-                    "A run would not fire it for this: its `matcher` or `if` means something else."
-                }
-                HookState::Off => "A run does not fire it: it is off.",
-                HookState::Untrusted => "A run does not fire it: nobody acknowledged its file.",
-                HookState::Changed { .. } | HookState::Broken | HookState::NeverFires => {
-                    "A run does not fire it."
-                }
-            }
-            .to_owned(),
-        );
     }
     sentences.join(" ")
 }

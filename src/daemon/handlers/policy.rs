@@ -2,11 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
     super::{
         discovery::foreign,
+        hook_places,
         redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
@@ -15,14 +16,16 @@ use super::{
     lookup::{definition, session, usual_agent},
     roots, usual_mode, violation,
 };
+use hooks::{Hook, HookFacts, HookFiring, HookState};
+use project::Project;
 use protocol::{
-    ErrorKind, EventHead, EventSeq, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams,
-    PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams,
-    PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict, PrivateEventFields, RpcError, SessionId,
-    ToolError, ToolErrorType, Verdict,
+    AgentDefinition, ErrorKind, EventHead, EventSeq, HookEventName, ListedRule, MetHook, PolicyChanged,
+    PolicyCheck, PolicyCheckParams, PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult,
+    PolicyRemove, PolicyRemoveParams, PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict,
+    PrivateEventFields, RpcError, SessionId, ToolError, ToolErrorType, Verdict,
 };
 use redact::Redactor;
-use run::{CheckError, CheckRequest, PlanError};
+use run::{CheckError, CheckRequest, CheckedCall, PlanError};
 use store::{NewEvent, StoreError};
 
 /// Ids that an error names at most.
@@ -112,11 +115,18 @@ async fn check(
     let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state, &project));
     let (definition, _) = definition(&project.catalog, &agent)?;
     let foreign = foreign(&state, &project, session_id.as_ref(), Some(&definition)).await;
+    let call = MetCall {
+        agent: Arc::clone(&definition),
+        project: Arc::clone(&project),
+        arguments: arguments.as_object().cloned(),
+    };
     let request =
         CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id, foreign };
     let checked = state.executor.check(request).await.map_err(refused)?;
     let redactor = state.redactor.get();
+    let hooks = hooks_met(&state, call, &checked).await?;
     Ok(PolicyCheckResult {
+        hooks,
         verdict: PolicyVerdict {
             decision: checked.decision.verdict,
             rule: checked.decision.rule,
@@ -128,6 +138,56 @@ async fn check(
         description: redactor.owned(checked.description),
         accesses: checked.accesses.into_iter().map(|access| redactor.access(access)).collect(),
     })
+}
+
+/// A call of an agent, as hooks are told of it.
+struct MetCall {
+    agent: Arc<AgentDefinition>,
+    project: Arc<Project>,
+    arguments: Option<Map<String, Value>>,
+}
+
+/// The hooks that a run of the agent would ask or tell about the call, as they are now.
+async fn hooks_met(
+    state: &DaemonContext,
+    MetCall { agent, project, arguments }: MetCall,
+    checked: &CheckedCall,
+) -> Result<Vec<MetHook>, RpcError> {
+    let mut events = vec![HookEventName::PreToolUse];
+    events.extend((checked.decision.verdict == Verdict::Ask).then_some(HookEventName::PermissionRequest));
+    events.extend((checked.decision.verdict != Verdict::Deny).then_some(HookEventName::PostToolUse));
+    let firings: Vec<HookFiring> = events
+        .into_iter()
+        .map(|event| {
+            let facts = HookFacts::sample(event, &checked.tool, Some(arguments.clone().unwrap_or_default()));
+            HookFiring::by_hand(facts, project.catalog.definitions().map(|agent| &agent.name))
+        })
+        .collect();
+    let (hooks, roots) = (state.hooks.clone(), project.roots.clone());
+    let reading = move || {
+        let own = hook_places::of_agents(&project).into_iter().filter(|it| it.agent == agent.name);
+        let read = hooks.read(&roots, &own.collect::<Vec<_>>());
+        let met = firings.iter().flat_map(|firing| {
+            let event = firing.facts.event();
+            read.set.matching(firing).into_iter().map(move |hook| (event, hook))
+        });
+        met.collect::<Vec<_>>()
+    };
+    let met = tokio::task::spawn_blocking(reading)
+        .await
+        .map_err(|error| internal("the hooks could not be read", &error))?;
+    let redactor = state.redactor.get();
+    let told = |(event, hook): (HookEventName, Arc<Hook>)| MetHook {
+        id: hook.id.as_str().to_owned(),
+        event,
+        runs: redactor.owned(hook.handler.shown()),
+        refuses: match &hook.state {
+            HookState::Changed { reason } => Some(redactor.owned(reason.clone())),
+            HookState::Broken => Some("its entry cannot be read".to_owned()),
+            HookState::On | HookState::Off | HookState::Untrusted | HookState::NeverFires => None,
+        },
+    };
+    Ok(met.into_iter().map(told).collect())
 }
 
 /// A call that cannot be prepared has no verdict: it would fail before anybody judged it.

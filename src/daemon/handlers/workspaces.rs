@@ -11,12 +11,13 @@ use serde_json::json;
 use super::{
     super::{
         discovery::{self, DiscoveryFreshness},
-        hook_places,
+        hook_places, hook_problems,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
     by, internal, roots, violation,
 };
+use hooks::HookPlacesRead;
 use memory::MemoryFileState;
 use project::{ProjectFile, ProjectFileKind, ProjectSurvey};
 use protocol::{
@@ -54,6 +55,7 @@ async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<Wo
         problems: Vec::new(),
         discovery: None,
         memory_files: Vec::new(),
+        gone: Vec::new(),
     };
     Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
 }
@@ -69,8 +71,9 @@ async fn trust(
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
         roots.iter().for_each(|root| state.servers.distrust(root));
-        let (files, problems, memory_files) = (Vec::new(), Vec::new(), Vec::new());
-        let workspace = WorkspaceRecord { roots, trusted, files, problems, discovery: None, memory_files };
+        let (files, problems, memory_files, gone) = Default::default();
+        let workspace =
+            WorkspaceRecord { roots, trusted, files, problems, discovery: None, memory_files, gone };
         return Ok(WorkspaceTrustResult { workspace, seq });
     }
     let survey = survey(&state, &workspace).await?;
@@ -182,9 +185,28 @@ async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Resul
     let is_of_root = |problem: &&protocol::FileProblem| {
         survey.roots.iter().any(|root| problem.path.starts_with(root)) && !survey.problems.contains(problem)
     };
-    let found: Vec<_> = hooks.problems.iter().filter(is_of_root).cloned().collect();
+    let project = state.project(survey.roots.iter().map(PathBuf::from).collect()).await;
+    let project = project.map_err(|error| internal("the workspace could not be read", &error))?;
+    let told = hooks.all_problems(&hook_problems::known_tools(state, &project));
+    let found: Vec<_> = told.iter().filter(is_of_root).cloned().collect();
     survey.problems.extend(found);
+    survey.gone = gone_files(&survey, &hooks, &state.projects.trust());
     Ok(survey)
+}
+
+/// Files that were acknowledged and are gone: those that guarded something, and those that a hook still runs.
+fn gone_files(survey: &ProjectSurvey, hooks: &HookPlacesRead, trust: &TrustRecords) -> Vec<String> {
+    let mut gone = BTreeSet::new();
+    for root in &survey.roots {
+        for TrustedFile { path, .. } in trust.files(root) {
+            let file = Path::new(root).join(&path);
+            let is_waited_for = || trust.guards(root, &path).next().is_some() || hooks.waits_for(&file);
+            if file.symlink_metadata().is_err() && is_waited_for() {
+                gone.insert(if survey.roots.len() == 1 { path } else { file.display().to_string() });
+            }
+        }
+    }
+    gone.into_iter().collect()
 }
 
 /// What a person says they saw must be what is there.
@@ -303,6 +325,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
         problems: super::super::redaction::without_secrets(survey.problems.clone(), &redactor),
         discovery: None,
         memory_files: Vec::new(),
+        gone: survey.gone.clone(),
     }
 }
 

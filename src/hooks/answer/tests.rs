@@ -169,7 +169,7 @@ fn exit_codes_and_outputs_of_claude_code() {
             PreToolUse 2 "{\"decision\":\"approve\"}": decision=Deny reason=said on the error output
             PreToolUse 2 "{\"reason\":\"its own\"}": decision=Deny reason=its own
             PreToolUse 2 "{ broken": decision=Deny reason=still no
-            PreToolUse 1 "": failure=Failed: ended with exit code 1: Traceback (most recent call last):
+            PreToolUse 1 "": failure=Failed: ended with exit code 1: x
             PreToolUse 1 "{\"decision\":\"approve\"}": failure=Failed: ended with exit code 1
             PreToolUse 1 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\"}}": decision=Deny failure=Failed: ended with exit code 1
             PreToolUse 127 "": failure=Failed: ended with exit code 127: bash: x: command not found

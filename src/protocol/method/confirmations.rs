@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::{WorkspaceParam, default_page, is_default, is_not};
 use crate::{
     AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationOutcome, ConfirmationRecord,
-    EventSeq, FileProblem, FileRestored, GrantScope, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution,
-    ResourceAccess, Risk, RunId, SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,
+    EventSeq, FileProblem, FileRestored, GrantScope, HookEventName, PolicyRule, PolicyVerdict,
+    QuestionAnswer, Resolution, ResourceAccess, Risk, RunId, SessionId, Timestamp, ToolKind, ToolName,
+    ToolResult, TrustedFile,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -204,6 +205,23 @@ pub struct PolicyCheckResult {
     /// For people.
     pub description: String,
     pub accesses: Vec<ResourceAccess>,
+    /// The hooks that a run would ask or tell about this call: before it is judged, before a person is asked, and after it. They are
+    /// not run here, and may refuse or change it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<MetHook>,
+}
+
+/// A hook that a call meets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MetHook {
+    pub id: String,
+    pub event: HookEventName,
+    /// One line that says what it runs.
+    pub runs: String,
+    /// The reason why it fails without being asked, so that it refuses what it guards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuses: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -247,6 +265,10 @@ pub struct WorkspaceRecord {
     /// `workspace/open`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_files: Vec<String>,
+    /// Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait for them: what those
+    /// guarded is refused until the workspace is trusted without them. Paths below the root; of several roots whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
 }
 
 /// What a workspace's discovery of tools came to.

@@ -36,6 +36,11 @@ impl CallGate {
             true => ("builtin:question".to_owned(), format!("the agent {} asks", self.agent)),
             false => (prepared.decision.rule.clone(), prepared.decision.reason.clone()),
         };
+        let is_changed = prepared.call.hooks.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
+        let reason = match is_changed {
+            true => format!("{reason}; a hook changed the call: the model asked for another one"),
+            false => reason,
+        };
         Confirmation {
             run_id: asking.run.clone(),
             session_id: asking.session.clone(),

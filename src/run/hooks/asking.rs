@@ -8,8 +8,8 @@ use std::{
 };
 
 use hooks::{
-    AgentHooks, AsyncHookEnd, AsyncHookEnds, FiredHooks, HookContext, HookFacts, HookFailurePolicy,
-    HookPlacesRead, HookServices, HookVerdict, HookWorkspace, HookedCall,
+    AgentHooks, AsyncHookEnd, AsyncHookEnds, FiredHooks, Hook, HookContext, HookFacts, HookFailurePolicy,
+    HookOrigin, HookPlacesRead, HookServices, HookState, HookVerdict, HookWorkspace, HookedCall, KnownTools,
 };
 use serde_json::Value;
 
@@ -21,7 +21,8 @@ use super::{
     transcript::HookTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, HookDecision, HookEventName, HookFired, MessageRole, RunId, SessionId, ToolName,
+    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole, RunId,
+    SessionId, ToolName,
 };
 use redact::Redactor;
 use sys::current::HotSwap;
@@ -123,6 +124,36 @@ impl RunHooks {
         let known = self.known.get();
         let told = known.read.set.resting().take(most);
         told.map(|(hook, why)| format!("the hook {} rests: {why} (`subagent hooks list`)", hook.id)).collect()
+    }
+
+    /// One sentence for each hook that looks as if it did something and never fires, and one for the files of the workspace whose hooks
+    /// are not asked since nobody has acknowledged them; so many at most.
+    pub fn idle(&self, tools: &KnownTools, most: usize) -> Vec<String> {
+        let read = &self.known.get().read;
+        let idle = read.idle(tools).into_iter();
+        let is_of_run = |it: &FileProblem| {
+            let of_others = |hook: &Arc<Hook>| hook.file == it.path && hook.state == HookState::Untrusted;
+            !read.set.hooks().iter().any(of_others)
+        };
+        let mut told: Vec<String> =
+            idle.filter(is_of_run).map(|it| format!("hooks: {it}")).take(most).collect();
+        let mut files: Vec<String> = Vec::new();
+        for hook in read.set.hooks().iter().filter(|hook| hook.state == HookState::Untrusted) {
+            let file = hook.file.display().to_string();
+            if matches!(hook.origin, HookOrigin::Project { .. }) && !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        if !files.is_empty() {
+            let more = files.len().saturating_sub(most);
+            files.truncate(most);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            told.push(format!(
+                "hooks are not asked, since nobody has acknowledged their files as they are now (`subagent trust`): {}{more}",
+                files.join(", ")
+            ));
+        }
+        told
     }
 
     /// True if hooks match, as far as that is known without looking at a file.
@@ -262,7 +293,11 @@ pub(crate) fn said(verdict: &HookVerdict, what: &str) -> String {
     let hook = verdict.decided_by.as_ref().map(|hook| format!("the hook {hook}"));
     let hook = hook.unwrap_or_else(|| "a hook".to_owned());
     match verdict.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
-        Some(reason) => format!("{hook} {what}: {reason}"),
+        Some(reason) => match reason.strip_prefix(&hook).and_then(|rest| rest.strip_prefix(' ')) {
+            // It names itself: why it failed, say.
+            Some(rest) => format!("{hook} {what}: it {rest}"),
+            None => format!("{hook} {what}: {reason}"),
+        },
         None => format!("{hook} {what} and did not say why; do not repeat it unasked"),
     }
 }

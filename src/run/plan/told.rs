@@ -14,9 +14,10 @@ use crate::{
     child::CallableAgents,
     resources::{PromptRules, RunResources},
 };
-use ::memory::{MemoryFile, MemoryFileState};
+use ::memory::{MemoryFile, MemoryFileState, MemoryImport};
 use ::skills::{ActivatedSkill, Skill, SkillState};
 use config::SystemFileChoice;
+use hooks::KnownTools;
 use project::Project;
 use prompts::{
     AgentEntry, ConfinementFacts, ContextBlock, ModuleSwitches, PromptFacts, PromptModule, PromptPart,
@@ -39,6 +40,8 @@ const SKILL: &str = "skill";
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
 const MEMORY: &str = "memory";
+/// The parts that are what memory files import.
+const IMPORT: &str = "import";
 /// The reason why a memory file is left out that would be told otherwise.
 const UNTRUSTED: &str = "nobody has trusted this workspace (`subagent trust`)";
 /// Skills whose absence is explained.
@@ -126,14 +129,15 @@ impl PromptSubject<'_> {
         };
         if !has_skills {
             let catalogue = prompts::skills(&self.facts(&supplies.defaults.prompt));
-            told.parts.extend(catalogue.map(|text| PromptPart::new("skills", "their files", text)));
+            let source = self.skill_files();
+            told.parts.extend(catalogue.map(|text| PromptPart::new("skills", &source, text)));
         }
         if let Some(append) = append {
             told.parts.push(PromptPart::new("systemAppend", "the session", append.clone()));
         }
         told.system = redactor.owned(joined(&told.parts));
         told.skills = self.given(skills, &mut told.warnings)?;
-        let (mut blocks, untrusted) = self.blocks(&mut told.warnings);
+        let MemoryTold { mut blocks, untrusted, left } = self.blocks(&mut told.warnings);
         if *is_first && !untrusted.is_empty() {
             told.warnings.push(left_out("memory files", UNTRUSTED, &untrusted));
         }
@@ -148,8 +152,7 @@ impl PromptSubject<'_> {
             let source = if source.is_empty() { "the workspace" } else { source };
             told.parts.push(PromptPart::new(kind, source, text.clone()));
         }
-        let off = |path: &String| PromptPart::off(MEMORY, path, UNTRUSTED);
-        told.parts.extend(untrusted.iter().map(off));
+        told.parts.extend(left);
         self.tell_of_skills_left_out(&mut told, *is_first);
         let n_files = blocks.iter().filter(|block| block.kind == MEMORY).count();
         let remark = if n_files < 2 { "" } else { REMARK };
@@ -228,6 +231,16 @@ impl PromptSubject<'_> {
         }
     }
 
+    /// The files of the skills that models are told of.
+    fn skill_files(&self) -> String {
+        let catalog = self.project.skills.catalog();
+        let ready = catalog.all().filter(|skill| skill.state == SkillState::Ready);
+        let files: Vec<String> = ready.map(|skill| skill.folder().display().to_string()).collect();
+        let more = files.len().saturating_sub(MOST_NAMED);
+        let named = files[..files.len() - more].join(", ");
+        if more == 0 { named } else { format!("{named} and {more} more") }
+    }
+
     /// The skills that it begins with. One that the agent's file names and that cannot be had is told; one that whoever starts
     /// it names keeps it from beginning.
     fn given(&self, asked: &[String], warnings: &mut Vec<String>) -> Result<Vec<ActivatedSkill>, PlanError> {
@@ -294,9 +307,9 @@ impl PromptSubject<'_> {
     }
 
     /// What the workspace says, in the order in which it stands, and its memory files that nobody is told of.
-    fn blocks(&self, warnings: &mut Vec<String>) -> (Vec<ContextBlock>, Vec<String>) {
+    fn blocks(&self, warnings: &mut Vec<String>) -> MemoryTold {
         let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
-        let (mut blocks, mut untrusted) = (Vec::new(), Vec::new());
+        let (mut blocks, mut untrusted, mut left) = (Vec::new(), Vec::new(), Vec::new());
         if let Some(workspace) = self.workspace.filter(|_| looks) {
             let text = outline(workspace, MOST_ENTRIES);
             // Of an empty folder there is nothing to be said that the environment does not say.
@@ -315,9 +328,41 @@ impl PromptSubject<'_> {
             }));
             let waits = |file: &&MemoryFile| file.state == MemoryFileState::Untrusted;
             untrusted.extend(found.files.iter().filter(waits).map(|file| file.path.display().to_string()));
+            left.extend(found.files.iter().filter_map(memory_left).take(MOST_OFF));
+            left.extend(found.imports.iter().map(import_told).take(MOST_OFF));
             warnings.extend(found.warnings);
         }
-        (blocks, untrusted)
+        MemoryTold { blocks, untrusted, left }
+    }
+}
+
+/// Everything that the workspace says.
+struct MemoryTold {
+    blocks: Vec<ContextBlock>,
+    /// Memory files that wait for trust.
+    untrusted: Vec<String>,
+    /// Files that are not told, and what those that are told import.
+    left: Vec<PromptPart>,
+}
+
+/// A memory file that is not told, and why.
+fn memory_left(file: &MemoryFile) -> Option<PromptPart> {
+    let why = match &file.state {
+        MemoryFileState::Used => return None,
+        MemoryFileState::Untrusted => UNTRUSTED.to_owned(),
+        MemoryFileState::Shadowed { by } => format!("{} counts", by.display()),
+        MemoryFileState::Skipped(why) => why.clone(),
+        MemoryFileState::Dropped => "there was no room for it: nearer files are longer".to_owned(),
+    };
+    Some(PromptPart::off(MEMORY, &file.path.display().to_string(), &why))
+}
+
+/// A file that a memory file imports, which is weighed with that.
+fn import_told(import: &MemoryImport) -> PromptPart {
+    let place = format!("{}, in {}", import.path.display(), import.by.display());
+    match &import.left {
+        Some(why) => PromptPart::off(IMPORT, &place, why),
+        None => PromptPart::new(IMPORT, &place, String::new()),
     }
 }
 
@@ -325,8 +370,14 @@ impl RunPlan {
     /// The first run of a session says which hooks do nothing until a person has looked. Guards say it themselves: they fail.
     pub(super) fn tell_of_resting_hooks(&mut self, extent: &PromptExtent) {
         if matches!(extent, PromptExtent::Whole { is_first: true, .. }) {
-            let redactor = &self.resources.equipment.supplies.redactor;
-            let told = self.resources.equipment.hooks.resting(MOST_NAMED);
+            let equipment = &self.resources.equipment;
+            let redactor = &equipment.supplies.redactor;
+            let tools = KnownTools {
+                agents: equipment.project.catalog.definitions().map(|agent| agent.name.clone()).collect(),
+                tools: equipment.toolset.tools().map(|tool| tool.declaration().name.clone()).collect(),
+            };
+            let mut told = equipment.hooks.resting(MOST_NAMED);
+            told.extend(equipment.hooks.idle(&tools, MOST_NAMED));
             self.prompt_warnings.extend(told.into_iter().map(|text| redactor.owned(text)));
         }
     }

@@ -1,6 +1,11 @@
 //! What is looked at in an agent, one line a check (spec 02, "Validation").
 
-use super::super::super::{discovery::foreign_known, state::DaemonContext};
+use std::path::Path;
+
+use super::{
+    super::super::{discovery::foreign_known, state::DaemonContext},
+    hooks_of,
+};
 use project::Project;
 use protocol::{
     AgentCheck, AgentDefinition, AgentFormat, CheckOutcome, FileProblem,
@@ -87,6 +92,14 @@ pub fn of(
         let missing = definition.skills.iter().filter(|name| !is_ready(name));
         let missing = missing.map(|name| format!("`skills`: no skill `{name}` can be used here"));
         checks.push(check("the skills it names can be used", worst(true), missing.collect()));
+    }
+    if definition.hooks.is_some() {
+        let path = problems.first().map(|it| it.path.clone());
+        let file = path.or_else(|| project.catalog.path(&definition.name).map(Path::to_owned));
+        let (grave, others) = hooks_of(definition, &file.unwrap_or_default(), project, state);
+        let worst = if grave.is_empty() { CheckOutcome::Warn } else { worst(true) };
+        let found = grave.iter().chain(&others).map(ToString::to_string).collect();
+        checks.push(check("its hooks can be read, and each means an event and a tool", worst, found));
     }
     let is_unknown = definition.model.name.is_some() && state.executor.model_problem(definition).is_some();
     let model = state.executor.model_warning(definition);

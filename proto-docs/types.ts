@@ -448,6 +448,17 @@ export type AnswerKind =
   | "boolean"
   | (string & {});
 
+/** A call whose result a request brings along. */
+export interface AnsweredToolCall {
+  callId: CallId;
+  tool: ToolName;
+  /**
+   * The result as the model reads it, the first 4 KiB. The span of the call has more; missing when it says
+   * nothing.
+   */
+  result?: SpanText | null;
+}
+
 /** How freely a session's calls run where no rule speaks. */
 export type ApprovalMode =
   /** What is not `safe` is refused, whatever rules allow. */
@@ -2743,6 +2754,10 @@ export interface LlmSpan {
   calls?: number;
   /** The same by name; the first 64. */
   requested?: RequestedCall[];
+  /** Calls whose results the model reads with this request for the first time; the first 64. */
+  answered?: AnsweredToolCall[];
+  /** The number of further ones. */
+  moreAnswered?: number;
 }
 
 export interface LogsParams {
@@ -4256,6 +4271,8 @@ export interface RunSpan {
   downMs?: number;
   /** The number of times that a daemon took it up again. */
   restarts?: number;
+  /** Those of them before which the daemon had not stopped by itself. */
+  uncleanRestarts?: number;
   /** Paths that it changed; the first 100. */
   filesChanged?: string[];
   /** Tokens of the runs below it. */
@@ -5499,8 +5516,8 @@ export interface TraceSpan {
   status: SpanStatus;
   error?: SpanError | null;
   /**
-   * Input: the prompt of a run, and of its first request; the arguments of a call as JSON; the subject of a
-   * question.
+   * Input: the prompt of a run; of a request what a person said that the model has not read before; the
+   * arguments of a call as JSON; the subject of a question.
    */
   input?: SpanText | null;
   /** Output: the result of a run or call, the text of a model. */

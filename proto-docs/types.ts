@@ -3212,6 +3212,16 @@ export type MessageRole =
   | "tool"
   | (string & {});
 
+/** A hook that a call meets. */
+export interface MetHook {
+  id: string;
+  event: HookEventName;
+  /** One line that says what it runs. */
+  runs: string;
+  /** The reason why it fails without being asked, so that it refuses what it guards. */
+  refuses?: string | null;
+}
+
 export interface ModelCompleted {
   stream: string;
   model: string;
@@ -3584,6 +3594,11 @@ export interface PolicyCheckResult {
   /** For people. */
   description: string;
   accesses: (ResourceAccess | Record<string, unknown>)[];
+  /**
+   * The hooks that a run would ask or tell about this call: before it is judged, before a person is asked,
+   * and after it. They are not run here, and may refuse or change it.
+   */
+  hooks?: MetHook[];
 }
 
 export interface PolicyListParams {
@@ -5881,6 +5896,12 @@ export interface WorkspaceRecord {
    * say later. Of `workspace/open`.
    */
   memoryFiles?: string[];
+  /**
+   * Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait
+   * for them: what those guarded is refused until the workspace is trusted without them. Paths below the
+   * root; of several roots whole.
+   */
+  gone?: string[];
 }
 
 export interface WorkspaceTrustParams {

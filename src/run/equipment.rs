@@ -21,7 +21,7 @@ pub struct RunEquipment {
     pub own_auto_approve: Vec<Risk>,
     /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
     pub own_narrowings: Vec<AgentToolRule>,
-    /// What the agent's own file forbids, beside the rules in force.
+    /// The rules of the agent's own file, which only forbid, beside the rules in force.
     pub narrowed: AgentRules,
     pub toolset: RunToolset,
     /// The tools of `toolset` that are agents.
@@ -32,7 +32,7 @@ pub struct RunEquipment {
     pub model: ResolvedModel,
     /// Its model is told what memory files of the workspace say.
     pub tells_memory: bool,
-    /// What its model says goes there, too; so does what those of the runs say that it calls.
+    /// Everything that its model says goes there, too; so does what those of the runs say that it calls.
     pub recording: Option<RecordingWriter>,
     pub roots: Vec<PathBuf>,
     /// Its rules are those in force when a call is judged.

@@ -27,11 +27,11 @@ pub struct LiveRuns {
 
 struct LiveRunsState {
     runs: Mutex<HashMap<RunId, LiveRunHandle>>,
-    /// How many they are.
+    /// Their number.
     count: watch::Sender<usize>,
 }
 
-/// How to reach a living run.
+/// The way to a living run.
 #[derive(Clone)]
 struct LiveRunHandle {
     inbox: mpsc::Sender<RunMessage>,
@@ -51,7 +51,7 @@ pub struct LiveRunGuard {
     pub pass: Option<ContextLease>,
 }
 
-/// What became of a request to a living run.
+/// The outcome of a request to a living run.
 pub enum LiveRunReply {
     Decided(RunMessageOutcome),
     /// The run was over before the request was read.
@@ -66,7 +66,7 @@ impl Default for LiveRuns {
 }
 
 impl LiveRuns {
-    /// How many they are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.lock().len()
     }
@@ -76,7 +76,7 @@ impl LiveRuns {
         self.shared.count.subscribe()
     }
 
-    /// Whether the run is being driven, or about to be.
+    /// True of a run that is being driven, or about to be.
     pub fn contains(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)
     }

@@ -15,7 +15,7 @@ use sys::current::HotSwap;
 
 /// The state that runs of a daemon have in common; each part guards itself.
 pub struct SharedRunState {
-    /// What new runs get; those that have begun keep what they began with.
+    /// The resources of new runs; those that have begun keep what they began with.
     pub supplies: HotSwap<RunResources>,
     /// The editors of those who work in sessions, and what they show.
     pub editors: EditorContexts,

@@ -19,7 +19,7 @@ pub trait ChildRuns: Send + Sync {
     /// Stops a run; its tools and the runs below it end first. Answers when that is durable.
     fn stop<'a>(&'a self, run: &'a RunId, reason: String) -> BoxFuture<'a, Result<(), RunRequestError>>;
 
-    /// Whether nobody drives the run, since it cannot be taken up.
+    /// True of a run that nobody drives, since it cannot be taken up.
     fn is_stranded(&self, run: &RunId) -> bool;
 
     /// Gives an open session this title, beside whatever goes on in it.

@@ -9,7 +9,7 @@ use crate::{
 use protocol::{CallId, EventSeq, RunId};
 use store::{KeyedAnswer, StoreError};
 
-/// What a request to a living run came to.
+/// The outcome of a request that a living run has read.
 pub enum RunMessageOutcome {
     /// The last event it caused is durable.
     Done(EventSeq),
@@ -21,7 +21,7 @@ pub enum RunMessageOutcome {
     Refused(AnswerRefusal),
 }
 
-/// Where the outcome of a request goes.
+/// The way back for the outcome of a request.
 pub type RunMessageReply = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
 
 /// A request to a living run. The reply comes once what it caused is durable.
@@ -34,7 +34,7 @@ pub struct RunMessage {
     pub answers: Option<AnsweredCall>,
 }
 
-/// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
+/// The call that an answer is about which was checked. The work that it allows goes with it: it is nobody else's, and is lost with
 /// the answer when another one was first.
 pub struct AnsweredCall {
     pub call: CallId,
@@ -65,7 +65,7 @@ impl RunMessage {
     }
 }
 
-/// Why nothing was asked of a run.
+/// The reason why nothing was asked of a run.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RunRequestError {
     /// What was asked is not durable.

@@ -38,7 +38,7 @@ const LEAVE_TIME: Duration = Duration::from_secs(2);
 const END_TIME: Duration = Duration::from_secs(1);
 /// Bytes kept of what a program prints on standard error: its end.
 const KEPT_COMPLAINTS: usize = 16 << 10;
-/// How programs complain of files that are not there: shells, the system, Python, Node.
+/// Words of programs that complain of files that are not there: shells, the system, Python, Node.
 const MISSING_WORDS: [&str; 6] =
     ["No such file", "not found", "No module named", "annot find", "ENOENT", "can't open"];
 /// Bytes of an answer over HTTP, as of a line.
@@ -300,12 +300,12 @@ impl McpConnector<'_> {
     }
 }
 
-/// Whether a program complains that something is not there.
+/// True where a program complains that something is not there.
 fn misses_something(line: &str) -> bool {
     MISSING_WORDS.iter().any(|words| line.contains(words))
 }
 
-/// What to do where a program misses what lies below `/tmp`.
+/// The hint for a program that misses what lies below `/tmp`.
 fn sees_only(seen: &[PathBuf]) -> String {
     let seen = seen.iter().map(|path| path.to_string_lossy());
     let seen = seen.collect::<Vec<_>>().join(" and ");

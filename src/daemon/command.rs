@@ -19,7 +19,7 @@ use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _
 use self::check::check_settings;
 use super::{
     Daemon, DaemonDependencies, DaemonSettings,
-    guarded_places::{GuardedBy, agent_places, own_files, skill_places},
+    guarded_places::{GuardedBy, agent_places, own_files, secrets_of, skill_places},
     hooks_in_force::transcripts,
     log_export::{JournalLayer, LogExportLayer},
     log_level::LEVEL,
@@ -38,7 +38,7 @@ use store::StoreError;
 use sys::{
     children::{ChildProcesses, started_by_a_daemon},
     clock::SystemClock,
-    process,
+    process, programs,
     systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
     tasks::TaskPanic,
     warden,
@@ -149,8 +149,11 @@ pub fn main(options: DaemonOptions) -> Result<(), DaemonError> {
 
 /// What confines commands. This program is their warden: the one that runs, whatever lies by now where it was started.
 fn sandbox(own_files: &OwnFiles, children: ChildProcesses) -> Sandbox {
-    let hidden = HiddenPlaces::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
+    let home = env::home_dir();
+    let secrets = secrets_of(home.as_deref(), &|name| env::var_os(name));
+    let hidden = HiddenPlaces::with_secrets(secrets, own_files.fixed().iter().cloned());
     let hidden = hidden.reading(own_files.sources().clone());
+    let hidden = hidden.finding(programs::own_folders(env::var_os("PATH").as_deref(), home.as_deref()));
     Sandbox::new(warden::OWN_PROGRAM.into(), hidden, children)
 }
 

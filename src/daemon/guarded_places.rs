@@ -1,12 +1,15 @@
 //! Which places does a daemon read from or keep, that nothing it runs for agents may read or make?
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use agents::AgentPlaces;
 use config::{ConfigPlaces, DaemonPlaces};
 use extensions::ExtensionFolders;
 use rules::RulePlaces;
-use sandbox::secrets;
+use sandbox::{secrets, secrets_elsewhere};
 use skills::SkillPlaces;
 use sys::source_places::SourcePlaces;
 use tools::OwnFiles;
@@ -101,10 +104,16 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let read_from = SourcePlaces::with_files(read, installation(by));
     let guarded = sockets.chain(settings).chain(agents).chain(skills).chain(usual).chain(usual_state);
     let guarded = guarded.chain(hooks).chain(extensions);
-    let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
+    let secrets = secrets_of(home, &|name| std::env::var_os(name)).into_iter();
     // Headers and variables of MCP servers may stand there in clear.
     let closed = secrets.chain([users_settings]);
     OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(closed).reading(read_from)
+}
+
+/// The secrets of whoever has this home and these variables.
+pub(super) fn secrets_of(home: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let elsewhere = secrets_elsewhere(home, variable, CREDENTIALS_OF_AGENTS);
+    home.into_iter().flat_map(secrets).chain(elsewhere).collect()
 }
 
 /// Where other agents' products keep what somebody signs in with who has this home.

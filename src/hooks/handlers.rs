@@ -1,13 +1,21 @@
 //! Runs one hook and says how it ended. What its answer means is for others to say.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::Value;
 
 use super::{Hook, HookHandler, HookOrigin, HookServices, HookWorkspace, answer::HandlerEnd, pins};
 use protocol::HookOutcome;
 use sandbox::Sandbox;
-use sys::clock::Clock;
+use sys::{
+    clock::Clock,
+    programs::{self, USUAL_PATH},
+};
 
 mod command;
 mod http;
@@ -20,8 +28,12 @@ pub(super) use command::{CommandWait, RunningHook};
 #[derive(Clone)]
 pub(super) struct HandlerParts {
     pub sandbox: Sandbox,
-    pub environment: Arc<[(std::ffi::OsString, std::ffi::OsString)]>,
+    pub environment: Arc<[(OsString, OsString)]>,
     pub clock: Arc<dyn Clock>,
+    /// The shell that runs the text of a hook outside of a sandbox.
+    pub shell: String,
+    /// Folders in which programs are found that run outside of a sandbox, without links.
+    pub program_folders: Arc<[PathBuf]>,
 }
 
 /// The progress of a handler has come.
@@ -61,6 +73,35 @@ impl ProgramStates {
 }
 
 impl HandlerParts {
+    /// Looks around: what an agent makes from now on is no folder of programs. Blocks for a moment.
+    pub fn new(
+        sandbox: Sandbox,
+        environment: Vec<(OsString, OsString)>,
+        clock: Arc<dyn Clock>,
+    ) -> HandlerParts {
+        let variable = |wanted: &str| {
+            environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str())
+        };
+        let (path, home) = (variable("PATH"), variable("HOME").map(Path::new));
+        let shell = programs::of_system("bash", path)
+            .or_else(|| programs::of_system("bash", Some(USUAL_PATH.as_ref())));
+        HandlerParts {
+            shell: shell.map_or_else(|| "/bin/bash".to_owned(), |shell| shell.to_string_lossy().into_owned()),
+            program_folders: programs::folders_of_person(path, home).into(),
+            sandbox,
+            environment: environment.into(),
+            clock,
+        }
+    }
+
+    /// The `PATH` of a hook outside of a sandbox: what agents may write in this workspace is not in it.
+    pub fn path_outside(&self, roots: &[PathBuf]) -> String {
+        let is_inside = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
+        let folders = self.program_folders.iter().filter(|folder| !is_inside(folder));
+        let folders: Vec<&str> = folders.filter_map(|folder| folder.to_str()).collect();
+        if folders.is_empty() { USUAL_PATH.to_owned() } else { folders.join(":") }
+    }
+
     /// Begins a hook's work; a command goes on when this returns, everything else has ended. `input`: what it reads.
     pub async fn begin(
         &self,
@@ -140,7 +181,8 @@ fn timed_out(time: Duration) -> HandlerEnd {
 /// System's and user's run unconfined, all others in the workspace's walls.
 fn is_confined(hook: &Hook) -> bool {
     match hook.origin {
-        HookOrigin::System | HookOrigin::User => false,
+        // An agent may exchange a file of the workspace between the look at it and its start.
+        HookOrigin::System | HookOrigin::User => !hook.programs.is_empty(),
         HookOrigin::Project { .. } | HookOrigin::Agent { .. } => true,
     }
 }

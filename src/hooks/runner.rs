@@ -92,7 +92,7 @@ impl HookRunner {
     ) -> HookRunner {
         HookRunner {
             shared: Arc::new(HookRunnerInner {
-                parts: HandlerParts { sandbox, environment: environment.into(), clock },
+                parts: HandlerParts::new(sandbox, environment, clock),
                 tasks,
                 async_places: Arc::new(Semaphore::new(MOST_ASYNC)),
                 inboxes: AsyncInboxes::default(),

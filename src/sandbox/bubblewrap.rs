@@ -92,6 +92,7 @@ pub fn view(
                 look = hidden.look();
             }
             let kept = hidden.kept_in(&launch.roots);
+            walls::make_folders_of(&launch.roots, &kept.missing);
             // Nobody makes what would be read, or leads the daemon elsewhere.
             let mut shut = look.clone();
             shut.missing.extend(kept.missing);

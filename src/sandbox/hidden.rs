@@ -1,6 +1,7 @@
 //! What is kept from every command: people's secrets, and what is the daemon's own.
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -45,6 +46,154 @@ const SECRETS: &[&str] = &[
     ".zsh_history",
     ".python_history",
     ".psql_history",
+    ".local/share/com.vercel.cli",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    "snap/firefox",
+    "snap/chromium",
+    ".var/app/org.mozilla.firefox",
+    ".var/app/org.mozilla.Thunderbird",
+    ".var/app/com.google.Chrome",
+    ".var/app/org.chromium.Chromium",
+    ".var/app/com.brave.Browser",
+    ".config/containers/auth.json",
+    ".config/helm/registry",
+    ".config/hub",
+    ".config/sops/age",
+    ".config/age",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".pulumi/credentials.json",
+    ".config/doctl",
+    ".config/hcloud",
+    ".config/linode-cli",
+    ".config/scw",
+    ".fly",
+    ".config/netlify",
+    ".config/.wrangler",
+    ".config/stripe",
+    ".config/heroku",
+    ".oci",
+    ".aliyun",
+    ".tccli",
+    ".ibmcloud",
+    ".openstack",
+    ".config/openstack",
+    ".s3cfg",
+    ".boto",
+    ".databrickscfg",
+    ".snowflake",
+    ".snowsql/config",
+    ".dbt/profiles.yml",
+    ".kaggle",
+    ".wandb",
+    ".config/wandb",
+    ".config/huggingface",
+    ".gem/credentials",
+    ".config/pypoetry/auth.toml",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".yarnrc.yml",
+    ".config/composer/auth.json",
+    ".composer/auth.json",
+    ".config/hex",
+    ".mylogin.cnf",
+    ".authinfo",
+    ".authinfo.gpg",
+    ".msmtprc",
+    ".config/msmtp",
+    ".mbsyncrc",
+    ".fetchmailrc",
+    ".config/syncthing",
+    ".local/state/syncthing",
+    ".config/solana",
+    ".bitcoin",
+    ".ethereum",
+    ".electrum",
+    ".monero",
+    ".config/Bitwarden",
+    ".config/Bitwarden CLI",
+    ".config/1Password",
+    ".config/keepassxc",
+    ".config/Signal",
+    ".config/Slack",
+    ".config/discord",
+    ".google_authenticator",
+    ".vnc",
+    ".smbcredentials",
+    ".subversion/auth",
+    ".Xauthority",
+    ".config/io.datasette.llm",
+    ".claude.json",
+    ".local/share/fish/fish_history",
+    ".local/share/atuin",
+    ".mysql_history",
+    ".node_repl_history",
+    ".rediscli_history",
+    ".sqlite_history",
+    ".lesshst",
+];
+
+/// Variables by which programs keep theirs elsewhere, with the names there; without a name it is the place itself. From the manuals of
+/// those programs.
+const MOVED: &[(&str, &[&str])] = &[
+    ("AWS_CONFIG_FILE", &[]),
+    ("AWS_SHARED_CREDENTIALS_FILE", &[]),
+    ("AZURE_CONFIG_DIR", &[]),
+    ("BOTO_CONFIG", &[]),
+    ("CARGO_HOME", &["credentials", "credentials.toml"]),
+    ("CLAUDE_CONFIG_DIR", &[".credentials.json", ".claude.json"]),
+    ("CLOUDSDK_CONFIG", &[]),
+    ("CODEX_HOME", &["auth.json"]),
+    ("COMPOSER_HOME", &["auth.json"]),
+    ("DATABRICKS_CONFIG_FILE", &[]),
+    ("DBT_PROFILES_DIR", &["profiles.yml"]),
+    ("DOCKER_CONFIG", &[]),
+    ("GH_CONFIG_DIR", &[]),
+    ("GLAB_CONFIG_DIR", &[]),
+    ("GNUPGHOME", &[]),
+    ("GOOGLE_APPLICATION_CREDENTIALS", &[]),
+    ("GRADLE_USER_HOME", &["gradle.properties"]),
+    ("HELM_REGISTRY_CONFIG", &[]),
+    ("HF_HOME", &["token", "stored_tokens"]),
+    ("HF_TOKEN_PATH", &[]),
+    ("HISTFILE", &[]),
+    ("KAGGLE_CONFIG_DIR", &[]),
+    ("KRB5_CLIENT_KTNAME", &[]),
+    ("KRB5_KTNAME", &[]),
+    ("KUBECONFIG", &[]),
+    ("MYSQL_HISTFILE", &[]),
+    ("NETRC", &[]),
+    ("NODE_REPL_HISTORY", &[]),
+    ("NPM_CONFIG_USERCONFIG", &[]),
+    ("OCI_CLI_CONFIG_FILE", &[]),
+    ("PASSWORD_STORE_DIR", &[]),
+    ("PGPASSFILE", &[]),
+    ("PIP_CONFIG_FILE", &[]),
+    ("PSQL_HISTORY", &[]),
+    ("PULUMI_HOME", &["credentials.json"]),
+    ("PYTHON_HISTORY", &[]),
+    ("RCLONE_CONFIG", &[]),
+    ("REDISCLI_HISTFILE", &[]),
+    ("REGISTRY_AUTH_FILE", &[]),
+    ("SOPS_AGE_KEY_FILE", &[]),
+    ("SQLITE_HISTORY", &[]),
+    ("TF_CLI_CONFIG_FILE", &[]),
+    ("VAULT_TOKEN_PATH", &[]),
+    ("XAUTHORITY", &[]),
+    ("npm_config_userconfig", &[]),
+];
+
+/// Variables that stand for a folder of the home, below which rows of the table lie.
+const MOVED_FOLDERS: &[(&str, &str)] = &[
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+    ("XDG_CACHE_HOME", ".cache"),
 ];
 
 /// Folders for what lives no longer than its makers.
@@ -75,6 +224,8 @@ pub struct HiddenPlaces {
     sources: SourcePlaces,
     /// The programs that the settings name, wherever they are by now.
     programs: GuardedPlaces,
+    /// Folders in which a person's own programs are found, also by what the daemon runs outside of a sandbox.
+    program_folders: Arc<[PathBuf]>,
 }
 
 /// The secrets of people who have this home.
@@ -82,18 +233,62 @@ pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     SECRETS.iter().map(move |name| home.join(name))
 }
 
+/// The secrets that lie elsewhere since variables of this environment say so; `rows`: further places below a home.
+pub fn secrets_elsewhere(
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    rows: &[&str],
+) -> Vec<PathBuf> {
+    let of_folders = MOVED_FOLDERS.iter().flat_map(|(name, folder)| {
+        let moved = variable(name).map(PathBuf::from);
+        let rows = SECRETS.iter().chain(rows).filter_map(move |row| Path::new(row).strip_prefix(folder).ok());
+        moved.into_iter().flat_map(move |moved| rows.clone().map(move |row| moved.join(row)))
+    });
+    let of_programs = MOVED.iter().flat_map(|(name, names)| {
+        // Of some it may be a list.
+        let values: Vec<PathBuf> = variable(name).iter().flat_map(std::env::split_paths).collect();
+        values.into_iter().flat_map(move |value| match *names {
+            [] => vec![value],
+            names => names.iter().map(|name| value.join(name)).collect(),
+        })
+    });
+    let holds_home = |path: &Path| home.is_some_and(|home| home.starts_with(path));
+    // `/dev/null` is how such a thing is switched off.
+    let is_place = |path: &PathBuf| {
+        path.is_absolute()
+            && !holds_home(path)
+            && !["/dev", "/proc", "/sys"].iter().any(|it| path.starts_with(it))
+    };
+    of_folders.chain(of_programs).filter(is_place).collect()
+}
+
 impl HiddenPlaces {
     /// The secrets below `home`, and what is the daemon's `own`: settings, policies, state, sockets, agents. What is its own
     /// is kept from commands also where it is not there yet.
     pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> HiddenPlaces {
-        let secrets = home.into_iter().flat_map(secrets).map(|path| (path, GuardKind::Present));
+        HiddenPlaces::with_secrets(home.into_iter().flat_map(secrets), own)
+    }
+
+    /// The same with these secrets, wherever they are.
+    pub fn with_secrets(
+        secrets: impl IntoIterator<Item = PathBuf>,
+        own: impl IntoIterator<Item = PathBuf>,
+    ) -> HiddenPlaces {
+        let secrets = secrets.into_iter().map(|path| (path, GuardKind::Secret));
         let own = own.into_iter().map(|path| (path, GuardKind::Always));
         HiddenPlaces {
             places: GuardedPlaces::new(secrets.chain(own)),
             named: NamedFiles::default(),
             sources: SourcePlaces::default(),
             programs: GuardedPlaces::default(),
+            program_folders: Arc::default(),
         }
+    }
+
+    /// The same with folders in which a person's own programs are found. They are seen, and not written.
+    #[must_use]
+    pub fn finding(self, program_folders: Vec<PathBuf>) -> HiddenPlaces {
+        HiddenPlaces { program_folders: program_folders.into(), ..self }
     }
 
     /// With what the daemon reads settings, rules and agents from. Where links there lead is seen, and not written.
@@ -110,8 +305,15 @@ impl HiddenPlaces {
         let programs = self.named.programs().into_iter().map(|program| (program, GuardKind::Always));
         // Where a program lies beside the workspace's own files, it alone is kept.
         let holds_root = |folder: &PathBuf| roots.iter().any(|root| root.starts_with(folder));
-        let folders = self.named.folders().into_iter().filter(|folder| !holds_root(folder));
-        let folders = folders.map(|folder| (folder, GuardKind::Present));
+        let folders = self.named.folders().into_iter().map(|folder| (folder, GuardKind::Present));
+        // Nobody makes one in which programs are found, unless nothing could be made in the workspace any more.
+        let is_kept = |folder: &Path| {
+            folder.parent().is_some_and(|above| above.is_dir() && !roots.iter().any(|root| root == above))
+        };
+        let of_programs = self.program_folders.iter().map(|folder| {
+            (folder.clone(), if is_kept(folder) { GuardKind::Always } else { GuardKind::Present })
+        });
+        let folders = folders.chain(of_programs).filter(|(folder, _)| !holds_root(folder));
         let mut programs = self.programs.look_with(programs.chain(folders));
         programs.present.retain(|place| !holds_root(place));
         let GuardedPlacesView { present, mut missing, absent, mut links, mut ids } = look.places;
@@ -144,5 +346,31 @@ impl HiddenPlaces {
     /// Those that are there, without links, none below another.
     pub fn present(&self) -> Vec<PathBuf> {
         self.look().present
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_looked_for_where_variables_say_that_they_are() {
+        let variables = [
+            ("XDG_CONFIG_HOME", "/x/config"),
+            ("KUBECONFIG", "/k/one:/k/two"),
+            ("CARGO_HOME", "/c"),
+            ("HISTFILE", "/dev/null"),
+            ("GNUPGHOME", "relative"),
+            ("DOCKER_CONFIG", "/home"),
+        ];
+        let variable =
+            |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into());
+        let found = secrets_elsewhere(Some(Path::new("/home/ann")), &variable, &[".config/other/token"]);
+        for place in ["/x/config/gh", "/x/config/other/token", "/k/one", "/k/two", "/c/credentials.toml"] {
+            assert!(found.contains(&PathBuf::from(place)), "{place}: {found:?}");
+        }
+        for place in ["/dev/null", "relative", "/home", "/x/config"] {
+            assert!(!found.contains(&PathBuf::from(place)), "{place}: {found:?}");
+        }
     }
 }

@@ -20,6 +20,9 @@ use sys::guarded::GuardedPlacesView;
 /// Entries of one folder that stay writable when the folder itself may not be. Each is a mount, so a command waits for it.
 const MOST_ENTRIES: usize = 1_000;
 
+/// The folder of the system's settings.
+const OF_SYSTEM: &str = "/etc";
+
 /// What is mounted at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MountKind {
@@ -84,6 +87,16 @@ fn hide(walls: &mut MountPlan, look: &GuardedPlacesView) {
     walls.retain(|path, _| !look.present.iter().any(|place| path.starts_with(place) && path != place));
 }
 
+/// Makes the folders for files that nobody is to make, so that nothing above them need be shut.
+pub fn make_folders_of(roots: &[PathBuf], missing: &[PathBuf]) {
+    for folder in missing.iter().filter_map(|place| place.parent()) {
+        if roots.iter().any(|root| folder.starts_with(root)) && !folder.is_dir() {
+            // What cannot be made is shut further up.
+            let _shut = make(folder);
+        }
+    }
+}
+
 /// Makes the folders that are to be hidden and are not there, so that they can be. What cannot be made is left to
 /// [`below`], which keeps anybody from making it.
 pub fn make_missing(roots: &[PathBuf], look: &GuardedPlacesView) -> bool {
@@ -101,12 +114,15 @@ pub fn make_missing(roots: &[PathBuf], look: &GuardedPlacesView) -> bool {
 
 /// Private, with all above it. No link is followed: one that somebody puts there meanwhile would have folders made elsewhere.
 fn make(path: &Path) -> io::Result<()> {
+    // What is the system's is read by everybody's daemon.
+    let of_everybody = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
+    let mode = if path.starts_with(OF_SYSTEM) { of_everybody } else { Mode::RWXU };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut folder = openat(CWD, "/", flags, Mode::empty())?;
     for name in path.iter().skip(1) {
         folder = match openat(&folder, name, flags, Mode::empty()) {
             Err(Errno::NOENT) => {
-                match mkdirat(&folder, name, Mode::RWXU) {
+                match mkdirat(&folder, name, mode) {
                     // Somebody else made it meanwhile.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),

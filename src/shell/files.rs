@@ -28,6 +28,12 @@ const NO_FILES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty
 /// Folders of the devices' folder that hold no devices.
 const NO_DEVICES: &[&str] = &["/dev/tcp", "/dev/udp", "/dev/shm", "/dev/pts", "/dev/fd", "/dev/mqueue"];
 
+/// The work that a letter of a path is, which is held against each guarded place.
+const GUARDED_WORK: usize = 4;
+
+/// The work that one guarded place is to a path that is held against it.
+const PLACE_WORK: usize = 4;
+
 /// Folders of a workspace that change what agents may do there.
 const OWN_FOLDER: &str = ".subagentd";
 
@@ -225,7 +231,9 @@ impl ScriptWalk<'_> {
     }
 
     fn targets_by_name(&self, value: &WordValue, scope: &CommandScope) -> Vec<PathTarget> {
-        if !self.fuel.burn(value.weight()) {
+        // Each is held against all places that are guarded.
+        let places = self.around.guarded.len() + self.around.secret.len() + self.around.autorun.len();
+        if !self.fuel.burn(GUARDED_WORK * value.weight() + PLACE_WORK * places) {
             return Vec::new();
         }
         let mut targets: Vec<PathTarget> =

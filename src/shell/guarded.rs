@@ -168,6 +168,9 @@ pub(super) fn check(walk: &mut ScriptWalk<'_>, base: &str, args: &[WordValue], s
             walk.draft.unknown("a word of it has too many parts that may be paths");
             continue;
         };
+        if !walk.fuel.burn(parts.len() * arg.weight()) {
+            return;
+        }
         for part in parts {
             for target in walk.targets(&part, scope) {
                 walk.reads_secret(&target, is_deep);
@@ -339,22 +342,23 @@ impl ScriptWalk<'_> {
 
 /// Parts of a word that may be paths: all of it, and what stands behind signs that paths follow. `None` = more than are looked at.
 fn parts(arg: &WordValue) -> Option<Vec<WordValue>> {
-    let mut parts = vec![arg.clone()];
     let lead = arg.lead();
     let is_option = lead.starts_with('-');
     let mut before = ' ';
+    let mut begins = Vec::new();
     for (at, letter) in lead.chars().enumerate() {
         let follows_sign = matches!(before, '=' | ':' | '@' | ',') || (is_option && letter == '/');
         // `-f../x`
         if at > 0 && (follows_sign || (is_option && at == 2)) {
-            parts.push(arg.after(at));
+            begins.push(at);
         }
-        if parts.len() > MOST_PARTS {
+        // Perf: a part is as long as the word, so none is made of a word that has too many.
+        if MOST_PARTS < begins.len() {
             return None;
         }
         before = letter;
     }
-    Some(parts)
+    Some(std::iter::once(arg.clone()).chain(begins.into_iter().map(|at| arg.after(at))).collect())
 }
 
 /// Parts of one word that are looked at: a list of mounts has a few.

@@ -1,5 +1,7 @@
 //! Shells and interpreters: where does their script come from?
 
+use std::path::Path;
+
 use super::{
     grammar::ShellDialect,
     options::{OptionSpec, anywhere, leading},
@@ -8,13 +10,17 @@ use super::{
 };
 
 /// Shells whose scripts bash reads as they do, but for what [`ShellDialect::Posix`] refuses.
-const POSIX_SHELLS: &[&str] = &[
-    "sh", "dash", "ash", "ksh", "ksh93", "mksh", "lksh", "oksh", "loksh", "pdksh", "posh", "yash", "bosh",
-    "hush",
-];
+const POSIX_SHELLS: &[&str] = &["sh", "dash", "ash", "hush"];
+/// Shells with words of their own for what looks like any other shell's, e.g. `set -A PATH x` and `nameref`. What they do at least is
+/// read as the others'.
+const KINDRED_SHELLS: &[&str] =
+    &["ksh", "ksh93", "mksh", "lksh", "oksh", "loksh", "pdksh", "posh", "yash", "bosh", "toybox"];
 /// Shells of other grammars.
 const OTHER_SHELLS: &[&str] =
     &["zsh", "fish", "csh", "tcsh", "pwsh", "powershell", "nu", "elvish", "xonsh", "rc", "es"];
+/// The shells that `sh` may be: what else it is reads scripts in its own way.
+const SYSTEM_SHELLS: &[&str] = &["sh", "dash", "bash", "busybox", "ash"];
+
 /// A program that runs what stands in its input when it is given nothing else.
 struct Interpreter {
     names: &'static [&'static str],
@@ -126,6 +132,13 @@ const BASH: OptionSpec = OptionSpec {
 };
 
 impl ScriptWalk<'_> {
+    /// The name of the shell that `sh` is on this system, if it is none whose scripts are read here.
+    pub(super) fn other_system_shell(&self) -> Option<String> {
+        let shell = (self.around.resolve)(Path::new("/bin/sh"));
+        let name = shell.file_name()?.to_string_lossy().into_owned();
+        (!SYSTEM_SHELLS.contains(&name.as_str())).then_some(name)
+    }
+
     /// False when it is no shell, and nothing that runs texts as one.
     pub fn shell(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         match base {
@@ -135,11 +148,14 @@ impl ScriptWalk<'_> {
             "." | "source" => self.sources(args),
             "su" | "runuser" => self.su(base, args, scope),
             _ if POSIX_SHELLS.contains(&base) => self.bash(base, args, ShellDialect::Posix, scope),
-            _ if OTHER_SHELLS.contains(&base) => {
+            _ if OTHER_SHELLS.contains(&base) || KINDRED_SHELLS.contains(&base) => {
                 let is_named_file =
                     args.first().is_some_and(|arg| arg.known().is_some_and(|text| !text.starts_with('-')));
                 if !is_named_file {
                     self.draft.unknown(format!("`{base}` reads its script in its own way"));
+                }
+                if KINDRED_SHELLS.contains(&base) {
+                    self.bash(base, args, ShellDialect::Posix, scope);
                 }
             }
             _ => {

@@ -150,6 +150,12 @@ impl ScriptWalk<'_> {
         if self.depth >= DEEPEST {
             return self.draft.unknown("commands run commands too many times over");
         }
+        if dialect == ShellDialect::Posix
+            && let Some(shell) = self.other_system_shell()
+        {
+            self.draft
+                .unknown(format!("`sh` is `{shell}` on this system, which reads scripts in its own way"));
+        }
         self.depth += 1;
         match grammar::parse(text, dialect, &self.fuel) {
             Ok((script, documents)) => {

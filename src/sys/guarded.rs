@@ -24,11 +24,13 @@ use serde::{Deserialize, Serialize};
 
 mod mounts;
 mod way;
+mod within;
 
 pub use mounts::MountList;
 
 use mounts::MountTable;
 pub use way::{MAX_LINKS, ResolvedPath};
+use within::SecretsWithin;
 
 /// Handles that are kept at most. A name gets a new one only when something else lies there and the old one lives on
 /// elsewhere, which is rare; the bound is for a program that moves its file away each minute.
@@ -39,6 +41,9 @@ const MOST_HANDLES: usize = 1_024;
 pub enum GuardKind {
     /// While it is there: who makes one that was not has nothing of anybody's.
     Present,
+    /// The same of somebody's secrets: with files and folders of that person's to which links within it lead, and by whatever names the files
+    /// in it have besides.
+    Secret,
     /// Also where it is not there yet: whoever makes it says what the daemon does.
     Always,
 }
@@ -145,6 +150,11 @@ impl GuardedPlaces {
             match way.id {
                 Some(id) => {
                     hold(&mut held, (name, lasts), &way.end, id);
+                    if *guard == GuardKind::Secret {
+                        let within = SecretsWithin::of(&way.end);
+                        look.present.extend(within.ends);
+                        look.ids.extend(within.ids);
+                    }
                     look.present.push(way.end);
                     look.ids.insert(id);
                 }

@@ -14,7 +14,7 @@ use std::{
 const OF_SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 
 /// Folders of programs that every system has.
-const USUAL_PATH: &str = "/usr/bin:/bin";
+pub const USUAL_PATH: &str = "/usr/bin:/bin";
 
 /// Writable by the group, or by others.
 const BY_OTHERS: u32 = 0o022;
@@ -43,6 +43,55 @@ pub fn path_of_system(path: Option<&OsStr>) -> OsString {
     }
 }
 
+/// Folders below the home where people install programs of their own, whatever their `PATH` says.
+const OF_PERSON: &[&str] = &[".local/bin", ".cargo/bin", "bin", "go/bin"];
+
+/// Folders for what lives no longer than its makers, and for everybody's.
+const OF_EVERYBODY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// The folders in which a person's programs are found at this moment, for what that person has run outside of a sandbox: those of the
+/// `PATH`, and the usual ones of the home. Without links. Of folders below the home those that a project may be are left out, as an
+/// agent may work there: in the others nothing is written by the commands of agents (see [`own_folders`]).
+pub fn folders_of_person(path: Option<&OsStr>, home: Option<&Path>) -> Vec<PathBuf> {
+    let real_home = home.and_then(|home| home.canonicalize().ok());
+    let usual = home.into_iter().flat_map(|home| OF_PERSON.iter().map(|name| home.join(name)));
+    let named = path.into_iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in named.chain(usual).filter_map(|folder| folder.canonicalize().ok()) {
+        let is_everybodys = OF_EVERYBODY.iter().any(|other| folder.starts_with(other))
+            && !real_home.as_ref().is_some_and(|home| folder.starts_with(home));
+        let may_be_project = real_home
+            .as_deref()
+            .is_some_and(|home| folder.strip_prefix(home).is_ok_and(|below| !is_own_below_home(below)));
+        if folder.is_dir() && !is_everybodys && !may_be_project && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// The folders among them that are the person's own, also where one is not there yet: only who may write in the home makes and changes them.
+pub fn own_folders(path: Option<&OsStr>, home: Option<&Path>) -> Vec<PathBuf> {
+    let Some(real_home) = home.and_then(|home| home.canonicalize().ok()) else { return Vec::new() };
+    let usual = OF_PERSON.iter().map(|name| real_home.join(name));
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in path.into_iter().flat_map(std::env::split_paths).chain(usual) {
+        let missing = || Some(folder.parent()?.canonicalize().ok()?.join(folder.file_name()?));
+        let Some(folder) = folder.canonicalize().ok().or_else(missing) else { continue };
+        let is_own = folder.strip_prefix(&real_home).is_ok_and(is_own_below_home);
+        if is_own && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// True of a path below the home that is a usual place of programs, or lies below a name with a dot in front.
+fn is_own_below_home(below: &Path) -> bool {
+    OF_PERSON.iter().any(|name| below == Path::new(name))
+        || below.iter().next().is_some_and(|first| first.as_encoded_bytes().starts_with(b"."))
+}
+
 fn is_of_system(program: &Path) -> bool {
     program.is_file() && is_roots_alone(program)
 }
@@ -61,6 +110,25 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_persons_programs_are_not_looked_for_where_a_project_may_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        for name in [".local/bin", "code/x/.venv/bin", ".nvm/v22/bin", "tools"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        symlink(home.join("tools"), home.join(".linked")).unwrap();
+        let names = [".nvm/v22/bin", "code/x/.venv/bin", "tools", ".linked", "go/bin"];
+        let named = names.iter().map(|name| home.join(name)).chain(["/usr/bin".into(), "relative".into()]);
+        let path = std::env::join_paths(named).unwrap();
+        let own = [home.join(".nvm/v22/bin"), home.join(".local/bin")];
+        let missing = [home.join("bin")];
+        assert_eq!(own_folders(Some(&path), Some(&home)), [own.as_slice(), &missing].concat());
+        let all = folders_of_person(Some(&path), Some(&home));
+        assert_eq!(all, [own[0].clone(), Path::new("/usr/bin").canonicalize().unwrap(), own[1].clone()]);
+        assert_eq!(own_folders(Some(&path), None), Vec::<PathBuf>::new());
+    }
 
     #[test]
     fn a_program_of_ones_own_folder_is_passed_over() {

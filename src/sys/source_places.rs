@@ -53,8 +53,7 @@ impl SourcePlaces {
         SourcePlaces::with_files(tops, [])
     }
 
-    /// The same with the daemon's own programs and the files that start it. Of those no further names are looked for, and one that
-    /// is missing counts while the folder for it is there.
+    /// The same with the daemon's own programs and the files that start it. Of those no further names are looked for.
     pub fn with_files(
         tops: impl IntoIterator<Item = PathBuf>,
         files: impl IntoIterator<Item = PathBuf>,
@@ -78,10 +77,7 @@ impl SourcePlaces {
         while let Some((path, depth)) = walk.pending.pop_front() {
             walk.enter(&path, depth);
         }
-        let files = files.iter().map(|file| {
-            let has_folder = file.parent().is_some_and(Path::is_dir);
-            (file.clone(), if has_folder { GuardKind::Always } else { GuardKind::Present })
-        });
+        let files = files.iter().map(|file| (file.clone(), GuardKind::Always));
         let names = walk.names.into_iter().map(|name| (name, GuardKind::Always)).chain(files);
         SourcePlacesView { places: places.look_with(names), shared: walk.shared }
     }
@@ -230,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_counts_while_its_folder_is_there() {
+    fn a_file_that_is_missing_counts_also_where_its_folder_is_missing() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap();
         fs::create_dir_all(at.join("bin")).unwrap();
@@ -239,15 +235,14 @@ mod tests {
         let files = ["bin/own", "units/own.service", "units/own.service.d"].map(|name| at.join(name));
         let places = SourcePlaces::with_files([], files);
         let view = places.look();
-        assert!(
-            view.places.present.contains(&at.join("bin/own")) && view.places.missing.is_empty(),
-            "{view:?}"
+        let missing = ["units/own.service", "units/own.service.d"].map(|name| at.join(name));
+        assert_eq!(
+            (view.places.present.as_slice(), view.places.missing.as_slice()),
+            (&[at.join("bin/own")][..], &missing[..])
         );
         assert_eq!(view.names_below(std::slice::from_ref(&at)), [] as [PathBuf; 0]);
         fs::create_dir(at.join("units")).unwrap();
-        let missing = ["units/own.service", "units/own.service.d"].map(|name| at.join(name));
-        let view = places.look();
-        assert!(missing.iter().all(|path| view.places.missing.contains(path)), "{view:?}");
+        assert_eq!(places.look().places.missing, missing);
         // Known wherever it is moved to.
         fs::rename(at.join("bin"), at.join("b2")).unwrap();
         assert!(places.look().places.holds(&at.join("b2/own")));

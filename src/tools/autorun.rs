@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod git_programs;
 mod home;
 mod start_files;
 
@@ -77,6 +78,10 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         if repository != root.join(".git") {
             led_to_from_within(&repository.join("hooks"), GIT_HOOKS, &mut found);
         }
+        let hooks = found.iter().filter(|place| place.why == GIT_HOOKS && place.path.is_dir());
+        let hooks: Vec<PathBuf> =
+            hooks.map(|place| place.path.clone()).chain([repository.join("hooks")]).collect();
+        git_programs::named(root, &repository, &hooks, &mut found);
     }
     // What a login or git runs may be kept in a repository.
     if let Some(home) = &home {

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     ActiveSkills, CallContext, OwnFiles, PrepareContext, TemporaryFolders, Workspace,
-    repositories::{KnownRepositories, RepositoryNotes},
+    repositories::{KnownRepositories, RepositoryGuards, RepositoryNotes},
     work,
 };
 use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
@@ -59,6 +59,7 @@ pub struct CommandRuntime {
     temporary: TemporaryFolders,
     covered: CoveredCommands,
     repositories: KnownRepositories,
+    guards: RepositoryGuards,
     notes: RepositoryNotes,
 }
 
@@ -181,6 +182,7 @@ impl CommandRuntime {
             temporary: TemporaryFolders::of_system(),
             covered: CoveredCommands::default(),
             repositories: KnownRepositories::default(),
+            guards: RepositoryGuards::default(),
             notes: RepositoryNotes::default(),
         }
     }

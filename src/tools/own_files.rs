@@ -69,7 +69,7 @@ impl OwnFiles {
     /// With what no tool reads either, as no command does.
     #[must_use]
     pub fn with_secrets(self, secrets: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
-        let closed = self.closed.and(secrets.into_iter().map(|path| (path, GuardKind::Present)));
+        let closed = self.closed.and(secrets.into_iter().map(|path| (path, GuardKind::Secret)));
         OwnFiles { closed, ..self }
     }
 

@@ -26,6 +26,7 @@ use sys::{guarded::open_without_links, regular_file};
 
 mod below;
 mod folder;
+mod gitlinks;
 mod guard;
 mod hooks;
 mod notes;
@@ -35,8 +36,10 @@ mod state;
 
 use below::RepositoryBelow;
 pub use below::{KnownRepositories, RepositoriesBelow, is_repository};
-pub use guard::{GuardedSettings, RepositoryGuard, RepositoryNote};
+pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use notes::RepositoryNotes;
+pub use settings::values_that_run;
+use state::OLD_REMOTES;
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
@@ -117,7 +120,12 @@ fn named_in(workspace: &Workspace, base: &Path, repository: &Path, places: &mut 
         let text = settings_text(workspace, &file, is_users).unwrap_or_default();
         let named = GitNames::of(&text);
         for path in named.hooks.into_iter().take(MOST_CONFIGS) {
-            found(led_to(base, &path, home.as_deref()), GIT_HOOKS);
+            let folder = led_to(base, &path, home.as_deref());
+            // What husky has there runs the hook of its name in the folder above.
+            if let Some(above) = folder.parent().filter(|_| folder.ends_with("_")) {
+                found(above.to_owned(), GIT_HOOKS);
+            }
+            found(folder, GIT_HOOKS);
         }
         for path in named.includes.into_iter().take(MOST_CONFIGS) {
             let path = led_to(file.parent().unwrap_or(base), &path, home.as_deref());
@@ -184,6 +192,8 @@ pub struct GitLeave {
     pub may_configure: bool,
     /// It may be at another branch afterwards.
     pub may_move_head: bool,
+    /// It may change what is left to be done of a rebase that waits.
+    pub may_go_on: bool,
 }
 
 /// Existing paths without links.
@@ -231,14 +241,20 @@ pub fn kept_from_commands(
         }
         if !leave.may_configure {
             let own = ["config", "config.worktree"].map(|name| folder.join(name));
+            if !is_of_worktree {
+                make(&own[0], FileType::RegularFile)?;
+            }
             let text = settings_text(&workspace, &own[0], false).unwrap_or_default();
             if GitNames::of(&text).has_worktree_config {
                 make(&own[1], FileType::RegularFile)?;
             }
             kept.extend(own);
+        }
+        if !leave.may_go_on {
             // What is left to be done of a rebase has lines that a shell runs (git-rebase(1), `exec`).
             kept.extend(UNDER_WAY.iter().map(|name| folder.join(name)));
         }
+        kept.extend(OLD_REMOTES.map(|name| folder.join(name)));
         if !is_of_worktree {
             make(&folder.join("hooks"), FileType::Directory)?;
         }
@@ -314,7 +330,7 @@ mod tests {
         fs::write(root.join("shared/check"), "").unwrap();
         std::os::unix::fs::symlink("../shared/check", root.join("checks/pre-commit")).unwrap();
         let kept = |may_configure, may_move_head| {
-            let leave = GitLeave { may_configure, may_move_head };
+            let leave = GitLeave { may_configure, may_move_head, may_go_on: may_configure };
             let roots = std::slice::from_ref(&root);
             kept_from_commands(roots, leave, found(roots)).unwrap()
         };

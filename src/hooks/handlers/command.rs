@@ -37,6 +37,16 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 /// The longest time that one that was to be ended may take: its warden ends what it can see within a second.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
+/// Variables that keep interpreters from loading files of the folder that they are started in, or of the home, that nobody named: an agent may
+/// have written them (python(1), perlrun(1), R's `?Startup`).
+const LOADING_NOTHING: &[(&str, &str)] = &[
+    ("PYTHONSAFEPATH", "1"),
+    ("PYTHONNOUSERSITE", "1"),
+    ("PERL_USE_UNSAFE_INC", "0"),
+    ("R_PROFILE_USER", "/dev/null"),
+    ("R_ENVIRON_USER", "/dev/null"),
+];
+
 /// Starts the command; why it was not, to be read after the hook's name.
 pub(super) async fn start(
     parts: &HandlerParts,
@@ -61,7 +71,13 @@ pub(super) async fn start(
             environment.set("CLAUDE_CODE_SESSION_ID", session);
         }
     }
+    if !is_confined {
+        environment.set("PATH", &parts.path_outside(&workspace.roots));
+        LOADING_NOTHING.iter().for_each(|(name, value)| environment.set(name, value));
+    }
     let words: Vec<String> = match args {
+        // Outside of a sandbox the shell is the system's, whatever lies in a folder of the person's own.
+        None if !is_confined => vec![parts.shell.clone(), "-c".to_owned(), command.to_owned()],
         None => vec!["bash".to_owned(), "-c".to_owned(), command.to_owned()],
         Some(args) => {
             // No shell fills these in.

@@ -50,3 +50,29 @@ fn what_a_variable_or_a_setting_has_run_is_not_understood() {
         assert_eq!(judged(text).unknown, None, "{text}");
     }
 }
+
+/// To ksh and its kin `set -A PATH x` and `nameref` are words of the language; to others commands that do nothing of the kind.
+#[test]
+fn scripts_of_a_shell_that_has_words_of_its_own_are_not_understood() {
+    let with_sh = |shell: &'static str| {
+        move |path: &Path| if path == Path::new("/bin/sh") { PathBuf::from(shell) } else { path.to_owned() }
+    };
+    let texts = [
+        "sh -c 'ls a'",
+        "find . -exec sh -c 'ls a' ';'",
+        "flock x -c 'ls a'",
+        "dash -c 'ls a'",
+        "sh <<< 'ls a'",
+    ];
+    for text in texts {
+        for shell in ["/usr/bin/mksh", "/usr/bin/ksh93", "/usr/bin/toybox", "/opt/x/yash"] {
+            let reading = judged_with(text, &with_sh(shell));
+            assert!(reading.unknown.is_some() && reading.risk == Risk::High, "{shell} {text}");
+        }
+        for shell in ["/usr/bin/dash", "/usr/bin/bash", "/bin/busybox", "/bin/sh"] {
+            assert_eq!(judged_with(text, &with_sh(shell)).unknown, None, "{shell} {text}");
+        }
+    }
+    assert!(judged("mksh -c 'ls a'").unknown.is_some() && judged("ksh script.sh").unknown.is_none());
+    assert_eq!(judged("ksh -c 'rm -rf /h'").risk, Risk::Critical);
+}

@@ -34,6 +34,8 @@ pub struct GitUse {
     pub is_alone: bool,
     /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
     pub may_configure: bool,
+    /// Its words go on with a rebase that waits, in the workspace's own repository.
+    pub goes_on: bool,
     /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
     pub settings: Vec<String>,
 }
@@ -97,14 +99,17 @@ impl CommandRuntime {
         };
         let leave = GitLeave {
             may_configure: ticket.as_ref().map_or(git.may_configure, |it| it.changes_settings),
+            may_go_on: ticket.as_ref().map_or(git.may_configure, |it| it.changes_settings) && git.goes_on,
             // Servers are there for git, too, and say nothing of what they do.
             may_move_head: git.is_alone || is_server,
         };
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
+        let guards = self.guards.clone();
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
-            let mut guard = RepositoryGuard::over(&roots, &found, settings);
+            let mut guard = RepositoryGuard::over(&roots, &found, settings, since);
             guard.note_in(&notes)?;
+            guard.join(&guards);
             Ok((guard, repositories::kept_from_commands(&roots, leave, found)?))
         });
         let (guard, kept) = looked.await.map_err(|source| CommandStartError::System {

@@ -21,8 +21,8 @@ use sys::{
     ids,
 };
 
-/// Longest `HEAD` that is one: a reference's name is shorter.
-const LONGEST_HEAD: u64 = 4 << 10;
+/// Bytes that git reads of a `HEAD` before it looks at it (git's setup.c, `validate_headref`).
+const READ_OF_HEAD: u64 = 255;
 /// Numbered names under which something is put aside, at most; from there on they cannot be guessed, so nobody takes them first.
 const MOST_NUMBERED: u32 = 100;
 /// Names that cannot be guessed that are tried.
@@ -56,16 +56,18 @@ pub fn link_in(folder: &OwnedFd, name: &str) -> Option<Vec<u8>> {
     readlinkat(folder, name, Vec::new()).ok().map(|link| link.into_bytes())
 }
 
-/// All bytes of a regular file, if there are no more.
-pub fn bytes_in(folder: &OwnedFd, name: &str, most: u64) -> Option<Vec<u8>> {
+/// A regular file.
+pub fn file_in(folder: &OwnedFd, name: &str) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).ok()?;
     let found = fstat(file.as_fd()).ok()?;
-    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return None;
-    }
+    (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile).then(|| File::from(file))
+}
+
+/// All bytes of a regular file, if there are no more.
+pub fn bytes_in(folder: &OwnedFd, name: &str, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::from(file).take(most + 1).read_to_end(&mut bytes).ok()?;
+    file_in(folder, name)?.take(most + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
@@ -73,22 +75,34 @@ pub fn text_in(folder: &OwnedFd, name: &str, most: u64) -> Option<String> {
     bytes_in(folder, name, most).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A `HEAD` that git takes for one (gitrepository-layout(5)): a reference, or the name of a commit; or of old a link to a reference.
+/// The bytes that git may take for a `HEAD` (gitrepository-layout(5)), as far as it reads that: whatever is a file of this name, and of old a link
+/// to a reference. Which texts git goes by is not said here a second time.
 pub fn head_in(folder: &OwnedFd) -> Option<Vec<u8>> {
     if kind_in(folder, "HEAD")? == FileType::Symlink {
         let link = link_in(folder, "HEAD")?;
-        let text = [b"ref: ".as_slice(), &link, b"\n"].concat();
-        return link.starts_with(b"refs/").then_some(text);
+        return link.starts_with(b"refs/").then(|| [b"ref: ".as_slice(), &link, b"\n"].concat());
     }
-    let text = bytes_in(folder, "HEAD", LONGEST_HEAD)?;
-    // To git it is one from its first byte on.
-    let line = text.trim_ascii_end();
-    let is_reference = line.strip_prefix(b"ref:").is_some_and(|name| name.trim_ascii().starts_with(b"refs/"));
+    let mut bytes = Vec::new();
+    file_in(folder, "HEAD")?.take(READ_OF_HEAD).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// A `HEAD` as git itself writes it, byte for byte: in any version of git it is one.
+pub fn sure_head_in(folder: &OwnedFd) -> Option<Vec<u8>> {
+    let text = match kind_in(folder, "HEAD")? {
+        FileType::Symlink => head_in(folder)?,
+        _ => bytes_in(folder, "HEAD", READ_OF_HEAD)?,
+    };
+    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() || !byte.is_ascii();
+    let is_reference = line
+        .strip_prefix(b"ref: ")
+        .is_some_and(|name| name.starts_with(b"refs/") && name.iter().all(is_plain));
     let is_commit = [40, 64].contains(&line.len()) && line.iter().all(u8::is_ascii_hexdigit);
     (is_reference || is_commit).then_some(text)
 }
 
-/// True if git takes a folder for a repository, or will once what its links lead to is there.
+/// True if git may take a folder for a repository, or will once what its links lead to is there.
 pub fn is_taken(folder: &OwnedFd) -> bool {
     let has = |name: &str| kind_in(folder, name).is_some();
     head_in(folder).is_some() && (has("commondir") || (has("objects") && has("refs")))

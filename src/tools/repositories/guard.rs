@@ -5,28 +5,37 @@
 //! be won by whoever goes on.
 
 use std::{
+    collections::BTreeSet,
     io,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     below::RepositoriesBelow,
     notes::{NoteHold, RepositoryNotes},
-    roots::{RootState, WatchedRoot},
+    roots::{RootState, WatchedRoot, linked_repository},
     state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
 };
+use crate::work;
 use sandbox::CommandEnder;
 use sys::{
-    folders::{FolderChange, FolderWatch, WatchScope},
+    folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker},
     tasks::TaskGroup,
 };
 
 /// The task's name in the log.
 const TASK: &str = "what watches repositories while a command runs";
+/// The time between two looks where the system tells of no changes, or not of all: it may have no more watches left, as whoever uses up
+/// what a user has of them is a program of that user's.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A look that takes longer is followed by a pause as long as it.
+const LONG_LOOK: Duration = Duration::from_millis(10);
 /// Names in a root by which git may take it, or what is in it, for a repository.
 const OF_ROOT: &[&str] =
     &[".git", "HEAD", "objects", "refs", "commondir", "config", "config.worktree", "hooks"];
@@ -60,10 +69,43 @@ pub struct RepositoryGuard {
     note: Option<NoteHold>,
 }
 
+/// All that is watched over, so that whoever did harm is ended, whoever sees it. A cheap handle.
+#[derive(Clone, Default)]
+pub struct RepositoryGuards(Arc<Mutex<Vec<Weak<WatchedFolders>>>>);
+
+impl RepositoryGuards {
+    fn take_in(&self, watched: &Arc<WatchedFolders>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| it.strong_count() > 0);
+        all.push(Arc::downgrade(watched));
+    }
+
+    /// Guards of what may write in one of these folders.
+    fn around(&self, paths: &[PathBuf]) -> Vec<Arc<WatchedFolders>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_around = |it: &Arc<WatchedFolders>| {
+            it.paths
+                .iter()
+                .any(|one| paths.iter().any(|other| one.starts_with(other) || other.starts_with(one)))
+        };
+        all.iter().filter_map(Weak::upgrade).filter(is_around).collect()
+    }
+}
+
+impl std::fmt::Debug for RepositoryGuards {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RepositoryGuards").finish_non_exhaustive()
+    }
+}
+
 struct WatchedFolders {
     settings: GuardedSettings,
+    /// The others.
+    guards: OnceLock<RepositoryGuards>,
     /// The workspace's folders.
     paths: Vec<PathBuf>,
+    /// The moment before which what came to be is a person's.
+    since: SystemTime,
     state: Mutex<WatchedState>,
     ending: Mutex<CommandEnding>,
 }
@@ -71,6 +113,8 @@ struct WatchedFolders {
 struct WatchedState {
     roots: Vec<WatchedRoot>,
     repositories: Vec<WatchedRepository>,
+    /// The last look is over: what changes from now on is a person's doing.
+    is_over: bool,
 }
 
 #[derive(Default)]
@@ -95,23 +139,54 @@ impl RepositoryNote {
         let state = WatchedState {
             roots: roots.into_iter().filter_map(WatchedRoot::again).collect(),
             repositories: repositories.into_iter().filter_map(WatchedRepository::again).collect(),
+            is_over: false,
         };
         let (state, ending) = (Mutex::new(state), Mutex::default());
-        let watched = WatchedFolders { settings, paths, state, ending };
+        let watched = WatchedFolders {
+            settings,
+            guards: OnceLock::new(),
+            paths,
+            since: SystemTime::now(),
+            state,
+            ending,
+        };
         watched.mend(true).iter().map(words).collect()
     }
 }
 
 impl RepositoryGuard {
-    /// Takes note of the repositories that were found in these folders. Blocks for a moment.
-    pub fn over(roots: &[PathBuf], found: &RepositoriesBelow, settings: GuardedSettings) -> RepositoryGuard {
+    /// Takes note of the repositories that were found in these folders; `since`: what came to be later may be an agent's work. Blocks for a moment.
+    pub fn over(
+        roots: &[PathBuf],
+        found: &RepositoriesBelow,
+        settings: GuardedSettings,
+        since: Option<SystemTime>,
+    ) -> RepositoryGuard {
+        let since = since.unwrap_or_else(SystemTime::now);
+        // Where a repository lies below, or is led to from below, it is `.git` that says so.
+        let pointed = found.pointers.iter().filter_map(|pointer| pointer.parent());
+        let bases = found.repositories.iter().map(|it| it.base.as_path()).chain(pointed);
+        let bases: BTreeSet<&Path> = bases.collect();
+        let is_nested = |base: &&&Path| {
+            !roots.iter().any(|root| root == **base)
+                && !found.repositories.iter().any(|it| it.folder == **base)
+        };
+        let nested = bases.iter().filter(is_nested).filter_map(|base| WatchedRoot::nested(base));
         let state = WatchedState {
-            roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).collect(),
+            roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).chain(nested).collect(),
             repositories: found.repositories.iter().filter_map(WatchedRepository::of).collect(),
+            is_over: false,
         };
         let (paths, state, ending) = (roots.to_vec(), Mutex::new(state), Mutex::default());
         RepositoryGuard {
-            watched: Arc::new(WatchedFolders { settings, paths, state, ending }),
+            watched: Arc::new(WatchedFolders {
+                settings,
+                guards: OnceLock::new(),
+                paths,
+                since,
+                state,
+                ending,
+            }),
             stop: CancellationToken::new(),
             note: None,
         }
@@ -142,87 +217,171 @@ impl RepositoryGuard {
         }
     }
 
-    /// Puts right at once what is changed from now on. Where nothing is told of changes, at the end.
+    /// Has it known to the others, and them to it.
+    pub fn join(&self, guards: &RepositoryGuards) {
+        // It is told once.
+        if self.watched.guards.set(guards.clone()).is_ok() {
+            guards.take_in(&self.watched);
+        }
+    }
+
+    /// Puts right at once what is changed from now on, or a moment later where nothing is told of changes.
     pub fn watch(&self, tasks: &TaskGroup) {
-        let Ok(watch) = FolderWatch::new() else { return };
-        let state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for repository in &state.repositories {
-            // What cannot be watched is looked at in the end.
-            let _unwatched = watch.add(&repository.state.path, WatchScope::Everything);
-        }
-        let mut plain = Vec::new();
-        for root in &state.roots {
-            plain.extend(watch.add(&root.state.path, WatchScope::Arrivals));
-            watch_more(&watch, root);
-        }
-        drop(state);
-        let Ok(waker) = watch.alarm() else { return };
         let (watched, stop) = (Arc::clone(&self.watched), self.stop.clone());
+        let mut watching = FolderWatching::begin(&watched);
+        // What earlier commands of the session began is watched, too.
+        watching.is_any = true;
+        watching.is_due = true;
         tasks.spawn(TASK, async move {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    rung = waker.rings() => if rung.is_err() { return },
+                    () = std::future::ready(()), if std::mem::take(&mut watching.is_due) => (),
+                    () = watching.rings() => (),
+                    () = tokio::time::sleep(LOOK_EVERY), if !watching.is_whole => watching.is_any = true,
                 }
-                let mut is_any = false;
-                watch.take(|change| {
-                    // Of a root, which others fill, these names alone.
-                    is_any |= match change {
-                        FolderChange::Entry(id, name) if plain.contains(&id) => {
-                            OF_ROOT.iter().any(|of_root| name == *of_root)
-                        }
-                        _ => true,
-                    };
-                });
-                if is_any {
-                    watched.look(&watch);
+                if !watching.has_change() {
+                    continue;
+                }
+                let (looked, begun) = (Arc::clone(&watched), Instant::now());
+                // An agent says how much there is to be read.
+                let more = work::aside(move || looked.look()).await;
+                watching.add_whole(&more);
+                let took = begun.elapsed();
+                if LONG_LOOK < took {
+                    // Who has it look again and again does not keep a processor busy.
+                    tokio::select! {
+                        () = stop.cancelled() => return,
+                        () = tokio::time::sleep(took) => (),
+                    }
                 }
             }
         });
     }
 }
 
-/// Watches what is written into files by which a root may become a repository.
-fn watch_more(watch: &FolderWatch, root: &WatchedRoot) {
-    if root.may_become_bare() {
-        let _unwatched = watch.add(&root.state.path, WatchScope::Everything);
+/// A watch that tells that something happened.
+struct FolderWatching {
+    /// `None` = nothing does.
+    watch: Option<(FolderWatch, WatchWaker)>,
+    /// Folders which others fill, so that a few names alone count.
+    plain: Vec<WatchId>,
+    /// All of it is told.
+    is_whole: bool,
+    is_any: bool,
+    /// It is to be looked at once, whatever happens.
+    is_due: bool,
+}
+
+impl FolderWatching {
+    fn begin(watched: &WatchedFolders) -> FolderWatching {
+        let watch = FolderWatch::new().and_then(|watch| watch.alarm().map(|waker| (watch, waker))).ok();
+        let is_whole = watch.is_some();
+        let mut watching =
+            FolderWatching { watch, plain: Vec::new(), is_whole, is_any: false, is_due: false };
+        let state = watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for repository in &state.repositories {
+            watching.add(&repository.state.path, WatchScope::Everything);
+        }
+        for root in &state.roots {
+            let plain = watching.add(&root.state.path, WatchScope::Arrivals);
+            watching.plain.extend(plain);
+            watching.add_whole(&more_of(root));
+        }
+        watching
     }
-    if let Some(folder) = root.loose_folder() {
-        let _unwatched = watch.add(&folder, WatchScope::Everything);
+
+    fn add(&mut self, folder: &Path, scope: WatchScope) -> Option<WatchId> {
+        let added = self.watch.as_ref().map(|(watch, _)| watch.add(folder, scope));
+        let id = added.and_then(Result::ok);
+        self.is_whole &= id.is_some();
+        id
     }
+
+    fn add_whole(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            // Which one it is counts for nothing: whatever happens there is looked at.
+            let _id = self.add(folder, WatchScope::Everything);
+        }
+    }
+
+    /// Completes when something happened; where nothing tells, never. Cancel safe.
+    async fn rings(&mut self) {
+        match &self.watch {
+            Some((_, waker)) => {
+                if waker.rings().await.is_err() {
+                    (self.watch, self.is_whole, self.is_any) = (None, false, true);
+                }
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// True if something happened since the last time that is to be looked at.
+    fn has_change(&mut self) -> bool {
+        let mut is_any = std::mem::take(&mut self.is_any);
+        if let Some((watch, _)) = &self.watch {
+            watch.take(|change| {
+                is_any |= match change {
+                    FolderChange::Entry(id, name) if self.plain.contains(&id) => {
+                        OF_ROOT.iter().any(|of_root| name == *of_root)
+                    }
+                    _ => true,
+                };
+            });
+        }
+        is_any
+    }
+}
+
+/// Folders in which something may be written by which a root, or a folder that its index names, becomes a repository.
+fn more_of(root: &WatchedRoot) -> Vec<PathBuf> {
+    let itself = root.may_become_bare().then(|| root.state.path.clone());
+    let links = root.known_gitlinks().iter().filter(|folder| folder.is_dir()).cloned();
+    itself.into_iter().chain(root.loose_folder()).chain(links).collect()
 }
 
 impl Drop for RepositoryGuard {
     fn drop(&mut self) {
         self.stop.cancel();
-        // Note: some calls of the system for each repository, which wait for nothing but a local disk.
-        for mended in self.watched.mend(true) {
-            tell(&mended);
-        }
-        drop(self.note.take());
+        let mut end = || {
+            for mended in self.watched.mend(true) {
+                tell(&mended);
+            }
+            drop(self.note.take());
+        };
+        // Whoever dropped it goes on when it is done; others of its thread need not wait.
+        let is_beside_others =
+            Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if is_beside_others { tokio::task::block_in_place(end) } else { end() }
     }
 }
 
 impl WatchedFolders {
-    /// While it goes on.
-    fn look(&self, watch: &FolderWatch) {
+    /// While it goes on. Answers which folders are to be watched from now on. Blocks.
+    fn look(&self) -> Vec<PathBuf> {
         let mended = self.mend(false);
         for mended in &mended {
             tell(mended);
         }
         if let Some(attack) = mended.iter().find(|it| it.is_attack) {
-            self.end(format!(
+            let why = format!(
                 "it was ended, with all that it started: {}. git itself changes no such thing in this way; what was there is there again",
                 words(attack)
-            ));
+            );
+            // Nobody knows which of those that go on there it was.
+            let others = self.guards.get().map(|guards| guards.around(&self.paths)).unwrap_or_default();
+            others.iter().for_each(|other| other.end(why.clone()));
+            self.end(why);
         }
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for root in &state.roots {
-            watch_more(watch, root);
-        }
+        let mut more: Vec<PathBuf> = state.roots.iter().flat_map(more_of).collect();
         for repository in state.repositories.iter().filter(|it| it.is_new) {
-            let _unwatched = watch.add(&repository.state.path, WatchScope::Everything);
+            let path = &repository.state.path;
+            more.push(path.clone());
+            more.extend(Some(path.join("hooks")).filter(|hooks| hooks.is_dir()));
         }
+        more
     }
 
     fn end(&self, why: String) {
@@ -244,7 +403,12 @@ impl WatchedFolders {
         };
         // Nothing panics while it is held.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let WatchedState { roots, repositories } = &mut *state;
+        let WatchedState { roots, repositories, is_over } = &mut *state;
+        // One that was begun before the end may come to it late.
+        if *is_over {
+            return Vec::new();
+        }
+        *is_over = is_end;
         let mut mended = Vec::new();
         repositories.retain_mut(|repository| {
             mended.extend(repository.put_way_back(&self.paths));
@@ -265,6 +429,16 @@ impl WatchedFolders {
             let look = root.look(&self.paths, named);
             mended.extend(look.mended);
             repositories.extend(look.new.into_iter().filter_map(WatchedRepository::anew));
+        }
+        for folder in roots.iter_mut().flat_map(WatchedRoot::gitlinks) {
+            match linked_repository(&folder, self.since, named) {
+                // As it is from now on.
+                Some(Ok(new)) if !repositories.iter().any(|it| it.state.path == new.path) => {
+                    repositories.extend(WatchedRepository::anew(new));
+                }
+                Some(Err(put_aside)) => mended.push(put_aside),
+                Some(Ok(_)) | None => (),
+            }
         }
         mended
     }

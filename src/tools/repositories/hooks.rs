@@ -18,23 +18,35 @@ const MOST_ENTRIES: usize = 1_000;
 const MOST_HOOKS: usize = 64;
 /// Bytes of a hook that are read.
 const LONGEST_HOOK: u64 = 1 << 20;
+/// Bytes of all hooks of one repository that are read; they are read for each command.
+const MOST_BYTES: u64 = 4 << 20;
 /// Bytes of one that are kept, to be written again.
 const LONGEST_KEPT: usize = 32 << 10;
+/// Bytes of all that are kept of one repository: they are written to the disk for each command.
+const MOST_KEPT: usize = 256 << 10;
 
 /// All of a repository; `None` = they are not told, since there are more or longer ones than are read.
 pub type NotedHooks = Option<Vec<NotedHook>>;
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NotedHook {
     name: String,
     /// The link that it is, and the file that this leads to.
     link: Option<(Vec<u8>, Option<PathBuf>)>,
     /// Its text's; `None` = it is no file, or longer than is read.
     digest: Option<String>,
-    /// Its text, if it is short.
+    /// Its text, if it is short, and all that are kept are.
     text: Option<Vec<u8>>,
     mode: u32,
+}
+
+impl PartialEq for NotedHook {
+    /// A text that is not kept says nothing of the hook.
+    fn eq(&self, other: &NotedHook) -> bool {
+        (&self.name, &self.link, &self.digest, self.mode)
+            == (&other.name, &other.link, &other.digest, other.mode)
+    }
 }
 
 /// All in the folder of a repository. One that is a link has none of its own.
@@ -42,6 +54,7 @@ pub fn hooks_in(path: &Path, repository: &OwnedFd) -> NotedHooks {
     let Some(folder) = folder_in(repository, "hooks") else { return Some(Vec::new()) };
     let entries = Dir::read_from(&folder).ok()?;
     let mut hooks = Vec::new();
+    let (mut left, mut kept) = (MOST_BYTES, 0);
     for (at, entry) in entries.flatten().enumerate() {
         // One behind so many would not be seen.
         if MOST_ENTRIES < at {
@@ -54,7 +67,13 @@ pub fn hooks_in(path: &Path, repository: &OwnedFd) -> NotedHooks {
         if hooks.len() == MOST_HOOKS {
             return None;
         }
-        hooks.push(NotedHook::at(&path.join("hooks").join(name), &folder, name));
+        let (mut hook, bytes) = NotedHook::at(&path.join("hooks").join(name), &folder, name);
+        left = left.checked_sub(bytes)?;
+        kept += hook.text.as_ref().map_or(0, Vec::len);
+        if MOST_KEPT < kept {
+            hook.text = None;
+        }
+        hooks.push(hook);
     }
     hooks.sort_by(|one, other| one.name.cmp(&other.name));
     Some(hooks)
@@ -105,19 +124,22 @@ pub fn put_back(
 }
 
 impl NotedHook {
-    fn at(path: &Path, folder: &OwnedFd, name: &str) -> NotedHook {
+    /// Reads one; answers also how many bytes were read for it.
+    fn at(path: &Path, folder: &OwnedFd, name: &str) -> (NotedHook, u64) {
         let link = link_in(folder, name).map(|link| (link, path.canonicalize().ok()));
         let (bytes, mode) = match &link {
             None => (bytes_in(folder, name, LONGEST_HOOK), mode_in(folder, name)),
             Some((_, end)) => end.as_deref().and_then(found_at).unwrap_or_default(),
         };
-        NotedHook {
+        let length = bytes.as_ref().map_or(0, Vec::len) as u64;
+        let hook = NotedHook {
             name: name.to_owned(),
             link,
             digest: bytes.as_deref().map(digest::of),
             mode: mode.unwrap_or_default(),
             text: bytes.filter(|bytes| bytes.len() <= LONGEST_KEPT),
-        }
+        };
+        (hook, length)
     }
 
     /// True if both are the same link.

@@ -65,6 +65,11 @@ impl RepositoryNotes {
     /// Has it on the disk, durably. `None` = nobody keeps a state here. Blocks.
     pub fn keep(&self, text: &[u8]) -> io::Result<Option<NoteHold>> {
         let Some(notes) = &self.0 else { return Ok(None) };
+        if LONGEST_NOTE < text.len() as u64 {
+            return Err(io::Error::other(
+                "there is more to be noted of them than would be read again after a crash",
+            ));
+        }
         let name = digest::of(text).replace(':', "-");
         // Note: held while it is written, so that nobody goes by one that is not there yet.
         let mut all = notes.notes();

@@ -2,22 +2,25 @@
 //! another one, or one where there was none?
 
 use std::{
-    io,
+    fs, io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
-use rustix::fs::{FileType, symlinkat};
+use rustix::fs::{AtFlags, FileType, statat, symlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::{
     LONGEST_POINTER,
     folder::{
         again, bring_back, bytes_in, folder_at, folder_in, id_in, is_taken, kind_in, link_in, put_aside,
-        write_in,
+        text_in, write_in,
     },
+    gitlinks::gitlinks,
     state::{MendedPart, MendedPlace, RepositoryState, led_to_folder},
 };
+use crate::git_settings::LONGEST_CONFIG;
 use sys::guarded::FileIdentity;
 
 /// The name by which git finds the repository of a folder.
@@ -46,6 +49,9 @@ pub struct RootState {
     is_bare: bool,
     /// The folder that `.git` leads to, where that is none.
     other: Option<RepositoryState>,
+    /// It lies below a folder of the workspace.
+    #[serde(default)]
+    is_nested: bool,
 }
 
 /// One that is held open and looked at.
@@ -54,7 +60,12 @@ pub struct WatchedRoot {
     folder: OwnedFd,
     /// The folder `.git`, wherever it is by now.
     dot: Option<OwnedFd>,
+    /// The index of its repository when it was last read, and the folders that it takes for repositories.
+    index: Option<(IndexState, Vec<PathBuf>)>,
 }
+
+/// The marks that tell one index from the next: git puts a new file in its place.
+type IndexState = (FileIdentity, i64, i64);
 
 /// A look's outcome.
 #[derive(Default)]
@@ -82,6 +93,7 @@ impl RootState {
             has_repository,
             is_bare: is_taken(folder),
             other: other.and_then(|(path, folder)| RepositoryState::of(&path, &folder, false)),
+            is_nested: false,
         }
     }
 }
@@ -91,15 +103,24 @@ impl WatchedRoot {
         let folder = folder_at(path)?;
         let state = RootState::of(path, &folder);
         let dot = folder_in(&folder, DOT_GIT);
-        Some(WatchedRoot { state, folder, dot })
+        Some(WatchedRoot { state, folder, dot, index: None })
+    }
+
+    /// A folder below one, in which a repository was found.
+    pub fn nested(path: &Path) -> Option<WatchedRoot> {
+        let mut root = WatchedRoot::of(path)?;
+        root.state.is_nested = true;
+        Some(root)
     }
 
     /// The same that was noted.
     pub fn again(state: RootState) -> Option<WatchedRoot> {
         let folder = folder_at(&state.path)?;
-        let DotGit::Folder(id) = &state.dot else { return Some(WatchedRoot { state, folder, dot: None }) };
+        let DotGit::Folder(id) = &state.dot else {
+            return Some(WatchedRoot { state, folder, dot: None, index: None });
+        };
         let dot = folder_in(&folder, DOT_GIT).filter(|_| id_in(&folder, DOT_GIT).as_ref() == Some(id));
-        Some(WatchedRoot { state, folder, dot })
+        Some(WatchedRoot { state, folder, dot, index: None })
     }
 
     /// True if something in it could become a repository by what is written into files that are there.
@@ -111,6 +132,30 @@ impl WatchedRoot {
     pub fn loose_folder(&self) -> Option<PathBuf> {
         let is_folder = kind_in(&self.folder, DOT_GIT) == Some(FileType::Directory);
         (is_folder && !self.state.has_repository).then(|| self.state.path.join(DOT_GIT))
+    }
+
+    /// Folders of the working tree that git takes for repositories, by its index.
+    pub fn gitlinks(&mut self) -> Vec<PathBuf> {
+        let dot = dot_in(&self.folder);
+        let Some((_, repository)) = repository_of(&self.state.path, &self.folder, &dot) else {
+            return Vec::new();
+        };
+        let found = statat(&repository, "index", AtFlags::SYMLINK_NOFOLLOW).ok();
+        let Some(index) = found.map(|it| (FileIdentity::of_stat(&it), it.st_size, it.st_mtime_nsec as i64))
+        else {
+            return Vec::new();
+        };
+        // Perf: it is read again only when git has put another one in its place.
+        if self.index.as_ref().is_none_or(|(read, _)| *read != index) {
+            let links = gitlinks(&repository).iter().map(|path| self.state.path.join(path)).collect();
+            self.index = Some((index, links));
+        }
+        self.known_gitlinks().to_vec()
+    }
+
+    /// The same, as they were told last.
+    pub fn known_gitlinks(&self) -> &[PathBuf] {
+        self.index.as_ref().map_or(&[], |(_, links)| links)
     }
 
     /// Puts aside what makes the folder itself a repository, if it is this one.
@@ -152,7 +197,11 @@ impl WatchedRoot {
     fn keep_dot(&mut self, roots: &[PathBuf], named: &[String], look: &mut RootLook) {
         let path = self.state.path.join(DOT_GIT);
         let now = dot_in(&self.folder);
-        if now == self.state.dot {
+        // git takes away what leads to a submodule or a worktree, and lays the same again.
+        let is_taken_away = self.state.is_nested
+            && now == DotGit::Missing
+            && matches!(self.state.dot, DotGit::File(_) | DotGit::Link(_));
+        if now == self.state.dot || is_taken_away {
             return;
         }
         let done = match &self.state.dot {
@@ -211,6 +260,43 @@ impl WatchedRoot {
         self.state.has_repository = true;
         look.new.push(new);
     }
+}
+
+/// A folder in which an agent's program may have made a repository since then: as it is now, or why it was put aside. `None` = it is an
+/// older one, or none.
+pub fn linked_repository(
+    path: &Path,
+    since: SystemTime,
+    named: &[String],
+) -> Option<Result<RepositoryState, MendedPlace>> {
+    let folder = folder_at(path)?;
+    let git = path.join(DOT_GIT);
+    // Where nobody can tell, it is a person's.
+    let born = fs::symlink_metadata(&git).and_then(|it| it.created()).ok()?;
+    if born < since {
+        return None;
+    }
+    let (real, repository) = repository_of(path, &folder, &dot_in(&folder))?;
+    let mut named = named.to_vec();
+    if leads_back(&real, &repository, path) {
+        // As git writes it for a submodule.
+        named.push("core.worktree".to_owned());
+    }
+    Some(RepositoryState::harmless(None, (&real, &repository), &named).map_err(|_| MendedPlace {
+        path: git,
+        what: MendedPart::NewRepository,
+        done: put_aside(&folder, DOT_GIT),
+        is_attack: true,
+    }))
+}
+
+/// True if the settings of a repository say that this is its working tree.
+fn leads_back(real: &Path, repository: &OwnedFd, tree: &Path) -> bool {
+    let text = text_in(repository, "config", LONGEST_CONFIG).unwrap_or_default();
+    let values =
+        text.lines().filter_map(|line| line.trim().strip_prefix("worktree")?.trim().strip_prefix('='));
+    let mut values = values.map(str::trim).peekable();
+    values.peek().is_some() && values.all(|value| real.join(value).canonicalize().is_ok_and(|to| to == tree))
 }
 
 fn dot_in(root: &OwnedFd) -> DotGit {

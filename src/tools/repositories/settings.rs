@@ -66,10 +66,34 @@ pub fn new_danger(before: &str, after: &str, named: &[String]) -> Option<String>
         return Some("it is written in a way that is not read".to_owned());
     };
     let before = settings_in(before).unwrap_or_default();
-    let new = after.into_iter().filter(|setting| !before.contains(setting));
-    new.map(|(key, value)| (is_harmless(&key, &value), key))
+    let remotes: BTreeSet<&str> = before.iter().chain(&after).filter_map(|(key, _)| remote_of(key)).collect();
+    let new = after.iter().filter(|setting| !before.contains(*setting));
+    new.map(|(key, value)| (is_harmless(key, value) && is_of_remote(key, value, &remotes), key.clone()))
         .find(|(is_harmless, key)| !is_harmless && !named.contains(key))
         .map(|(_, key)| format!("`{key}` is set"))
+}
+
+/// The values in a text of settings by which git may run something; of one that is not read as git writes it, whatever stands in it.
+pub fn values_that_run(text: &str) -> Vec<String> {
+    match settings_in(text) {
+        Some(settings) => settings
+            .into_iter()
+            .filter(|(key, value)| !is_harmless(key, value))
+            .map(|(_, value)| value)
+            .collect(),
+        None => text.lines().filter_map(|line| Some(line.split_once('=')?.1.to_owned())).collect(),
+    }
+}
+
+/// The name of the remote whose address a key says.
+fn remote_of(key: &str) -> Option<&str> {
+    key.strip_prefix("remote.")?.strip_suffix(".url")
+}
+
+/// False of a branch that is pushed to what is no name of a remote: to git it is an address, and of this machine a path.
+fn is_of_remote(key: &str, value: &str, remotes: &BTreeSet<&str>) -> bool {
+    let is_named = key.starts_with("branch.") && (key.ends_with(".remote") || key.ends_with(".pushremote"));
+    !is_named || value == "." || remotes.contains(value)
 }
 
 fn is_harmless(key: &str, value: &str) -> bool {
@@ -164,7 +188,7 @@ mod tests {
     fn what_git_writes_itself_is_harmless_and_what_runs_something_is_not() {
         let before = "[core]\n\trepositoryformatversion = 0\n\teditor = vim\n";
         for text in [
-            "[branch \"a.b\"]\n\tremote = origin\n\tmerge = refs/heads/a.b\n",
+            "[remote \"origin\"]\n\turl = git@example.org:a/b\n[branch \"a.b\"]\n\tremote = origin\n\tpushRemote = .\n\tmerge = refs/heads/a.b\n",
             "[remote \"origin\"]\n\turl = git@example.org:a/b\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
             "[user]\n\tname = Ann\n# a note\n",
             "[submodule \"x\"]\n\turl = ../x\n\tactive = true\n",
@@ -186,6 +210,8 @@ mod tests {
             "[remote \"o\"]\n\turl = ext:\":\"sh\n",
             "[remote \"o\"]\n\tpushurl = ../evil\n",
             "[remote \"o\"]\n\tpushurl = file:///w/evil\n",
+            "[branch \"main\"]\n\tremote = evil.git\n",
+            "[branch \"main\"]\n\tpushRemote = /w/evil\n",
             "[core]\n\tworktree = /h\n",
             "[extensions]\n\tworktreeConfig = true\n",
             "[filter \"a\\\"]\"]\n\tclean = x\n",

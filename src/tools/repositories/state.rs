@@ -14,10 +14,11 @@ use rustix::fs::{AtFlags, FileType, Mode, fchmod, mkdirat, statat, symlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    LONGEST_POINTER,
     below::RepositoryBelow,
     folder::{
-        again, bring_back, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in, mode_in,
-        mode_of, put_aside, set_mode_in, text_in, write_in,
+        again, bring_back, bytes_in, folder_at, folder_in, head_in, is_closed_since, kind_in, link_in,
+        mode_in, mode_of, put_aside, set_mode_in, sure_head_in, text_in, write_in,
     },
     hooks::{self, NotedHooks, hooks_in},
     settings::new_danger,
@@ -31,6 +32,13 @@ const SETTINGS: [&str; 2] = ["config", "config.worktree"];
 const FILE_MODE: u32 = 0o666;
 /// Parts that git must get into, or read, to take a folder for a repository.
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// Folders in which git of old looks for addresses by the names of remotes, a path of this machine among them (gitrepository-layout(5)).
+pub const OLD_REMOTES: [&str; 2] = ["remotes", "branches"];
+
+fn all_old_remotes() -> Vec<String> {
+    OLD_REMOTES.map(str::to_owned).to_vec()
+}
 
 /// A thing that was found to be another.
 #[derive(Debug)]
@@ -62,10 +70,16 @@ pub struct RepositoryState {
     mode: u32,
     /// Modes of its parts that are no links.
     modes: Vec<(String, u32)>,
-    /// The last valid one; `None` = git takes it for no repository.
+    /// The last one that git went by; `None` = git takes it for no repository.
     head: Option<Vec<u8>>,
     /// It says itself where its settings are.
     has_commondir: bool,
+    /// The words by which it says so.
+    #[serde(default)]
+    commondir: Option<Vec<u8>>,
+    /// The folders of [`OLD_REMOTES`] that it had. Of a note of an older daemon's all, of which nothing is put aside.
+    #[serde(default = "all_old_remotes")]
+    old_remotes: Vec<String>,
     /// The place that `hooks` leads to, if it is a link.
     hooks_link: Option<Vec<u8>>,
     pub hooks: NotedHooks,
@@ -107,6 +121,11 @@ impl RepositoryState {
             modes: PARTS.iter().filter_map(mode).collect(),
             head: head_in(folder),
             has_commondir: kind_in(folder, "commondir").is_some(),
+            commondir: bytes_in(folder, "commondir", LONGEST_POINTER),
+            old_remotes: all_old_remotes()
+                .into_iter()
+                .filter(|name| kind_in(folder, name).is_some())
+                .collect(),
             hooks_link: link_in(folder, "hooks"),
             hooks: hooks_in(path, folder),
             has_own: is_folder("objects") && is_folder("refs"),
@@ -138,6 +157,9 @@ impl RepositoryState {
     ) -> Option<String> {
         if now.has_commondir && !before.is_some_and(|before| before.has_commondir) {
             return Some("it takes its settings from elsewhere".to_owned());
+        }
+        if before.is_none() && now.settings.iter().any(|settings| settings.link.is_some()) {
+            return Some("its settings lie elsewhere".to_owned());
         }
         let hooks = before.map_or_else(|| Some(Vec::new()), |before| before.hooks.clone());
         let is_led = now.hooks_link != before.and_then(|before| before.hooks_link.clone());
@@ -236,6 +258,12 @@ impl WatchedRepository {
         if !self.state.has_commondir && kind_in(&self.folder, "commondir").is_some() {
             done.push(("commondir", put_aside(&self.folder, "commondir")));
         }
+        for name in OLD_REMOTES {
+            if !self.state.old_remotes.iter().any(|had| had == name) && kind_in(&self.folder, name).is_some()
+            {
+                done.push((name, put_aside(&self.folder, name)));
+            }
+        }
         if self.state.has_own {
             for name in ["objects", "refs"] {
                 if kind_in(&self.folder, name) != Some(FileType::Directory) && !self.leads_to_folder(name) {
@@ -249,6 +277,17 @@ impl WatchedRepository {
             let put = |folder: &OwnedFd| Ok(symlinkat(link.as_slice(), folder, "hooks")?);
             done.push(("hooks", again(&self.folder, "hooks", put)));
         }
+        if self.state.hooks_link.is_none() && kind_in(&self.folder, "hooks") == Some(FileType::Symlink) {
+            let put = |folder: &OwnedFd| Ok(mkdirat(folder, "hooks", Mode::from_raw_mode(0o777))?);
+            done.push(("hooks", again(&self.folder, "hooks", put)));
+        }
+        if let Some(text) = &self.state.commondir
+            && kind_in(&self.folder, "commondir").is_some()
+            && bytes_in(&self.folder, "commondir", LONGEST_POINTER).as_ref() != Some(text)
+        {
+            let put = |folder: &OwnedFd| write_in(folder, "commondir", text, FILE_MODE);
+            done.push(("commondir", again(&self.folder, "commondir", put)));
+        }
         for settings in &self.state.settings {
             if let Some((link, _)) = &settings.link
                 && link_in(&self.folder, &settings.name).as_ref() != Some(link)
@@ -257,8 +296,10 @@ impl WatchedRepository {
                 done.push((&settings.name, again(&self.folder, &settings.name, put)));
             }
         }
-        match head_in(&self.folder) {
+        match sure_head_in(&self.folder) {
             Some(head) => self.state.head = Some(head),
+            // As it was, whatever it is to git.
+            None if head_in(&self.folder) == self.state.head => (),
             None => {
                 let head = self.state.head.as_deref().unwrap_or_default();
                 let put = |folder: &OwnedFd| write_in(folder, "HEAD", head, FILE_MODE);

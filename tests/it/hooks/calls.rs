@@ -206,3 +206,23 @@ async fn children_meet_the_same_hooks() {
     assert_ne!(fired[0]["runId"], run.as_str());
     running.stop().await;
 }
+
+/// Outside of the sandbox nothing is loaded, and no program is found, that lies in the workspace.
+#[tokio::test]
+async fn hook_of_the_settings_finds_nothing_of_the_workspace() {
+    let out = tempfile::tempdir().unwrap();
+    let told = out.path().join("told");
+    let command = format!(
+        "cat > /dev/null; printf '%s|%s|%s|%s' \"$PYTHONSAFEPATH\" \"$PYTHONNOUSERSITE\" \"$BASH\" \"$PATH\" > {}",
+        told.display()
+    );
+    let (_house, _script, running) =
+        play(json!({ "PreToolUse": [command] }), vec![read("a.txt"), Reply::done("ok")]).await;
+    running.stop().await;
+    let told = fs::read_to_string(told).unwrap();
+    let parts: Vec<&str> = told.split('|').collect();
+    assert_eq!(parts[..2], ["1", "1"], "{told}");
+    assert!(parts[2].starts_with('/') && parts[2].ends_with("/bash"), "{told}");
+    let folders: Vec<_> = std::env::split_paths(parts[3]).collect();
+    assert!(!folders.is_empty() && folders.iter().all(|folder| folder.is_absolute()), "{told}");
+}

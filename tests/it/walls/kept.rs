@@ -119,3 +119,26 @@ async fn the_daemons_own_programs_and_units_are_read_and_not_written() {
         }
     }
 }
+
+#[tokio::test]
+async fn folders_of_a_persons_programs_take_nothing_from_a_command() {
+    for mechanism in mechanisms() {
+        let house = house_with(&mechanism, |home| {
+            put(&home.join(".local/bin/tool"));
+            fs::create_dir_all(home.join(".more")).unwrap();
+            HiddenPlaces::default()
+                .finding([".local/bin", ".more/bin", "bin"].map(|name| home.join(name)).to_vec())
+        });
+        let home = house.home();
+        let script = format!(
+            "exec 2>/dev/null; cd {}; echo MINE > .local/bin/jq; echo MINE > .local/bin/tool; mkdir -p .more/bin bin; mv .local/bin .local/b2; mv .local l2; cat .local/bin/tool",
+            home.display()
+        );
+        assert_eq!(house.bash(&script).await, "THEIRS", "{mechanism:?}");
+        assert_eq!(fs::read_dir(home.join(".local/bin")).unwrap().count(), 1, "{mechanism:?}");
+        // Landlock shuts each folder on the way to something that is kept.
+        assert!(!home.join(".more/bin").exists(), "{mechanism:?}");
+        let takes_new = matches!(mechanism, SandboxMechanism::Bubblewrap { .. });
+        assert_eq!(home.join("bin").exists(), takes_new, "{mechanism:?}");
+    }
+}

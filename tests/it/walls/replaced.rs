@@ -7,7 +7,8 @@ use super::*;
 
 /// Puts what is laid into the place of what is there.
 fn replace(place: &Path) {
-    let (new, old) = (place.with_extension("new"), place.with_extension("old"));
+    let beside = |end: &str| PathBuf::from(format!("{}.{end}", place.display()));
+    let (new, old) = (beside("new"), beside("old"));
     let is_folder = place.is_dir();
     match is_folder {
         true => {

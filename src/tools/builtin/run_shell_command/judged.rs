@@ -112,7 +112,25 @@ pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
     };
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
-    GitUse { is_alone, may_configure, settings: git_settings(reading) }
+    GitUse { is_alone, may_configure, goes_on: goes_on(reading), settings: git_settings(reading) }
+}
+
+/// Sub-commands of git that go on with what waits, or begin what may wait.
+const GO_ON: &[&str] = &["am", "cherry-pick", "merge", "pull", "rebase", "revert"];
+
+/// True if all that git does by these words it does in the repository of the folder where the text begins, and one of them goes on with
+/// what waits there. In another repository, whose settings an agent may have written, git runs what these say.
+fn goes_on(reading: &ShellAnalysis) -> bool {
+    let is_of = |command: &ShellCommand, names: &[&[&str]]| {
+        let mut words = command.words.iter().map(|word| word.text());
+        let is_git = words.next() == Some("git");
+        is_git && words.next().is_some_and(|name| names.iter().any(|names| names.contains(&name)))
+    };
+    let is_here = |command: &ShellCommand| match command.words.first().map(CommandWord::text) {
+        Some("git") => is_of(command, &[GO_ON, KEEP_SETTINGS]),
+        name => name != Some("cd"),
+    };
+    reading.commands.iter().all(is_here) && reading.commands.iter().any(|command| is_of(command, &[GO_ON]))
 }
 
 /// Settings that the text has `git config` set and by which git may run something, in small letters, when whoever allows it is

@@ -8,12 +8,15 @@ use std::{
 
 use super::{super::KnownRepositories, *};
 
+mod more_ways;
+
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
     let roots = [root.to_owned()];
     RepositoryGuard::over(
         &roots,
         &RepositoriesBelow::find(&roots, None, &KnownRepositories::default()),
         settings,
+        None,
     )
 }
 
@@ -296,7 +299,7 @@ fn what_was_noted_is_looked_at_again() {
 /// What git itself runs may write settings while git may; of these nothing stays by which git runs something.
 #[test]
 fn settings_that_no_word_says_are_put_back() {
-    let (evil, plain) = ("[core]\n\tfsmonitor = x\n", "[branch \"a\"]\n\tremote = origin\n");
+    let (evil, plain) = ("[core]\n\tfsmonitor = x\n", "[branch \"a\"]\n\tremote = .\n");
     let written = |named: &[&str]| GuardedSettings::Written {
         named: named.iter().map(|name| (*name).to_owned()).collect(),
         is_at_once: false,

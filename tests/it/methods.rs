@@ -936,7 +936,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no agent writer in this place
                 CONFLICT: generalist comes with the daemon and lies in no file
                 {"name":"writer","scope":"user","path":"<home>/agents/writer.md","seq":"<seq>","cleared":0,"busy":0}
-                {"name":"local","scope":"project","path":"<home>/work/.subagentd/agents/local.md","busy":0,"cleared":0}
+                {"name":"local","scope":"project","path":"<home>/work/.subagentd/agents/local.md","seq":"<seq>","cleared":0,"busy":0}
             "#]],
         },
         Row {

@@ -117,7 +117,7 @@ fn change_messages(
     }
     let in_message = |(at, message)| text_places(message).into_iter().map(move |place| Some((at, place)));
     let messages = request.messages.iter().map(|message| &**message).enumerate();
-    let places: Vec<Option<(usize, TextPlace)>> =
+    let places: Vec<Option<(usize, FormText)>> =
         std::iter::once(None).chain(messages.flat_map(in_message)).collect();
     for (at, ((was, wanted), place)) in shown.iter().zip(wanted).zip(places).enumerate() {
         if was == wanted {
@@ -140,7 +140,7 @@ fn change_messages(
 
 /// The part of a message that hooks read as one text.
 #[derive(Clone, Copy)]
-enum TextPlace {
+enum FormText {
     /// All that it says itself.
     Own,
     /// One of its results, counted from 0.
@@ -148,20 +148,20 @@ enum TextPlace {
 }
 
 /// Every text of a message that hooks read; at least one.
-fn text_places(message: &ContextMessage) -> Vec<TextPlace> {
+fn text_places(message: &ContextMessage) -> Vec<FormText> {
     let n_results = message.parts.iter().filter(|part| is_result(part)).count();
     let has_own = n_results == 0 || message.parts.iter().any(|part| part.as_text().is_some());
-    has_own.then_some(TextPlace::Own).into_iter().chain((0..n_results).map(TextPlace::Result)).collect()
+    has_own.then_some(FormText::Own).into_iter().chain((0..n_results).map(FormText::Result)).collect()
 }
 
 fn is_result(part: &MessagePart) -> bool {
     matches!(part, MessagePart::ToolResult { .. })
 }
 
-fn text_at(message: &ContextMessage, place: TextPlace) -> String {
+fn text_at(message: &ContextMessage, place: FormText) -> String {
     let parts = match place {
-        TextPlace::Own => Some(&message.parts),
-        TextPlace::Result(nth) => match message.parts.iter().filter(|part| is_result(part)).nth(nth) {
+        FormText::Own => Some(&message.parts),
+        FormText::Result(nth) => match message.parts.iter().filter(|part| is_result(part)).nth(nth) {
             Some(MessagePart::ToolResult { parts, .. }) => Some(parts),
             _ => None,
         },
@@ -170,11 +170,11 @@ fn text_at(message: &ContextMessage, place: TextPlace) -> String {
 }
 
 /// The message with another text in one place.
-fn with_text(message: &ContextMessage, place: TextPlace, text: String) -> ContextMessage {
+fn with_text(message: &ContextMessage, place: FormText, text: String) -> ContextMessage {
     let mut parts = message.parts.clone();
     let place = match place {
-        TextPlace::Own => Some(&mut parts),
-        TextPlace::Result(nth) => match parts.iter_mut().filter(|part| is_result(part)).nth(nth) {
+        FormText::Own => Some(&mut parts),
+        FormText::Result(nth) => match parts.iter_mut().filter(|part| is_result(part)).nth(nth) {
             Some(MessagePart::ToolResult { parts, .. }) => Some(parts),
             _ => None,
         },

@@ -9,7 +9,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -142,16 +142,17 @@ impl RepositoryNote {
             is_over: false,
         };
         let (state, ending) = (Mutex::new(state), Mutex::default());
-        let watched = WatchedFolders {
-            settings,
-            guards: OnceLock::new(),
-            paths,
-            since: SystemTime::now(),
-            state,
-            ending,
-        };
+        let watched =
+            WatchedFolders { settings, guards: OnceLock::new(), paths, since: files_now(), state, ending };
         watched.mend(true).iter().map(words).collect()
     }
+}
+
+/// The time that a file would have that came to be now.
+fn files_now() -> SystemTime {
+    let (seconds, nanoseconds) = sys::clock::file_time();
+    let seconds = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    UNIX_EPOCH + seconds + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
 }
 
 impl RepositoryGuard {
@@ -162,7 +163,7 @@ impl RepositoryGuard {
         settings: GuardedSettings,
         since: Option<SystemTime>,
     ) -> RepositoryGuard {
-        let since = since.unwrap_or_else(SystemTime::now);
+        let since = since.unwrap_or_else(files_now);
         // Where a repository lies below, or is led to from below, it is `.git` that says so.
         let pointed = found.pointers.iter().filter_map(|pointer| pointer.parent());
         let bases = found.repositories.iter().map(|it| it.base.as_path()).chain(pointed);
@@ -243,7 +244,7 @@ impl RepositoryGuard {
                 if !watching.has_change() {
                     continue;
                 }
-                let (looked, begun) = (Arc::clone(&watched), Instant::now());
+                let (looked, begun) = (Arc::clone(&watched), tokio::time::Instant::now());
                 // An agent says how much there is to be read.
                 let more = work::aside(move || looked.look()).await;
                 watching.add_whole(&more);

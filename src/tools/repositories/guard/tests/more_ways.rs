@@ -162,10 +162,10 @@ fn a_repository_that_the_index_names_runs_nothing() {
     // As a submodule is after a clone.
     nest("later");
     fs::remove_dir_all(root.join("later/.git")).unwrap();
-    let found = RepositoriesBelow::find(&[root.clone()], None, &KnownRepositories::default());
+    let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
     let guard = || {
         let since = fs::symlink_metadata(root.join("mark")).and_then(|it| it.created()).ok();
-        RepositoryGuard::over(&[root.clone()], &found, GuardedSettings::Covered, since)
+        RepositoryGuard::over(std::slice::from_ref(&root), &found, GuardedSettings::Covered, since)
     };
     fs::write(root.join("mark"), "").unwrap();
     // Whether it is the same command that makes it what it is, or the next.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use protocol::{Envelope, RunId, RunTracing, SpanId, TraceBackend, TraceSpan};
-use traces::{SpanEdge, SpanFold, thin};
+use protocol::{Envelope, RunId, RunTracing, SpanId, SpanKind, TraceBackend, TraceSpan};
+use traces::{SpanEdge, SpanFold, thin, without_calls};
 
 /// Makes the spans that may go to a destination. Holds what is open, as the fold does.
 #[derive(Debug)]
@@ -77,6 +77,9 @@ impl TracedSpans {
         if let Some(run) = self.runs.get(&span.run_id) {
             let content = run.content_of(&span.trace_id);
             thin(&mut span, content);
+            if !run.sends(self.backend, SpanKind::Tool) {
+                without_calls(&mut span);
+            }
         }
         Some(span)
     }

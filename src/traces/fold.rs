@@ -64,7 +64,7 @@ impl SpanFold {
         let is_over = match self.runs.get_mut(run_id) {
             Some(run) => {
                 // Of one that was parked the daemon may be the same.
-                is_taken_up &= !run.is_parked();
+                is_taken_up &= !run.is_parked() || moment.facts.flag("unclean");
                 run.apply(moment, &mut edges);
                 run.is_over()
             }

@@ -18,7 +18,7 @@ pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
 pub use fold::{SpanEdge, SpanFold};
 pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use text::{client, duration, output_beside_error, person};
-pub use thinning::thin;
+pub use thinning::{thin, without_calls};
 pub use timeline::{SpanPlace, TraceTimeline};
 
 #[cfg(test)]

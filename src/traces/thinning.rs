@@ -2,6 +2,14 @@
 
 use protocol::{SpanText, TraceContent, TraceSpan};
 
+/// Takes arguments and results of calls out of a request: where calls are not sent, this is no other way for them.
+pub fn without_calls(span: &mut TraceSpan) {
+    if let Some(llm) = &mut span.llm {
+        llm.requested.iter_mut().for_each(|call| call.arguments = None);
+        llm.answered.iter_mut().for_each(|call| call.result = None);
+    }
+}
+
 /// Takes the texts out of a span, or puts their sizes in their place: what was asked and said, arguments and results, messages
 /// of errors, and what people and models said beside them.
 pub fn thin(span: &mut TraceSpan, content: TraceContent) {
@@ -11,11 +19,8 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         // Its title quotes what it is about.
         span.name = asked.asks.clone();
     }
-    if content != TraceContent::Full
-        && let Some(llm) = &mut span.llm
-    {
-        llm.requested.iter_mut().for_each(|call| call.arguments = None);
-        llm.answered.iter_mut().for_each(|call| call.result = None);
+    if content != TraceContent::Full {
+        without_calls(span);
     }
     match content {
         TraceContent::Full => {}

@@ -468,6 +468,55 @@ pub(super) fn calls(run: &str) -> Vec<NewEvent> {
     ]
 }
 
+/// Where calls are not sent, the requests between which they lie do not tell of them either.
+#[tokio::test]
+async fn requests_alone_bring_neither_arguments_nor_results_of_calls() {
+    let place = Place::new();
+    let receiver = Receiver::http([]).await;
+    let working = place.open(to(&receiver, "http/protobuf")).await;
+    working.begun().await;
+    let mut before = 0;
+    for (run, events, spans, texts) in [
+        ("all", json!(["llm", "tool"]), 5, vec!["the argument", "the result"]),
+        ("llm", json!(["llm"]), 4, vec![]),
+    ] {
+        let tracing = json!({ "backends": ["otlp"], "content": "full", "sampleRate": 1.0, "events": events });
+        working.append([begin_traced(run, &tracing)]).await;
+        let [turn_began, turn_ended] = turn(run, 1);
+        let call = format!("{run}-call");
+        let asked = json!({ "model": "offline", "stream": "x", "text": "", "usage": {}, "calls": [call] });
+        let state = |more: Value| {
+            let mut data = json!({ "callId": call, "name": "read_file" });
+            data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            event(run, "tool.state", &data)
+        };
+        let result = json!({ "llmContent": [{ "type": "text", "text": "the result" }] });
+        working
+            .append(vec![
+                turn_began,
+                event(run, "model.started", &json!({ "model": "offline", "stream": "x", "attempt": 1 })),
+                event(run, "model.completed", &asked),
+                state(json!({ "to": "validating", "arguments": { "path": "the argument" } })),
+                state(json!({ "to": "success", "result": result })),
+                event(run, "model.started", &json!({ "model": "offline", "stream": "y", "attempt": 1 })),
+                event(
+                    run,
+                    "model.completed",
+                    &json!({ "model": "offline", "stream": "y", "text": "z", "usage": {}, "calls": [] }),
+                ),
+                turn_ended,
+                end(run),
+            ])
+            .await;
+        before += spans;
+        let taken = place.taken(&receiver, before).await;
+        let shown = format!("{:?}", &taken[before - spans..]);
+        let found: Vec<&str> =
+            ["the argument", "the result"].into_iter().filter(|text| shown.contains(text)).collect();
+        assert_eq!(found, texts, "{run}: {shown}");
+    }
+}
+
 #[tokio::test]
 async fn an_agent_says_which_of_its_spans_are_sent_and_how_much_of_them() {
     let place = Place::new();

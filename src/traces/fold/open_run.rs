@@ -156,6 +156,11 @@ impl OpenRun {
         self.told_at = at;
     }
 
+    fn leave_queue(&mut self, at: Timestamp) {
+        let queued = since(&mut self.queued_since, at);
+        self.facts().queued_ms += queued;
+    }
+
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
     pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
         let untold = |span: &&TraceSpan| {
@@ -197,21 +202,24 @@ impl OpenRun {
             self.end_model(at, SpanStatus::Cancelled, None, edges);
         }
         match moment.event.kind.as_str() {
-            "run.queued" => self.queued_since = Some(at),
-            "run.started" => {
-                let queued = since(&mut self.queued_since, at);
-                self.facts().queued_ms += queued;
-            }
+            // It may be told of one more queue, or of another place, while it waits.
+            "run.queued" => drop(self.queued_since.get_or_insert(at)),
+            "run.started" => self.leave_queue(at),
             "run.waiting" if facts.flag("waiting") => self.waiting_since = Some(at),
             "run.waiting" => {
                 let waited = since(&mut self.waiting_since, at);
                 self.facts().waiting_ms += waited;
             }
             "run.parked" => {
+                // Whether it waits for somebody is told anew when it goes on.
+                let waited = since(&mut self.waiting_since, at);
+                self.facts().waiting_ms += waited;
                 self.parked_since = Some(at);
                 self.note(moment, facts.text("reason").unwrap_or_default());
             }
             "run.resumed" => {
+                let waited = since(&mut self.waiting_since, self.told_at);
+                self.facts().waiting_ms += waited;
                 let was_parked = self.parked_since.is_some();
                 let parked = since(&mut self.parked_since, at);
                 self.facts().parked_ms += parked;
@@ -240,10 +248,13 @@ impl OpenRun {
             "run.steered" => self.unread.steered(facts.text("text").unwrap_or_default()),
             "turn.started" => self.turn_started(moment, edges),
             "turn.completed" => self.turn_completed(moment, edges),
-            "model.started" | "model.retrying" | "model.completed" | "model.fallback" | "model.routed"
-            | "model.consulting" | "model.consulted" | "context.compressed" => {
-                self.apply_model(moment, edges)
+            "model.started" => {
+                // A run that gave its place away and got another one begins nothing else.
+                self.leave_queue(at);
+                self.apply_model(moment, edges);
             }
+            "model.retrying" | "model.completed" | "model.fallback" | "model.routed" | "model.consulting"
+            | "model.consulted" | "context.compressed" => self.apply_model(moment, edges),
             "tool.state" | "file.changed" => self.apply_call(moment, edges),
             "confirmation.requested" | "confirmation.revised" | "confirmation.resolved" => {
                 self.apply_question(moment, edges);

@@ -331,3 +331,38 @@ fn a_story_tells_cached_and_thought_tokens() {
     let story = document(TraceFormat::Markdown, log);
     assert!(story.contains(", 800 (500 cached) → 58 (18 thought) tokens"), "{story}");
 }
+
+/// The log does not have what a hook puts in the place of a result, so no request claims that its model read the result.
+#[test]
+fn a_result_that_a_hook_replaces_is_none_that_a_model_read() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        1 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        2 model.completed {"model": "m", "stream": "s1", "text": "", "calls": ["c1", "c2", "c3"]}
+        2 tool.state {"callId": "c1", "to": "validating", "name": "read_file", "arguments": {}}
+        2 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {}}
+        2 tool.state {"callId": "c3", "to": "validating", "name": "read_file", "arguments": {}}
+        3 tool.state {"callId": "c1", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "Ada Lovelace"}]}}
+        3 tool.state {"callId": "c2", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "half of it"}]}}
+        3 tool.state {"callId": "c3", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "as it is"}]}}
+        4 hook.fired {"firingId": "f", "hookId": "h", "event": "PostToolUse", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 1}
+        4 hook.fired {"firingId": "g", "hookId": "h", "event": "PostToolUse", "callId": "c2", "followUp": "c4", "outcome": "answered", "durationMs": 1}
+        4 hook.fired {"firingId": "i", "hookId": "h", "event": "PostToolUse", "callId": "c3", "outcome": "answered", "durationMs": 1}
+        5 tool.state {"callId": "c4", "to": "validating", "name": "read_file", "arguments": {}}
+        6 tool.state {"callId": "c4", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "all of it"}]}}
+        6 turn.completed {"turn": 1}
+        6 turn.started {"turn": 2}
+        6 model.started {"model": "m", "stream": "s2", "attempt": 1}
+        7 model.completed {"model": "m", "stream": "s2", "text": "y", "calls": []}
+        7 run.completed {"reason": "GOAL"}
+    "#;
+    let requests = spans(log).into_iter().filter(|span| span.kind == SpanKind::Llm);
+    let last = requests.last().unwrap().llm.unwrap();
+    let read = last
+        .answered
+        .iter()
+        .map(|call| (call.call_id.as_str(), call.result.as_ref().map(|result| result.text.as_str())));
+    let expected = [("c1", None), ("c2", Some("all of it")), ("c3", Some("as it is"))];
+    assert_eq!(read.collect::<Vec<_>>(), expected);
+}

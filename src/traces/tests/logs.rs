@@ -374,3 +374,24 @@ fn runs_in_a_circle_end() {
     );
     assert_eq!(spans(&log).len(), 3);
 }
+
+/// A run that gave its place away waits for another one, and the park takes over from a person's time.
+#[test]
+fn waits_end_with_what_follows_them() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1000 run.waiting {"waiting": true}
+        2000 run.parked {"reason": "nobody is here"}
+        9000 run.resumed {}
+        10000 run.waiting {"waiting": true}
+        11000 run.resumed {"unclean": true}
+        12000 run.queued {"place": 2}
+        12500 run.queued {"place": 1}
+        13000 model.started {"model": "m", "stream": "s", "attempt": 1}
+        20000 model.completed {"model": "m", "stream": "s", "text": "x", "calls": []}
+        20000 run.completed {"reason": "GOAL"}
+    "#;
+    let run = spans(log).into_iter().find_map(|span| span.run).unwrap();
+    // Of the second wait nobody knows when the daemon went away: at the earliest when it began.
+    assert_eq!((run.waiting_ms, run.parked_ms, run.queued_ms), (1_000, 7_000, 1_000));
+}

@@ -99,6 +99,7 @@ impl OpenRun {
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         let took = facts.count("durationMs");
+        self.unread.hooked(facts);
         let mut span = match self.hooks.take(&key(facts)) {
             Some(mut span) => {
                 // Answers are told together, when the last one is there.

@@ -1,6 +1,6 @@
 //! Requests to models: of turns, and what the daemon asks beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
     AnsweredToolCall, CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus,
@@ -11,7 +11,7 @@ use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun, OpenToolSpan, push_event,
 };
-use crate::text;
+use crate::{facts::EventFacts, text};
 
 /// The error type of a request to a model that fails.
 const MODEL_FAILED: &str = "MODEL_FAILED";
@@ -74,6 +74,8 @@ pub(super) struct UnreadMessages {
     answered: Vec<AnsweredToolCall>,
     /// The number of further calls.
     more_answered: u64,
+    /// Calls that hooks make, with the ones in whose place the model reads what comes of them.
+    follow_ups: BTreeMap<CallId, CallId>,
 }
 
 impl UnreadMessages {
@@ -93,6 +95,15 @@ impl UnreadMessages {
     /// A call has ended.
     pub(super) fn answered(&mut self, call: &TraceSpan) {
         let Some(tool) = &call.tool else { return };
+        if let Some(first) = self.follow_ups.get(&tool.call_id) {
+            // The model knows of the first one alone.
+            let result = call.output.as_ref().map(|output| text::cut(output, ARGUMENT_BYTES));
+            self.answered
+                .iter_mut()
+                .filter(|it| it.call_id == *first)
+                .for_each(|it| it.result.clone_from(&result));
+            return;
+        }
         if MOST_REQUESTED <= self.answered.len() {
             self.more_answered = self.more_answered.saturating_add(1);
             return;
@@ -103,6 +114,25 @@ impl UnreadMessages {
             tool: tool.tool.clone(),
             result,
         });
+    }
+
+    /// A hook was told of a call that has ended: what it puts in the place of the result is no part of any event.
+    pub(super) fn hooked(&mut self, facts: EventFacts<'_>) {
+        let Some(call_id) = facts.text("callId").map(CallId::from) else { return };
+        let follow_up = facts.text("followUp").map(CallId::from);
+        if facts.flag("changed") || follow_up.is_some() {
+            self.answered.iter_mut().filter(|it| it.call_id == call_id).for_each(|it| it.result = None);
+        }
+        if let Some(follow_up) = follow_up {
+            // One that follows another stands in the first one's place, too.
+            let first = self.follow_ups.get(&call_id).cloned().unwrap_or(call_id);
+            self.answered.iter_mut().filter(|it| it.call_id == first).for_each(|it| it.result = None);
+            self.follow_ups.insert(follow_up, first);
+        } else if facts.flag("changed")
+            && let Some(first) = self.follow_ups.get(&call_id)
+        {
+            self.answered.iter_mut().filter(|it| it.call_id == *first).for_each(|it| it.result = None);
+        }
     }
 
     /// A request that brought them was not answered: they go with the next one.
@@ -146,7 +176,7 @@ impl OpenRun {
         let model = moment.facts.word("model");
         let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
         let attempt = moment.facts.count("attempt");
-        let UnreadMessages { said, answered, more_answered } = std::mem::take(&mut self.unread);
+        let UnreadMessages { said, answered, more_answered, .. } = std::mem::take(&mut self.unread);
         span.input = said;
         span.llm = Some(Box::new(LlmSpan { model, attempt, ..LlmSpan::default() }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));

@@ -8,7 +8,7 @@ use super::{
     viewer::{ViewSource, ViewedLine},
     waterfall::{SpanTree, waterfall},
 };
-use crate::{OutputWriter, failure::CommandFailure, link::DaemonLink, paging};
+use crate::{OutputWriter, failure::CommandFailure, link::DaemonLink, paging, width};
 use protocol::{RunGet, RunId, RunIdParams, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
 
 /// Spans a page; without texts that is far below what a page may be.
@@ -156,15 +156,20 @@ impl ViewSource for LoadingTrace<'_> {
         });
         let tree = SpanTree::of(&self.spans, self.now, stand_in);
         let levels: Vec<usize> = tree.lines(self.depth).into_iter().map(|(_, level, _)| level).collect();
+        // Beside the cursor and the sign of what can be folded.
+        let whole = stdout.width;
+        let room = whole.map(|columns| columns.saturating_sub(2).max(1));
         let plain = |text: &str| -> Vec<ViewedLine> {
-            text.lines().map(|line| ViewedLine { text: line.to_owned(), level: None }).collect()
+            let rows = text.lines().flat_map(|line| match room {
+                Some(columns) => width::wrap_words(line, columns),
+                None => vec![line.to_owned()],
+            });
+            rows.map(|text| ViewedLine { text, level: None }).collect()
         };
         let head = plain(&self.head());
         // Of a part there is nothing to sum up.
         let below = if self.is_whole { plain(&self.below()) } else { Vec::new() };
-        // Beside the cursor and the sign of what can be folded.
-        let whole = stdout.width;
-        stdout.width = whole.map(|columns| columns.saturating_sub(2).max(1));
+        stdout.width = room;
         let drawn = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
         stdout.width = whole;
         if stand_in.is_some() {

@@ -110,25 +110,38 @@ fn files(spans: &[SpanView]) -> String {
 fn used(spans: &[SpanView]) -> String {
     let mut all = Spent::default();
     let mut agents: Vec<((&str, &str), Spent)> = Vec::new();
+    let mut is_open = false;
     for span in spans.iter().filter(|span| span.kind == "run") {
-        let Some(usage) = span.usage else { continue };
-        all.add(usage, span.cost);
+        let (usage, cost) = match span.usage {
+            Some(usage) => (usage, span.cost),
+            // Of a run that is still at work its own requests say it.
+            None => {
+                let own = spans.iter().filter(|it| it.kind == "llm" && it.run_id == span.run_id);
+                let mut sum = Spent::default();
+                own.for_each(|it| it.usage.into_iter().for_each(|usage| sum.add(usage, it.cost)));
+                (sum.usage, sum.cost)
+            }
+        };
+        is_open |= span.end_us.is_none();
+        if usage.total() == 0 {
+            continue;
+        }
+        all.add(usage, cost);
         let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
         let name = (span.agent.as_deref().unwrap_or("-"), model);
         match agents.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => sum.add(usage, span.cost),
+            Some((_, sum)) => sum.add(usage, cost),
             None => {
                 let mut sum = Spent::default();
-                sum.add(usage, span.cost);
+                sum.add(usage, cost);
                 agents.push((name, sum));
             }
         }
     }
-    // Of a run that is still at work its own requests say it.
     if all.usage.total() == 0 {
         return String::new();
     }
-    let mut text = format!("{}\n", all.line());
+    let mut text = format!("{}{}\n", all.line(), if is_open { ", so far" } else { "" });
     if 1 < agents.len() {
         let lines: Vec<String> = agents
             .iter()

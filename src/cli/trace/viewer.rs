@@ -54,6 +54,21 @@ impl TraceViewer {
         self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
     }
 
+    /// Replaces the lines by the same ones for another width: what is folded stays so.
+    fn lay_out_anew(&mut self, lines: Vec<ViewedLine>) {
+        let spans = |lines: &[ViewedLine]| -> Vec<usize> {
+            lines.iter().enumerate().filter(|(_, line)| line.level.is_some()).map(|(at, _)| at).collect()
+        };
+        let before = spans(&self.lines);
+        let folded: Vec<usize> =
+            (0..before.len()).filter(|span| self.folded.contains(&before[*span])).collect();
+        self.replace(lines);
+        let now = spans(&self.lines);
+        self.folded = folded.into_iter().filter_map(|span| now.get(span).copied()).collect();
+        self.show();
+        self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
+    }
+
     /// Takes a stroke in; true when the person leaves.
     pub fn press(&mut self, stroke: &KeyStroke) -> bool {
         let page = self.rows.saturating_sub(1).max(1);
@@ -88,6 +103,10 @@ impl TraceViewer {
             self.folded.insert(around);
             self.cursor = self.shown.iter().position(|it| *it == around).unwrap_or(self.cursor);
         }
+        self.show();
+    }
+
+    fn show(&mut self) {
         self.shown.clear();
         let mut hides_below = None;
         for (at, line) in self.lines.iter().enumerate() {
@@ -164,6 +183,13 @@ pub(super) fn view(source: &mut dyn ViewSource, surroundings: &mut ProcessIo) ->
         stdout.write(ENTER)?;
         loop {
             let coming = source.coming();
+            // Who makes the window wider or narrower has it laid out anew.
+            let columns = keyboard.columns();
+            if columns.is_some() && columns != stdout.width {
+                stdout.width = columns;
+                viewer.lay_out_anew(source.lines(stdout));
+                shown.clear();
+            }
             let frame = viewer.frame(keyboard.rows().unwrap_or(24), coming.as_deref());
             if frame != shown {
                 let rows: Vec<String> = frame.iter().map(|row| format!("{row}\x1b[0m\x1b[K")).collect();
@@ -255,6 +281,17 @@ mod tests {
         it.press(&KeyStroke::End);
         it.replace(viewer(&[0]).lines);
         assert_eq!(pressed(&mut it, &[], 5), ["  head", "› 0", "", "", "1-2 of 2"]);
+    }
+
+    #[test]
+    fn what_is_folded_stays_so_on_another_screen() {
+        let mut it = viewer(&[0, 1, 2, 2, 1, 0]);
+        pressed(&mut it, &[KeyStroke::Down, KeyStroke::Down, KeyStroke::Left], 9);
+        let mut lines = viewer(&[0, 1, 2, 2, 1, 0]).lines;
+        lines.insert(0, ViewedLine { text: "a longer head".to_owned(), level: None });
+        it.lay_out_anew(lines);
+        let rows = pressed(&mut it, &[], 9);
+        assert_eq!(rows[..6], ["  a longer head", "  head", "›▾0", " ▸1", "  4", "  5"]);
     }
 
     #[test]

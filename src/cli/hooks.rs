@@ -236,9 +236,10 @@ pub(super) fn of_definition(definition: &Value) -> Vec<String> {
             let about = group["matcher"].as_str().filter(|it| !matches!(it.trim(), "" | "*"));
             let about = about.map(|matcher| format!(" of {matcher}")).unwrap_or_default();
             for hook in group["hooks"].as_array().into_iter().flatten() {
-                let named =
-                    ["command", "url", "prompt", "tool"].into_iter().find_map(|key| hook[key].as_str());
-                let runs = named.map_or_else(|| hook.to_string(), str::to_owned);
+                // In full where it is more than a command line: what is not seen cannot be trusted.
+                let is_line = hook["type"] == "command" && hook["args"].is_null();
+                let line = hook["command"].as_str().filter(|_| is_line);
+                let runs = line.map_or_else(|| hook.to_string(), str::to_owned);
                 let condition = hook["if"].as_str().map(|rule| format!(" if {rule}")).unwrap_or_default();
                 told.push(format!("{event}{about}{condition}: {runs}"));
             }

@@ -288,7 +288,8 @@ impl AnswerReader {
                 {
                     self.decide(&decision, "permissionDecision");
                 }
-                misplaced.extend(specific.iter().map(|(key, it)| (key.clone(), it.clone())));
+                let said = specific.iter().filter(|(_, it)| !it.is_null());
+                misplaced.extend(said.map(|(key, it)| (key.clone(), it.clone())));
                 self.specific(&misplaced);
             }
             Some(Value::Null) | None if misplaced.is_empty() => {}

@@ -12,7 +12,7 @@ use super::{
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
-    response::{self, given_text},
+    response::{self, given_text, without_text},
     tool_names,
 };
 use protocol::{HookDecision, HookEventName};
@@ -158,7 +158,14 @@ impl<'a> VerdictBuilder<'a> {
         if !self.is_as_read(hook, &output) {
             let result = self.firing.facts.result();
             let text = result.and_then(|result| given_text(&output, &result.call, hook.contract));
-            let output = text.map_or(output, serde_json::Value::String);
+            let output = match (text, result) {
+                // What it changed stands beside the text: that says the same once more, and is not read.
+                (Some(text), Some(result)) if text == result.text => {
+                    without_text(output, &result.call, hook.contract)
+                }
+                (Some(text), _) => serde_json::Value::String(text),
+                (None, _) => output,
+            };
             self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
             self.verdict.changed_by.push(hook.id.clone());
             return true;

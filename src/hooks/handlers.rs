@@ -181,8 +181,8 @@ fn timed_out(time: Duration) -> HandlerEnd {
 /// System's and user's run unconfined, all others in the workspace's walls.
 fn is_confined(hook: &Hook) -> bool {
     match hook.origin {
-        // An agent may exchange a file of the workspace between the look at it and its start.
-        HookOrigin::System | HookOrigin::User => !hook.programs.is_empty(),
+        // An agent may exchange or make a file of the workspace between the look at it and its start.
+        HookOrigin::System | HookOrigin::User => hook.names_workspace,
         HookOrigin::Project { .. } | HookOrigin::Agent { .. } => true,
     }
 }

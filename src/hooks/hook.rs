@@ -157,6 +157,8 @@ pub struct Hook {
     pub line: u32,
     /// Files inside the roots that it runs, and what was acknowledged of each.
     pub programs: Vec<PinnedProgram>,
+    /// It names a file inside the roots, which may be there or not.
+    pub names_workspace: bool,
     pub state: HookState,
 }
 

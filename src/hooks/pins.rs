@@ -256,16 +256,18 @@ fn pieces(text: &str) -> Vec<String> {
     all
 }
 
-/// A command without its comments, which run nothing. A text in which it is hard to tell where quotes end stays whole.
+/// A command without its comments, which run nothing. A text in which it is hard to tell where quotes end, or where a `#` begins a
+/// comment, stays whole.
 fn without_comments(text: &str) -> String {
-    if ["<<", "`", "$'", "\\"].iter().any(|hard| text.contains(hard)) {
+    if ["<<", "`", "$'", "\\", "(", "${", "$["].iter().any(|hard| text.contains(hard)) {
         return text.to_owned();
     }
     let mut left = String::new();
-    let (mut quote, mut is_comment, mut before, mut n_braces) = (None, false, '\n', 0_u32);
+    let (mut quote, mut is_comment, mut before) = (None, false, '\n');
     for letter in text.chars() {
         is_comment = match (quote, letter) {
-            (None, '#') => is_comment || (before.is_whitespace() && n_braces == 0),
+            // To a shell other blanks are letters.
+            (None, '#') => is_comment || matches!(before, ' ' | '\t' | '\n'),
             (_, '\n') => false,
             _ => is_comment,
         };
@@ -274,11 +276,6 @@ fn without_comments(text: &str) -> String {
                 (None, '"' | '\'') => Some(letter),
                 (Some(open), letter) if open == letter => None,
                 (quote, _) => quote,
-            };
-            n_braces = match letter {
-                '{' if before == '$' => n_braces + 1,
-                '}' => n_braces.saturating_sub(1),
-                _ => n_braces,
             };
             left.push(letter);
         }

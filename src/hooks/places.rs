@@ -328,6 +328,7 @@ impl PlacesReader<'_> {
                 self.program(root, path, now, &hook);
             }
         }
+        hook.names_workspace = !programs.pinned.is_empty() || !programs.missing.is_empty();
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {
@@ -437,6 +438,7 @@ fn failing_guard(
         file: place.file.to_owned(),
         line: 0,
         programs: Vec::new(),
+        names_workspace: false,
         state: HookState::Broken,
     }
 }

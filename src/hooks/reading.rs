@@ -235,6 +235,7 @@ impl HookReader<'_, '_> {
                     file: self.place.file.to_owned(),
                     line: node.line,
                     programs: Vec::new(),
+                    names_workspace: false,
                     state: group.state.clone(),
                 };
                 self.add(hook);
@@ -346,6 +347,7 @@ impl HookReader<'_, '_> {
             file: place.file.to_owned(),
             line,
             programs: Vec::new(),
+            names_workspace: false,
             state: if is_fired { HookState::Broken } else { group.state.clone() },
         };
         self.add(hook);

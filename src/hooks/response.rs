@@ -123,6 +123,20 @@ pub(super) fn given_text(output: &Value, call: &HookedCall, contract: HookContra
     }
 }
 
+/// An output without the text that the model would read of it.
+pub(super) fn without_text(mut output: Value, call: &HookedCall, contract: HookContract) -> Value {
+    if let Some(fields) = output.as_object_mut() {
+        let name = match TextPlace::of(call, contract) {
+            TextPlace::Field(name) | TextPlace::Lines(name) => name,
+            TextPlace::Blocks => "content",
+            TextPlace::Printed => "stdout",
+            TextPlace::File => "file",
+        };
+        fields.remove(name);
+    }
+    output
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +183,18 @@ mod tests {
                 assert_eq!(text, "one\nTOKEN=[hidden]", "{contract:?} {tool}: {given}");
             }
         }
+    }
+
+    /// The text has once more what the fields beside it say.
+    #[test]
+    fn whoever_changes_what_stands_beside_the_text_takes_the_text_away() {
+        let data = json!({ "answer": "one\nTOKEN=SECRET", "sources": 1 });
+        let result = result("web_search", Some(data));
+        let mut given = shown_result(&result, HookContract::Claude, Path::new("/w"));
+        given["answer"] = json!("[hidden]");
+        assert_eq!(given_text(&given, &result.call, HookContract::Claude), Some(result.text.clone()));
+        let left = without_text(given, &result.call, HookContract::Claude);
+        assert_eq!(left, json!({ "answer": "[hidden]", "sources": 1 }));
     }
 
     #[test]

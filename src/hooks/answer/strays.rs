@@ -27,11 +27,17 @@ pub(super) const KNOWN: &[&str] = &[
     "permissionDecisionReason",
     "additionalContext",
     "updatedInput",
+    "updatedToolOutput",
 ];
 
 /// Fields of `hookSpecificOutput` that people write at the top.
-pub(super) const MISPLACED: &[&str] =
-    &["permissionDecision", "permissionDecisionReason", "additionalContext", "updatedInput"];
+pub(super) const MISPLACED: &[&str] = &[
+    "permissionDecision",
+    "permissionDecisionReason",
+    "additionalContext",
+    "updatedInput",
+    "updatedToolOutput",
+];
 
 /// Fields of `hookSpecificOutput`, of each product and event.
 const SPECIFIC: &[&str] = &[
@@ -113,6 +119,8 @@ const DECIDING_BEHIND_TEXT: &[&str] = &["decision", "permissionDecision", "hookS
 /// Each is read at these events alone; at others it decides nothing.
 const READ_AT: &[(&str, &[HookEventName])] = &[
     ("permissionDecision", &[HookEventName::PreToolUse]),
+    ("updatedInput", &[HookEventName::PreToolUse]),
+    ("tool_input", &[HookEventName::PreToolUse]),
     ("decision", &[HookEventName::PermissionRequest]),
     ("action", &[HookEventName::Elicitation, HookEventName::ElicitationResult]),
 ];
@@ -220,13 +228,14 @@ impl StrayFields {
         let has_known = answer.keys().any(|name| KNOWN.contains(&name.as_str()));
         let mut strays = StrayFields { has_known, ..StrayFields::default() };
         strays.look_at(answer, KNOWN);
-        strays.look_for_other_events(answer, event, &["permissionDecision"]);
+        strays.look_for_other_events(answer, event, &["permissionDecision", "updatedInput"]);
         if answer.get("ok").is_some_and(|ok| !matches!(ok, Value::Null | Value::Bool(true))) {
             strays.wrong("`ok` is how a model answers; write `decision`".to_owned());
         }
         if let Some(Value::Object(specific)) = answer.get("hookSpecificOutput") {
             strays.look_at(specific, SPECIFIC);
-            strays.look_for_other_events(specific, event, &["permissionDecision", "decision", "action"]);
+            let elsewhere = ["permissionDecision", "decision", "action", "updatedInput", "tool_input"];
+            strays.look_for_other_events(specific, event, &elsewhere);
             if let Some(Value::Object(decision)) = specific.get("decision") {
                 strays.look_at(decision, PERMISSION);
             }
@@ -271,6 +280,11 @@ impl StrayFields {
                 true => format!("{shown} means nothing where it stands"),
                 false => format!("{shown} is no field of an answer; was `{field}` meant?"),
             });
+        }
+        if !self.has_known && !says_little(name, value) {
+            return Some(format!(
+                "{shown} is no field of an answer, and may be a verdict; a hook decides by `decision`"
+            ));
         }
         let letters: String = letters_of(name).into_iter().collect();
         let letters = letters.strip_prefix("should").or(letters.strip_prefix("is")).unwrap_or(&letters);
@@ -360,6 +374,17 @@ fn is_text_of(value: &Value, words: &[&str]) -> bool {
 /// True of a plain no, which refuses in an answer that has nothing but fields of its own.
 fn is_no(value: &Value) -> bool {
     *value == Value::Bool(false) || is_text_of(value, &["no", "false"])
+}
+
+/// True of a value by which an answer without any field of a product can hardly be meant to decide: a number, a text, and what hooks
+/// measure.
+fn says_little(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Number(_) | Value::String(_) => true,
+        Value::Object(fields) => name == "metrics" || fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) => false,
+    }
 }
 
 /// True of what says nothing: `"error": ""` is no error, and `"blocked": false` no refusal.

@@ -74,6 +74,14 @@ pub(super) async fn start(
     if !is_confined {
         environment.set("PATH", &parts.path_outside(&workspace.roots));
         LOADING_NOTHING.iter().for_each(|(name, value)| environment.set(name, value));
+        // Python takes modules from beside a script no more either, so they are told where that is.
+        let written: Vec<&str> =
+            std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str)).collect();
+        let mut folders = script_folders(&written, &environment, &workspace.roots).await;
+        folders.extend(environment.get("PYTHONPATH").map(str::to_owned));
+        if !folders.is_empty() {
+            environment.set("PYTHONPATH", &folders.join(":"));
+        }
     }
     let words: Vec<String> = match args {
         // Outside of a sandbox the shell is the system's, whatever lies in a folder of the person's own.
@@ -131,6 +139,38 @@ pub(super) async fn start(
         running.hold.keep_beside(hold).map_err(|error| format!("cannot be watched: {error}"))?;
     }
     Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
+}
+
+/// The folders of the files that a command names, none of which lies where an agent may write.
+async fn script_folders(
+    written: &[&str],
+    environment: &CommandEnvironment,
+    roots: &[PathBuf],
+) -> Vec<String> {
+    let home = environment.get("HOME").unwrap_or_default();
+    let mut folders: Vec<String> = Vec::new();
+    let pieces = written.iter().flat_map(|text| {
+        text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter))
+    });
+    for piece in pieces {
+        let mut path = filled(piece, environment).replace("${HOME}", home).replace("$HOME", home);
+        if let Some(below) = path.strip_prefix("~/") {
+            path = format!("{home}/{below}");
+        }
+        if !path.starts_with('/') {
+            continue;
+        }
+        let Ok(path) = tokio::fs::canonicalize(&path).await else { continue };
+        let is_file = tokio::fs::metadata(&path).await.is_ok_and(|file| file.is_file());
+        let folder = path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.contains(':'));
+        let is_free = !roots.iter().any(|root| path.starts_with(root));
+        folders.extend(
+            folder
+                .filter(|folder| is_file && is_free && !folders.iter().any(|it| it == folder))
+                .map(str::to_owned),
+        );
+    }
+    folders
 }
 
 /// The names of folders that products fill in where there is no shell: the project's, and those of plugins that the settings name.

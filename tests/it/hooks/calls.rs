@@ -226,3 +226,18 @@ async fn hook_of_the_settings_finds_nothing_of_the_workspace() {
     let folders: Vec<_> = std::env::split_paths(parts[3]).collect();
     assert!(!folders.is_empty() && folders.iter().all(|folder| folder.is_absolute()), "{told}");
 }
+
+/// What a person keeps beside their own script is theirs.
+#[tokio::test]
+async fn script_of_the_settings_finds_the_modules_beside_it() {
+    let out = tempfile::tempdir().unwrap();
+    let (script, told) = (out.path().join("guard.py"), out.path().join("told"));
+    fs::write(out.path().join("helper.py"), "WORD = 'found'\n").unwrap();
+    let text = "import helper, sys\nsys.stdin.read()\nopen(sys.argv[1], 'w').write(helper.WORD)\n";
+    fs::write(&script, text).unwrap();
+    let command = format!("python3 \"{}\" {}", script.display(), told.display());
+    let (_house, _script, running) =
+        play(json!({ "PreToolUse": [command] }), vec![read("a.txt"), Reply::done("ok")]).await;
+    running.stop().await;
+    assert_eq!(fs::read_to_string(told).unwrap(), "found");
+}

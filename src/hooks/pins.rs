@@ -40,6 +40,8 @@ pub(super) struct PinnedPrograms {
     pub pinned: Vec<PinnedProgram>,
     /// The outcome of words of it would name below a root, and is not there: it may be.
     pub missing: Vec<PathBuf>,
+    /// One of those that are missing is meant for sure: it is named by the project's folder, or from the working folder.
+    pub names_missing: bool,
     /// A sentence about the first that is not what a person acknowledged.
     pub mistake: Option<String>,
 }
@@ -66,7 +68,9 @@ impl PinContext<'_> {
         let folders = self.folders(&named);
         for piece in &pieces {
             for path in self.named(piece) {
+                let before = programs.missing.len();
                 self.add(&path, &mut programs);
+                programs.names_missing |= before < programs.missing.len() && self.is_path(piece);
             }
             // It may be meant from a folder to which the command goes first.
             for folder in folders.iter().filter(|_| !piece.starts_with(['/', '~', '$'])) {
@@ -100,6 +104,14 @@ impl PinContext<'_> {
         }
         paths.dedup();
         paths
+    }
+
+    /// True of a word that can be nothing but a path in the workspace.
+    fn is_path(&self, piece: &str) -> bool {
+        piece.contains("PROJECT_DIR")
+            || piece.starts_with("./")
+            || piece.starts_with("../")
+            || self.roots.iter().any(|root| piece.starts_with(root.as_str()))
     }
 
     /// The folders of the workspace among them.

@@ -328,7 +328,7 @@ impl PlacesReader<'_> {
                 self.program(root, path, now, &hook);
             }
         }
-        hook.names_workspace = !programs.pinned.is_empty() || !programs.missing.is_empty();
+        hook.names_workspace = !programs.pinned.is_empty() || programs.names_missing;
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {

@@ -218,6 +218,8 @@ pub(super) struct StrayFields {
     /// The answer has a field of some product, so that it is one.
     has_known: bool,
     n_looked_at: usize,
+    /// The first that may have been meant to decide, though nothing says so.
+    doubt: Option<String>,
     /// The first that was meant to decide, in a sentence without its subject.
     pub mistake: Option<String>,
 }
@@ -243,6 +245,7 @@ impl StrayFields {
                 strays.look_at(config, TOOL_CONFIG);
             }
         }
+        strays.mistake = strays.mistake.take().or(strays.doubt.take());
         strays
     }
 
@@ -267,6 +270,15 @@ impl StrayFields {
             }
             match self.wrong_with(name, value) {
                 Some(why) => self.wrong(why),
+                None if !self.has_known && !says_little(name, value) => {
+                    let why = || {
+                        let name = shown(name);
+                        format!(
+                            "{name} is no field of an answer, and may be a verdict; a hook decides by `decision`"
+                        )
+                    };
+                    self.doubt.get_or_insert_with(why);
+                }
                 None => self.names.push(name.clone()),
             }
         }
@@ -280,11 +292,6 @@ impl StrayFields {
                 true => format!("{shown} means nothing where it stands"),
                 false => format!("{shown} is no field of an answer; was `{field}` meant?"),
             });
-        }
-        if !self.has_known && !says_little(name, value) {
-            return Some(format!(
-                "{shown} is no field of an answer, and may be a verdict; a hook decides by `decision`"
-            ));
         }
         let letters: String = letters_of(name).into_iter().collect();
         let letters = letters.strip_prefix("should").or(letters.strip_prefix("is")).unwrap_or(&letters);

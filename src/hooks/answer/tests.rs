@@ -383,19 +383,19 @@ fn fields_that_no_product_has() {
             PreToolUse 0 "{\"hookSpecificOutputs\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hookSpecificOutputs` is no field of an answer; was `hookSpecificOutput` meant?
             PreToolUse 0 "{\"updated_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updated_input` is no field of an answer; was `updatedInput` meant?
             PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands
-            PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `output` is no field of an answer, and may be a verdict; a hook decides by `decision`
+            PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` in `output` means nothing where it stands
             PreToolUse 0 "{\"result\":[{\"hooks\":{\"decision\":\"block\"}}],\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `decision` in `result` means nothing where it stands
             PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": ignored=`message` failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands
-            PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer, and may be a verdict; a hook decides by `decision`
-            PreToolUse 0 "{\"allowed\":false}": failure=Invalid: printed JSON of the wrong shape: `allowed` is no field of an answer, and may be a verdict; a hook decides by `decision`
+            PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer; a hook refuses by `decision`
+            PreToolUse 0 "{\"allowed\":false}": failure=Invalid: printed JSON of the wrong shape: `allowed` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"permission\":\"ask\"}": failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"isBlocked\":true,\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `isBlocked` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"permission\":\"deny\",\"userMessage\":\"as another editor writes it\"}": ignored=`userMessage` failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"status\":\"Denied\"}": failure=Invalid: printed JSON of the wrong shape: `status` is no field of an answer; a hook refuses by `decision`
-            PreToolUse 0 "{\"result\":{\"status\":\"rejected\"}}": failure=Invalid: printed JSON of the wrong shape: `result` is no field of an answer, and may be a verdict; a hook decides by `decision`
-            PreToolUse 0 "{\"safe\":false}": failure=Invalid: printed JSON of the wrong shape: `safe` is no field of an answer, and may be a verdict; a hook decides by `decision`
+            PreToolUse 0 "{\"result\":{\"status\":\"rejected\"}}": failure=Invalid: printed JSON of the wrong shape: `status` in `result` means nothing where it stands
+            PreToolUse 0 "{\"safe\":false}": failure=Invalid: printed JSON of the wrong shape: `safe` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"exitCode\":2}": failure=Invalid: printed JSON of the wrong shape: `exitCode` is no field of an answer; a hook refuses by `decision`
-            PreToolUse 0 "{\"in_policy\":false}": failure=Invalid: printed JSON of the wrong shape: `in_policy` is no field of an answer, and may be a verdict; a hook decides by `decision`
+            PreToolUse 0 "{\"in_policy\":false}": failure=Invalid: printed JSON of the wrong shape: `in_policy` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"in_policy\":\"No\"}": failure=Invalid: printed JSON of the wrong shape: `in_policy` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"error\":\"no such policy\"}": failure=Invalid: printed JSON of the wrong shape: `error` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"ok\":false}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`

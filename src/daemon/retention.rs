@@ -74,7 +74,7 @@ pub(super) struct HeldLimits {
 }
 
 impl HeldLimits {
-    /// Those that have just been set.
+    /// Limits that have just been set.
     pub fn new(limits: RetentionLimits) -> HeldLimits {
         HeldLimits { limits, held_us: 0 }
     }

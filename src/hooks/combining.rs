@@ -12,7 +12,7 @@ use super::{
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
-    response::{self, given_text, without_text},
+    response::{self, changes_data, given_text, without_text},
     tool_names,
 };
 use protocol::{HookDecision, HookEventName};
@@ -160,7 +160,9 @@ impl<'a> VerdictBuilder<'a> {
             let text = result.and_then(|result| given_text(&output, &result.call, hook.contract));
             let output = match (text, result) {
                 // What it changed stands beside the text: that says the same once more, and is not read.
-                (Some(text), Some(result)) if text == result.text => {
+                (Some(text), Some(result))
+                    if text == result.text && changes_data(&output, result, hook.contract) =>
+                {
                     without_text(output, &result.call, hook.contract)
                 }
                 (Some(text), _) => serde_json::Value::String(text),

@@ -123,6 +123,18 @@ pub(super) fn given_text(output: &Value, call: &HookedCall, contract: HookContra
     }
 }
 
+/// True of an output in which another field says something else than the tool did. One that has the text alone is a shorter form.
+pub(super) fn changes_data(output: &Value, result: &HookedResult, contract: HookContract) -> bool {
+    let (TextPlace::Field(_) | TextPlace::Lines(_)) = TextPlace::of(&result.call, contract) else {
+        return false;
+    };
+    let Some(Value::Object(data)) = result.data.as_ref().filter(|_| contract != HookContract::Gemini) else {
+        return false;
+    };
+    let has_any = data.keys().any(|name| output.get(name).is_some());
+    has_any && data.iter().any(|(name, value)| output.get(name) != Some(value))
+}
+
 /// An output without the text that the model would read of it.
 pub(super) fn without_text(mut output: Value, call: &HookedCall, contract: HookContract) -> Value {
     if let Some(fields) = output.as_object_mut() {
@@ -193,8 +205,17 @@ mod tests {
         let mut given = shown_result(&result, HookContract::Claude, Path::new("/w"));
         given["answer"] = json!("[hidden]");
         assert_eq!(given_text(&given, &result.call, HookContract::Claude), Some(result.text.clone()));
+        assert!(changes_data(&given, &result, HookContract::Claude));
         let left = without_text(given, &result.call, HookContract::Claude);
         assert_eq!(left, json!({ "answer": "[hidden]", "sources": 1 }));
+        let gone = json!({ "sources": 1, "content": result.text });
+        assert!(changes_data(&gone, &result, HookContract::Claude));
+        // Who gives back less of the form has hidden nothing.
+        let alone = json!({ "content": result.text });
+        assert!(!changes_data(&alone, &result, HookContract::Claude));
+        let printed = HookedResult { call: call("run_shell_command", json!({ "command": "x" })), ..result };
+        let stdout = json!({ "stdout": printed.text, "interrupted": true });
+        assert!(!changes_data(&stdout, &printed, HookContract::Claude));
     }
 
     #[test]

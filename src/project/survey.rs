@@ -331,6 +331,8 @@ impl ProjectSurvey {
             let ProjectFile { effects, unasked, marks, .. } = file.clone();
             match known.and_then(|at| self.files.get_mut(at)) {
                 Some(known) => {
+                    // It is acknowledged when it is for all that it does: hooks count only as they were seen last.
+                    known.consent = known.consent.min(file.consent);
                     known.effects.extend(bounded(effects));
                     known.unasked.extend(bounded(unasked));
                     known.marks.extend(marks);

@@ -88,11 +88,15 @@ impl TrustRecords {
         self.workspaces.get(root).is_some_and(|it| it.trusted)
     }
 
-    /// Everything that was acknowledged below a root.
+    /// Everything that was acknowledged below a root. Of each path what was acknowledged last comes last: said again in this order it
+    /// stays so.
     pub fn files(&self, root: &str) -> impl Iterator<Item = TrustedFile> {
-        let files = self.workspaces.get(root).into_iter().flat_map(|it| &it.files);
-        files.flat_map(|(path, digests)| {
-            digests.iter().map(|digest| TrustedFile { path: path.clone(), digest: digest.clone() })
+        self.workspaces.get(root).into_iter().flat_map(|it| {
+            it.files.iter().flat_map(|(path, digests)| {
+                let last = it.last.get(path);
+                let earlier = digests.iter().filter(move |digest| Some(*digest) != last);
+                earlier.chain(last).map(|digest| TrustedFile { path: path.clone(), digest: digest.clone() })
+            })
         })
     }
 
@@ -193,6 +197,17 @@ mod tests {
         assert_eq!(guards, [("PreToolUse", Some("Bash|Edit .*")), ("Stop", None)]);
         assert_eq!(trust.guards("/w", "b.json").count(), 0);
         assert_eq!(trust.consent("/w", "a.json", "2"), AcknowledgementState::Before);
+    }
+
+    #[test]
+    fn what_is_said_again_leaves_the_last_state_the_last() {
+        let mut trust = TrustRecords::default();
+        let mark = guard_mark("Stop", None);
+        trust.take(&said("/w", true, &[("g.sh", "2"), ("g.sh", "3"), ("g.sh", &mark), ("g.sh", "1")]));
+        let mut again = TrustRecords::default();
+        let files: Vec<TrustedFile> = trust.files("/w").collect();
+        again.take(&WorkspaceTrusted { files, ..said("/w", true, &[]) });
+        assert_eq!(again, trust);
     }
 
     #[test]

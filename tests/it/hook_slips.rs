@@ -225,6 +225,48 @@ async fn what_vanished_after_it_was_acknowledged_is_told_and_can_be_left_behind(
     }
 }
 
+/// Files go back to what they were, and stop naming scripts. Whoever looks again gets on.
+#[tokio::test]
+async fn what_was_changed_back_or_names_less_is_asked_about_and_then_counts() {
+    let hook = |command: &str| json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "type": "command", "command": command }] }] } });
+    let (first, second, script) =
+        (hook("true"), hook("true || true"), hook("sh \"$CLAUDE_PROJECT_DIR\"/guard.sh"));
+    for (case, states) in [
+        ("back", vec![&first, &second, &first]),
+        ("less", vec![&script, &first]),
+        ("less, and back", vec![&first, &script, &first]),
+    ] {
+        let calls = states
+            .iter()
+            .flat_map(|_| [Reply::calls(&[("list_directory", json!({ "path": "." }))]), Reply::done("x")]);
+        let script = Script::new(calls.collect::<Vec<_>>());
+        let reader = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [list_directory]\n---\nRead.\n";
+        let house = House::new().script(&script).agent("reader", reader).file("guard.sh", "exit 0\n");
+        let running = house.file(".subagentd/settings.json", "{}").boot().await;
+        let mut client = running.client();
+        for (at, state) in states.iter().enumerate() {
+            fs::write(running.work().join(".subagentd/settings.json"), state.to_string()).unwrap();
+            let params = json!({ "workspace": running.work() });
+            let opened = client.call("workspace/open", params).await["workspace"]["files"].clone();
+            let files = opened.as_array().unwrap();
+            assert!(
+                files.iter().any(|it| it["acknowledged"] == false),
+                "{case} {at}: nobody is asked: {opened}"
+            );
+            let files: Vec<Value> =
+                files.iter().map(|it| json!({ "path": it["path"], "digest": it["digest"] })).collect();
+            let params = json!({ "workspace": running.work(), "trusted": true, "files": files });
+            client.call("workspace/trust", params).await;
+            let (run, _) = client.start(&running, "reader", json!({})).await;
+            client.ended(&run).await;
+            let log = running.log().await;
+            let is_denied = |it: &&Value| it["runId"] == run && it.to_string().contains("HOOK_DENIED");
+            assert_eq!(log.iter().find(is_denied), None, "{case} {at}");
+        }
+        running.stop().await;
+    }
+}
+
 /// One question says which hooks a call meets.
 #[tokio::test]
 async fn a_checked_call_says_which_hooks_it_meets() {

@@ -127,7 +127,7 @@ impl RunSpanView {
     }
 }
 
-/// What a call is about, behind its name. Its lines are told apart: the first is a command, say, and the last the model's words for
+/// The subject of a call, behind its name. Its lines are told apart: the first is a command, say, and the last the model's words for
 /// it, which would read as an argument.
 fn told_after(description: &str) -> Option<String> {
     let lines: Vec<&str> = description.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

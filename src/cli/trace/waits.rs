@@ -62,7 +62,7 @@ fn of_span<'trace>(span: &'trace SpanView, asked: &HashSet<&str>) -> Vec<Wait<'t
     waits
 }
 
-/// What was going on in the same turn while a call waited: a guard, which is asked about all calls of a reply before one runs, or
+/// The thing that went on in the same turn while a call waited: a guard, which is asked about all calls of a reply before one runs, or
 /// another call. Nothing where that is not most of the wait.
 fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> {
     let waited_us = us(waited_ms);

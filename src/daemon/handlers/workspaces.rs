@@ -249,20 +249,21 @@ fn acknowledging(
 ) -> Vec<WorkspaceTrusted> {
     let of_root = || survey.files.iter().filter(|it| it.root == root);
     let named = of_root().filter(|it| files.iter().any(|file| is_same(it, file)));
-    let mut named: Vec<TrustedFile> = named
+    let named: Vec<TrustedFile> = named
         .flat_map(|it| {
             let digests = std::iter::once(&it.digest).chain(&it.marks);
             digests.map(|digest| TrustedFile { path: it.path.clone(), digest: digest.clone() })
         })
         .collect();
     let there: BTreeSet<&str> = of_root().map(|it| it.path.as_str()).collect();
-    let (kept, gone): (Vec<_>, Vec<_>) =
+    let (mut kept, gone): (Vec<_>, Vec<_>) =
         trust.files(root).partition(|file| there.contains(file.path.as_str()));
     if gone.is_empty() {
         return vec![said(root, true, named)];
     }
-    named.extend(kept);
-    vec![said(root, false, Vec::new()), said(root, true, named)]
+    // What the person has just seen is what they acknowledged last.
+    kept.extend(named);
+    vec![said(root, false, Vec::new()), said(root, true, kept)]
 }
 
 pub(super) fn said(root: &str, trusted: bool, files: Vec<TrustedFile>) -> WorkspaceTrusted {

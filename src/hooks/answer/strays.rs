@@ -99,7 +99,7 @@ const DECIDING: &[&str] = &[
     "ok",
 ];
 
-/// Those among them that are looked for in what nobody reads, where everyday words are others' own.
+/// The ones among them that are looked for in what nobody reads, where everyday words are others' own.
 const DECIDING_ANYWHERE: &[&str] = &[
     "decision",
     "permissionDecision",
@@ -113,7 +113,7 @@ const DECIDING_ANYWHERE: &[&str] = &[
     "updatedMCPToolOutput",
 ];
 
-/// Those that make an answer even of what is printed behind other text.
+/// Fields that make an answer even of what is printed behind other text.
 const DECIDING_BEHIND_TEXT: &[&str] = &["decision", "permissionDecision", "hookSpecificOutput", "continue"];
 
 /// Each is read at these events alone; at others it decides nothing.

@@ -1,6 +1,11 @@
 //! A hook that is a command: its own process group, its input on its standard input, its output within bounds.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
@@ -74,14 +79,10 @@ pub(super) async fn start(
     if !is_confined {
         environment.set("PATH", &parts.path_outside(&workspace.roots));
         LOADING_NOTHING.iter().for_each(|(name, value)| environment.set(name, value));
-        // Python takes modules from beside a script no more either, so they are told where that is.
-        let written: Vec<&str> =
-            std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str)).collect();
-        let mut folders = script_folders(&written, &environment, &workspace.roots).await;
-        folders.extend(environment.get("PYTHONPATH").map(str::to_owned));
-        if !folders.is_empty() {
-            environment.set("PYTHONPATH", &folders.join(":"));
-        }
+        // Python takes modules from beside a script no more either, so it is told where that is.
+        let texts = std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
+        let folders = module_folders(texts, &environment, &workspace.roots).await;
+        environment.set("PYTHONPATH", &folders.join(":"));
     }
     let words: Vec<String> = match args {
         // Outside of a sandbox the shell is the system's, whatever lies in a folder of the person's own.
@@ -141,36 +142,44 @@ pub(super) async fn start(
     Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
 }
 
-/// The folders of the files that a command names, none of which lies where an agent may write.
-async fn script_folders(
-    written: &[&str],
+/// Folders from which Python may take modules: of scripts that a command names, and of the environment's `PYTHONPATH`. None of them
+/// is a workspace's, and none is one into which everybody may write.
+async fn module_folders(
+    texts: impl Iterator<Item = &str>,
     environment: &CommandEnvironment,
     roots: &[PathBuf],
 ) -> Vec<String> {
+    /// Words of a command that are looked at.
+    const MOST: usize = 256;
     let home = environment.get("HOME").unwrap_or_default();
-    let mut folders: Vec<String> = Vec::new();
-    let pieces = written.iter().flat_map(|text| {
-        text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter))
-    });
-    for piece in pieces {
+    let is_between = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter);
+    let scripts = texts.flat_map(|text| text.split(is_between)).take(MOST).filter_map(|piece| {
         let mut path = filled(piece, environment).replace("${HOME}", home).replace("$HOME", home);
         if let Some(below) = path.strip_prefix("~/") {
             path = format!("{home}/{below}");
         }
-        if !path.starts_with('/') {
-            continue;
-        }
-        let Ok(path) = tokio::fs::canonicalize(&path).await else { continue };
-        let is_file = tokio::fs::metadata(&path).await.is_ok_and(|file| file.is_file());
-        let folder = path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.contains(':'));
-        let is_free = !roots.iter().any(|root| path.starts_with(root));
-        folders.extend(
-            folder
-                .filter(|folder| is_file && is_free && !folders.iter().any(|it| it == folder))
-                .map(str::to_owned),
-        );
+        Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+    });
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for script in scripts {
+        let Ok(script) = tokio::fs::canonicalize(script).await else { continue };
+        let Ok(found) = tokio::fs::metadata(&script).await else { continue };
+        // What is neither is no script: a log, say, in a folder that many write into.
+        let is_script = script.extension().is_some_and(|end| end == "py") || found.mode() & 0o111 != 0;
+        folders.extend(script.parent().filter(|_| found.is_file() && is_script).map(Path::to_owned));
     }
-    folders
+    // A relative one, or an empty one, would be the folder that the hook is started in.
+    let given = environment.get("PYTHONPATH").unwrap_or_default().split(':').map(PathBuf::from);
+    folders.extend(given.filter(|folder| folder.is_absolute()));
+    let mut kept: Vec<String> = Vec::new();
+    for folder in folders {
+        let Ok(folder) = tokio::fs::canonicalize(folder).await else { continue };
+        let is_closed = tokio::fs::metadata(&folder).await.is_ok_and(|it| it.mode() & 0o002 == 0);
+        let is_apart = !roots.iter().any(|root| folder.starts_with(root));
+        let folder = folder.to_str().filter(|folder| is_closed && is_apart && !folder.contains(':'));
+        kept.extend(folder.filter(|folder| !kept.iter().any(|it| it == folder)).map(str::to_owned));
+    }
+    kept
 }
 
 /// The names of folders that products fill in where there is no shell: the project's, and those of plugins that the settings name.

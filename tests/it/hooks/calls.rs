@@ -1,5 +1,7 @@
 //! What may hooks do before a call runs?
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 
 /// A call that a hook denies ends `HOOK_DENIED`, and its model reads why.
@@ -235,7 +237,13 @@ async fn script_of_the_settings_finds_the_modules_beside_it() {
     fs::write(out.path().join("helper.py"), "WORD = 'found'\n").unwrap();
     let text = "import helper, sys\nsys.stdin.read()\nopen(sys.argv[1], 'w').write(helper.WORD)\n";
     fs::write(&script, text).unwrap();
-    let command = format!("python3 \"{}\" {}", script.display(), told.display());
+    // A folder into which everybody may write is none that modules are taken from.
+    let open = tempfile::tempdir().unwrap();
+    fs::set_permissions(open.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(open.path().join("helper.py"), "WORD = 'another'\n").unwrap();
+    let seen = open.path().join("helper.py");
+    let command =
+        format!("cat {} > /dev/null; python3 \"{}\" {}", seen.display(), script.display(), told.display());
     let (_house, _script, running) =
         play(json!({ "PreToolUse": [command] }), vec![read("a.txt"), Reply::done("ok")]).await;
     running.stop().await;

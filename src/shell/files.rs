@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{
     automatic,
     place::{self, PathTarget},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::Risk;
 
@@ -18,9 +18,6 @@ mod operands;
 mod outputs;
 mod told;
 mod transfers;
-
-pub(super) use aliases::FoldersSeen;
-pub(super) use links::ScriptLink;
 
 /// Files that are no files: what is written there goes to the reader, or nowhere.
 const NO_FILES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];

@@ -6,25 +6,12 @@ use super::{
     files::FileEffect,
     grammar::ShellDialect,
     meaning::is_bundle_with,
-    options::{OptionSpec, anywhere},
+    options::{OptionSpec, anywhere, behind_git_options},
     place::{PathTarget, WorkingDirectory},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::{CommandReach, Risk};
-
-/// Options of git itself that a value follows in the next word.
-const VALUED: &[&str] = &[
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--super-prefix",
-    "--exec-path",
-    "--config-env",
-    "--attr-source",
-];
 
 /// Settings that are only texts, numbers and colours.
 const PLAIN_SETTINGS: &[&str] = &[
@@ -182,22 +169,9 @@ const RUNNING: &[&str] = &[
     "--hook-path",
 ];
 
-/// The words behind git's own options, the sub-command first.
-pub(super) fn behind_options(args: &[WordValue]) -> &[WordValue] {
-    let mut at = 0;
-    while let Some(arg) = args.get(at) {
-        let Some(text) = arg.known() else { break };
-        if !text.starts_with('-') {
-            break;
-        }
-        at += if VALUED.contains(&text) { 2 } else { 1 };
-    }
-    args.get(at..).unwrap_or_default()
-}
-
 impl ScriptWalk<'_> {
     pub fn git(&mut self, args: &[WordValue], scope: &mut CommandScope) {
-        let behind = behind_options(args);
+        let behind = behind_git_options(args);
         let own = &args[..args.len() - behind.len()];
         if !own.is_empty() && !behind.is_empty() {
             let words = [WordValue::literal("git")].into_iter().chain(behind.iter().cloned());
@@ -305,7 +279,7 @@ impl ScriptWalk<'_> {
                 "reference",
             ],
         };
-        let behind = behind_options(args);
+        let behind = behind_git_options(args);
         let own = &args[..args.len() - behind.len()];
         let Some((sub_command, args)) = behind.split_first() else { return };
         let Some(name) = sub_command.known() else { return };

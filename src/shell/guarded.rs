@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    git,
+    options,
     place::{self, PathTarget},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::Risk;
 
@@ -204,7 +204,7 @@ const GIT_READERS: &[&str] = &[
 ];
 
 fn git_reads(args: &[WordValue]) -> bool {
-    let behind = git::behind_options(args);
+    let behind = options::behind_git_options(args);
     let is_reader = behind.first().and_then(WordValue::known).is_some_and(|name| GIT_READERS.contains(&name));
     // `--output` of diff and log, and what it may be shortened to.
     is_reader && !behind.iter().any(|arg| arg.lead().starts_with("--o") || arg.may_be_option())

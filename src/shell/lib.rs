@@ -2,9 +2,9 @@
 //! "Shell commands are parsed").
 //!
 //! Pure: it knows no clock and runs nothing, and of the disk only what its caller answers. `grammar` reads the text as bash does,
-//! `second` reads it once more by a grammar that others wrote, `walk` goes through what was read, `open` through commands that
-//! run commands, and `risk` is the table of what is dangerous. It fails closed: what is not surely understood has a reason in
-//! [`ShellAnalysis::unknown`].
+//! `second` reads it once more by a grammar that others wrote, `scope` is what is known meanwhile, `walk` goes through what was
+//! read, `open` through commands that run commands, and `risk` is the table of what is dangerous. It fails closed: what is not
+//! surely understood has a reason in [`ShellAnalysis::unknown`].
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,7 @@ mod reach;
 mod reading;
 mod risk;
 mod runners;
+mod scope;
 mod second;
 mod shells;
 mod syntax;

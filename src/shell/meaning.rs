@@ -5,8 +5,8 @@ mod deciding;
 use deciding::{DECIDING, FOR_PROGRAMS, SETTINGS};
 
 use super::{
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 /// Commands that are followed here: a function of such a name would do something else.

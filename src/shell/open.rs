@@ -4,8 +4,8 @@ use super::{
     guarded,
     programs::gnu,
     reach, risk,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::CommandReach;
 

@@ -170,3 +170,29 @@ fn short_options(
     }
     Ok(0)
 }
+
+/// Options of git itself that a value follows in the next word.
+const GIT_VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--exec-path",
+    "--config-env",
+    "--attr-source",
+];
+
+/// The words behind git's own options, the sub-command first.
+pub(super) fn behind_git_options(args: &[WordValue]) -> &[WordValue] {
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let Some(text) = arg.known() else { break };
+        if !text.starts_with('-') {
+            break;
+        }
+        at += if GIT_VALUED.contains(&text) { 2 } else { 1 };
+    }
+    args.get(at..).unwrap_or_default()
+}

@@ -3,8 +3,8 @@
 use super::{
     options::{OptionSpec, anywhere},
     risk::sub_commands,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 mod awk;

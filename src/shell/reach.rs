@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::{
     place::PathTarget,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::CommandReach;
 

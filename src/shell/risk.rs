@@ -1,6 +1,6 @@
 //! How dangerous is a command by its name and options? The table says it; this reads the table.
 
-use super::{git, reading::ShellAnalysisDraft, value::WordValue};
+use super::{options, reading::ShellAnalysisDraft, value::WordValue};
 use protocol::Risk;
 
 mod table;
@@ -66,7 +66,9 @@ impl RiskCondition {
                 pairs.iter().any(|(one, other)| may_be(&pair[0], one) && may_be(&pair[1], other))
             }),
             RiskCondition::Git(name, options) => {
-                let Some((sub_command, args)) = git::behind_options(args).split_first() else { return false };
+                let Some((sub_command, args)) = options::behind_git_options(args).split_first() else {
+                    return false;
+                };
                 match sub_command.known() {
                     Some(text) if text != name => false,
                     None => true,

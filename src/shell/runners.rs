@@ -4,8 +4,8 @@ use super::{
     grammar::ShellDialect,
     options::{OptionSpec, ParsedArguments, ParsedOption, leading},
     place::{self, WorkingDirectory},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 use protocol::Risk;
@@ -281,7 +281,7 @@ impl ScriptWalk<'_> {
             self.draft.unknown(format!("`xargs`: {why}"));
         }
         self.opens_what_was_found();
-        let mut inner = scope.with_input(super::walk::CommandInput::Pipe);
+        let mut inner = scope.with_input(super::scope::CommandInput::Pipe);
         if parsed.operands.is_empty() {
             return self.run_with_more(&[WordValue::literal("echo")], &mut inner);
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{
     grammar::ShellDialect,
     options::{OptionSpec, anywhere, leading},
+    scope::{CommandInput, CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandInput, CommandScope, ScriptWalk},
 };
 
 /// Shells whose scripts bash reads as they do, but for what [`ShellDialect::Posix`] refuses.

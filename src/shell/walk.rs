@@ -1,27 +1,23 @@
 //! What happens, step by step, when a script runs? Goes through every command that might run, and keeps where it would run,
 //! what stands in its input, and which names mean what.
 
-use std::{
-    collections::{HashMap, HashSet},
-    path::PathBuf,
-    rc::Rc,
-};
+use std::{collections::HashSet, rc::Rc};
 
 use super::{
     LONGEST_TEXT, ShellAnalysis, ShellEnvironment,
-    files::{FoldersSeen, ScriptLink},
     fuel::ReadingFuel,
     grammar::{self, ShellDialect},
     meaning,
     numbers::ArithmeticVariables,
     place::WorkingDirectory,
     reading::ShellAnalysisDraft,
+    scope::{CommandInput, CommandScope, FoldersSeen, ScriptWalk},
     second,
     syntax::{
         ArithmeticText, CommandJoiner, CommandNode, CompoundCommand, ScriptItem, ShellPipeline, ShellScript,
         ShellWord,
     },
-    value::{self, ShellVariables, WordValue},
+    value::{self, WordValue},
 };
 use protocol::Risk;
 
@@ -30,8 +26,6 @@ mod input;
 mod moving;
 mod simple;
 mod words;
-
-pub(super) use input::CommandInput;
 
 /// Scripts and commands that are run by others, one in the other.
 const DEEPEST: usize = 24;
@@ -71,74 +65,6 @@ pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
 
 /// The work that each word of a command is, before it is known what the command does.
 const WORDS_WORK: usize = 32;
-
-/// All that is found, and what holds for the whole text.
-pub(super) struct ScriptWalk<'a> {
-    pub around: &'a ShellEnvironment<'a>,
-    pub fuel: ReadingFuel<'a>,
-    pub draft: ShellAnalysisDraft,
-    pub numbers: ArithmeticVariables,
-    /// Scripts that run at some time later, wherever that is.
-    traps: Vec<(String, ShellDialect)>,
-    visited: Vec<WorkingDirectory>,
-    /// Variables that hold numbers of open files.
-    pub descriptors: HashSet<String>,
-    /// Links that the text makes.
-    pub links: Vec<ScriptLink>,
-    /// Folders that patterns were held against.
-    pub seen: FoldersSeen,
-    /// A search may list the daemon's secrets, for others to open.
-    pub searches_secret: bool,
-    pub depth: usize,
-    steps: usize,
-    /// Of all texts that were read, nested ones, too.
-    letters: usize,
-}
-
-/// What holds where a command runs.
-#[derive(Debug, Clone)]
-pub(super) struct CommandScope {
-    pub place: WorkingDirectory,
-    pub home: Option<PathBuf>,
-    /// `$PWD` may have been set to something else.
-    pub keeps_directory: bool,
-    pub input: CommandInput,
-    functions: Rc<HashMap<String, Rc<CommandNode>>>,
-    /// Functions that are being run, so that one that calls itself ends.
-    calls: Rc<Vec<String>>,
-    pub dialect: ShellDialect,
-}
-
-impl CommandScope {
-    fn new(around: &ShellEnvironment<'_>) -> CommandScope {
-        CommandScope {
-            place: WorkingDirectory::new(around.directory),
-            home: around.home.map(PathBuf::from),
-            keeps_directory: true,
-            input: CommandInput::Outside,
-            functions: Rc::default(),
-            calls: Rc::default(),
-            dialect: ShellDialect::Bash,
-        }
-    }
-
-    pub fn known(&self) -> ShellVariables<'_> {
-        ShellVariables {
-            home: self.home.as_deref(),
-            directory: self.directory(),
-            has_own_cat: !self.functions.contains_key("cat"),
-        }
-    }
-
-    fn directory(&self) -> Option<&std::path::Path> {
-        let is_sure = self.keeps_directory && self.place.others.is_empty();
-        self.place.main.as_deref().filter(|_| is_sure)
-    }
-
-    pub fn with_input(&self, input: CommandInput) -> CommandScope {
-        CommandScope { input, ..self.clone() }
-    }
-}
 
 impl ScriptWalk<'_> {
     /// A text that a shell reads as its script.

@@ -1,8 +1,6 @@
 //! Where else than by its letters does a path or a pattern lead: through links, and to files by a second name?
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
     path::{Component, Path, PathBuf},
     rc::Rc,
 };
@@ -12,8 +10,8 @@ use crate::{
     CandidateKind, CandidateName,
     fuel::PATH_WORK,
     place::{self, PathTarget},
+    scope::{CandidateNames, CommandScope, PatternOfName, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 /// Names in folders that are looked at for the patterns of one text: listing them takes some ten milliseconds.
@@ -24,38 +22,6 @@ const MOST_FOLDERS: usize = 5_000;
 const MOST_ALIASES: usize = 1_000;
 /// Letters of a name, at most; a pattern that needs more matches none.
 const LONGEST_NAME: usize = 255;
-/// Names that are held against the patterns of one text, each once for each pattern.
-const MOST_COMPARED: usize = 400_000;
-
-type PatternOfName = Vec<(char, bool)>;
-type CandidateNames = Option<Rc<Vec<CandidateName>>>;
-type MatchedNames = HashMap<(PathBuf, Vec<PatternOfName>), Option<Vec<PathTarget>>>;
-
-/// The folders that patterns of a text were held against.
-#[derive(Debug, Default)]
-pub(crate) struct FoldersSeen {
-    folders: RefCell<HashMap<PathBuf, CandidateNames>>,
-    names: Cell<usize>,
-    /// The links that were found for a pattern in a folder.
-    matched: RefCell<MatchedNames>,
-    /// Names that were held against patterns, each as often as it was.
-    compared: Cell<usize>,
-    /// A pattern may match what was not looked at.
-    pub overlooked: Cell<bool>,
-    /// `**` is any number of folders.
-    pub goes_deep: Cell<bool>,
-    /// A pattern had `**` while it was none.
-    pub had_stars: Cell<bool>,
-}
-
-impl FoldersSeen {
-    /// `None` when it was enough.
-    fn compare(&self, names: usize) -> Option<()> {
-        self.compared.set(self.compared.get() + names);
-        (self.compared.get() <= MOST_COMPARED).then_some(())
-    }
-}
-
 impl ScriptWalk<'_> {
     /// The place a path leads to. The system follows a link before it goes up from it.
     pub fn followed(&self, target: &PathTarget) -> PathBuf {

@@ -3,8 +3,8 @@
 use super::{FileEffect, outputs::NONE};
 use crate::{
     options::{OptionSpec, anywhere},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::Risk;
 

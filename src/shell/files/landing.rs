@@ -6,8 +6,8 @@ use super::FileEffect;
 use crate::{
     CandidateKind,
     options::ParsedArguments,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::ResourceAccess;
 

@@ -5,21 +5,13 @@ use std::path::PathBuf;
 use super::names_own;
 use crate::{
     place::PathTarget,
+    scope::{CommandScope, ScriptLink, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::Risk;
 
 /// Links of one text that are followed. What is written after more of them is not known.
 const MOST_LINKS: usize = 64;
-
-/// A link that the text makes.
-#[derive(Debug, Clone)]
-pub(crate) struct ScriptLink {
-    path: PathBuf,
-    /// Everywhere it may lead.
-    leads: Vec<PathBuf>,
-}
 
 impl ScriptWalk<'_> {
     pub(super) fn linked(

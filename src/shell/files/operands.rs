@@ -9,8 +9,8 @@ use super::{
 use crate::{
     options::{OptionSpec, ParsedArguments, anywhere},
     programs::SED,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 use protocol::Risk;
 

@@ -4,8 +4,8 @@ use crate::{
     options::{OptionSpec, ParsedArguments, anywhere, leading},
     place::PathTarget,
     runners::TIME,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 use super::FileEffect;

@@ -6,8 +6,8 @@
 
 use crate::{
     risk,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 use super::FileEffect;

@@ -3,8 +3,8 @@
 use crate::{
     files::FileEffect,
     options::{OptionSpec, ParsedArguments, anywhere},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 /// Sub-commands with options that run a command (`--upload-pack`, `--exec`, `-O`, `-x`), or copy hooks from elsewhere (`--template`).

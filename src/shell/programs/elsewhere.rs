@@ -6,8 +6,8 @@
 
 use crate::{
     place::PathTarget,
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 /// Options of some programs, and where it is written what they do.

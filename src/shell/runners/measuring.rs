@@ -2,8 +2,8 @@
 
 use crate::{
     options::{OptionSpec, anywhere},
+    scope::{CommandScope, ScriptWalk},
     value::WordValue,
-    walk::{CommandScope, ScriptWalk},
 };
 
 impl ScriptWalk<'_> {

@@ -1,21 +1,10 @@
 //! What does a command read, and which files do its redirections touch?
 
-use super::{CommandScope, ScriptWalk};
 use crate::{
+    scope::{CommandInput, CommandScope, ScriptWalk},
     syntax::{RedirectOperator, ShellRedirect, ShellWord, WordPiece},
     value::{self, WordValue},
 };
-
-/// What stands in a command's input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandInput {
-    /// Whatever the whole text was given.
-    Outside,
-    /// This text.
-    Text(String),
-    /// What only running it would tell: another command's output, a file.
-    Pipe,
-}
 
 impl ScriptWalk<'_> {
     /// Follows redirections; answers with the input that they leave.

@@ -10,10 +10,6 @@ use super::{
     source::{Token, reads, rust_files, strip, tokens},
 };
 
-/// Circles that there are still: where they lie, and how many modules each has. Take a row out when its circle is gone,
-/// and lower its number when it has become smaller; never the other way.
-const KNOWN: &[(&str, usize)] = &[("shell", 7)];
-
 /// A path of words, from the root of a crate.
 type WordPath = Vec<String>;
 
@@ -27,31 +23,14 @@ struct ModuleNames {
 }
 
 #[test]
-fn modules_beside_each_other_form_no_new_circles() {
-    let found: BTreeMap<String, usize> =
-        crates().iter().flat_map(|name| circles(&modules_of(name), name)).collect();
-    let known: BTreeMap<String, usize> =
-        KNOWN.iter().map(|(place, size)| ((*place).to_owned(), *size)).collect();
-    let mut violations = Vec::new();
-    for (place, size) in &found {
-        match known.get(place) {
-            Some(known) if size == known => (),
-            Some(known) if size < known => {
-                violations.push(format!(
-                    "{place}: {size} modules form a circle, no longer {known}: say so in KNOWN"
-                ));
-            }
-            _ => violations.push(format!(
-                "{place}: {size} modules form a circle; move what two of them share below both"
-            )),
-        }
-    }
-    violations.extend(
-        known
-            .keys()
-            .filter(|place| !found.contains_key(*place))
-            .map(|place| format!("{place}: no circle any longer; take it out of KNOWN")),
-    );
+fn modules_beside_each_other_form_no_circles() {
+    let violations: Vec<String> = crates()
+        .iter()
+        .flat_map(|name| circles(&modules_of(name), name))
+        .map(|(place, size)| {
+            format!("{place}: {size} modules form a circle; move what two of them share below both")
+        })
+        .collect();
     assert_none(&violations);
 }
 

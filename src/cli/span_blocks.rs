@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
-use traces::{SpanEdge, SpanFold, client, output_beside_error, person as whom};
+use traces::{SpanEdge, SpanFold, client, decider, lets_run, output_beside_error, person as whom, rule_said};
 
 /// Columns of what a line says it is, with what sets it off.
 const LABEL_COLUMNS: usize = 12;
@@ -61,11 +61,6 @@ fn is_refused(span: &TraceSpan) -> bool {
     decision.is_some_and(|decision| !lets_run(decision))
 }
 
-/// True if a decision lets a call run.
-pub(super) fn lets_run(decision: &CallDecision) -> bool {
-    !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
-}
-
 /// `tool · reader · 1.2 s`; how long it took is not known of what began before the first event that was read.
 fn headline(span: &TraceSpan) -> String {
     let agent = span.agent.as_ref().map_or("-", |agent| agent.as_str());
@@ -93,6 +88,8 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(tokens(span));
             facts.extend(with_below(span, run.child_usage, run.child_cost));
             facts.extend(run.started_by.map(|by| ("by", whom(&by))));
+            let caller = run.parent_run_id.map(|caller| format!("run {caller}"));
+            facts.extend(caller.map(|caller| ("called by", caller)));
             let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
             facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}"))));
             facts.extend(text("input", span.input.as_ref()));
@@ -154,6 +151,8 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 facts.push(("verdict", said.join(", ")));
             }
             facts.extend(hook.reason.filter(|_| span.error.is_none()).map(|reason| ("because", reason)));
+            facts.extend(hook.added.map(|added| ("adds", added)));
+            facts.extend(hook.message.map(|message| ("message", message)));
             facts.extend(text("stderr", span.output.as_ref()));
         }
         SpanKind::Mcp => {
@@ -197,8 +196,8 @@ fn text(label: &'static str, text: Option<&SpanText>) -> Option<(&'static str, S
 
 /// The words for who let a call run, or did not.
 fn who(decision: &CallDecision) -> String {
-    let CallDecision { outcome, source, rule, .. } = decision;
-    let by_rule = rule.as_deref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+    let CallDecision { outcome, source, .. } = decision;
+    let by_rule = rule_said(decision).map(|rule| format!(" by {rule}")).unwrap_or_default();
     match (source.as_str(), outcome.as_str()) {
         ("policy", "allow") => format!("allowed{by_rule}"),
         ("policy", _) => format!("denied{by_rule}"),
@@ -207,20 +206,9 @@ fn who(decision: &CallDecision) -> String {
     }
 }
 
-/// The one who answered.
-pub(super) fn person(decision: &CallDecision) -> &str {
-    decision.name.as_deref().unwrap_or(match decision.source.as_str() {
-        "client" => "a person",
-        "deadline" => "the deadline",
-        "policy" => "a rule",
-        "hook" => "a hook",
-        _ => "the daemon",
-    })
-}
-
 /// `allowOnce by cli after 3.2 s: "go on"`
 fn answer(decision: &CallDecision) -> String {
-    let by = client(person(decision));
+    let by = client(decider(decision));
     let waited =
         decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
     let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));

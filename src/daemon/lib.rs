@@ -35,6 +35,7 @@ mod active_settings;
 mod agent_changes;
 mod agent_files;
 mod agent_urls;
+mod alive;
 mod clients;
 mod command;
 mod confirmation_notifier;
@@ -329,6 +330,9 @@ impl Daemon {
         let for_agents = Arc::clone(&state);
         let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
         connections.keep("what tells of changed agents", closing.clone(), follow_agents);
+        let for_alive = Arc::clone(&state);
+        let say_alive = move || alive::keep_saying(Arc::clone(&for_alive));
+        connections.keep("what says that the daemon is at work", closing.clone(), say_alive);
         let for_metrics = Arc::clone(&state);
         let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
         connections.keep("what counts for the metrics", stop.clone(), follow_metrics);

@@ -7,14 +7,17 @@ use super::{
     metrics::{METRICS, MetricSamples},
     state::DaemonContext,
 };
-use protocol::RunCounts;
-use store::{LogFilter, StoreError};
+use protocol::{EventSeq, RunCounts};
+use store::{EventStore, LogFilter, StoreError};
 use sys::process;
 use telemetry::{OtlpSignal, SignalCounts};
 use traces::SpanFold;
 
 /// Between tries to read the log when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// Events of open questions that are read at once.
+const EVENTS_READ: usize = 200;
 
 /// Events of these areas make spans; others are not read.
 const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.compressed", "confirmation.*"];
@@ -24,7 +27,18 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
     let types = AREAS.iter().map(|area| (*area).to_owned()).collect();
     let filter = LogFilter { types, ..LogFilter::default() };
     let mut follower = state.store.follow(filter, state.metrics.counted_to());
-    let mut fold = SpanFold::new();
+    let mut fold = loop {
+        match with_open_questions(&state.store, state.metrics.counted_to()).await {
+            Ok(fold) => break fold,
+            Err(error) => {
+                tracing::warn!(%error, "open questions cannot be read for the metrics; tried again");
+                tokio::select! {
+                    () = state.stop.cancelled() => return,
+                    () = state.clock.sleep(READ_RETRY) => (),
+                }
+            }
+        }
+    };
     loop {
         let events = tokio::select! {
             () = state.stop.cancelled() => return,
@@ -49,6 +63,29 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
             }
         }
     }
+}
+
+/// A fold that knows of the questions that are open at a place in the log: how long a person takes to answer one counts, whichever daemon
+/// asked it.
+async fn with_open_questions(store: &EventStore, place: EventSeq) -> Result<SpanFold, StoreError> {
+    let mut fold = SpanFold::new();
+    let runs = store.open_runs_at(place).await?;
+    if runs.is_empty() {
+        return Ok(fold);
+    }
+    let filter = LogFilter { runs, types: vec!["confirmation.*".to_owned()], ..LogFilter::default() };
+    let mut read_to = EventSeq(0);
+    while read_to < place {
+        let page = store.page(&filter, read_to, EVENTS_READ).await?;
+        for event in page.events.iter().filter(|event| event.seq <= place) {
+            if let Ok(envelope) = event.to_envelope() {
+                // What was answered by then is not this daemon's to count.
+                drop(fold.apply(&envelope));
+            }
+        }
+        read_to = page.searched_to;
+    }
+    Ok(fold)
 }
 
 /// All metrics as of now.

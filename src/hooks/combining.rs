@@ -38,6 +38,10 @@ pub(super) struct CountedAnswer {
     pub decision: Option<HookDecision>,
     pub changed: bool,
     pub reason: Option<String>,
+    /// The text that it adds for the model, as it was given.
+    pub added: Option<String>,
+    /// Its message for people.
+    pub message: Option<String>,
     /// Its change could not be read back.
     pub invalid: Option<String>,
 }
@@ -110,13 +114,16 @@ impl<'a> VerdictBuilder<'a> {
             }
         }
         if let Some(message) = answer.message.filter(|message| !message.trim().is_empty()) {
-            self.warn(cut(&message).0);
+            let message = cut(&message).0;
+            counted.message = Some(message.clone());
+            self.warn(message);
         }
         if let Some(ignored) = &answer.ignored {
             self.warn(passed_over(&hook, ignored));
         }
         if let Some(context) = answer.context.filter(|context| !context.trim().is_empty()) {
             let (text, whole) = cut(&context);
+            counted.added = Some(text.clone());
             let context = HookContext { hook: hook.id.clone(), text, whole };
             if !self.verdict.context.contains(&context) {
                 self.verdict.context.push(context);

@@ -55,6 +55,16 @@ pub(super) fn heard(
 /// Bytes of the end of standard error that the log gets (spec 08).
 const MAX_STDERR_END: usize = 2 << 10;
 
+/// Bytes of a text for the model that the log gets beside the context, which has all of it.
+const MOST_ADDED: usize = 2 << 10;
+
+fn first_of(text: &str) -> String {
+    match MOST_ADDED < text.len() {
+        false => text.to_owned(),
+        true => format!("{}…", &text[..text.floor_char_boundary(MOST_ADDED)]),
+    }
+}
+
 fn last_of(text: String) -> String {
     match text.len().checked_sub(MAX_STDERR_END) {
         None | Some(0) => text,
@@ -112,6 +122,8 @@ pub(super) fn record(
         decision: counted.decision,
         is_async: false,
         changed: counted.changed,
+        added: counted.added.map(|text| first_of(text.trim())),
+        message: counted.message.map(|message| cut_short(message.trim())),
         follow_up: None,
         outcome,
         exit_code: end.exit_code.filter(|_| matches!(hook.handler, HookHandler::Command { .. })),

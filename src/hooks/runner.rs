@@ -440,6 +440,8 @@ impl HookRunner {
             warnings.push(cut(&format!("the hook {} {why}", hook.id)).0);
         }
         let counted = CountedAnswer {
+            added: context.as_ref().map(|context| context.text.clone()).or(rewake.clone()),
+            message: answer.message.as_deref().map(|message| cut(message).0),
             reason: answer.failure.as_ref().map(|(_, why)| why.clone()).or(answer.reason.clone()),
             ..CountedAnswer::default()
         };

@@ -18,6 +18,9 @@ pub(super) fn by_risk(call: &PolicyCall<'_>) -> PolicyDecision {
     default(call, verdict, format!("builtin:risk={risk}"), &reason)
 }
 
+/// The names of what `autoApprove` made of an ask begin so.
+pub const AUTO_APPROVE: &str = "autoApprove:";
+
 /// The default, or the permission that the mode, then `autoApprove`, made of its ask. What is critical does not ask, so it
 /// is not lifted; and no rule's ask comes here.
 pub(super) fn lifted(call: &PolicyCall<'_>) -> PolicyDecision {
@@ -39,7 +42,7 @@ pub(super) fn lifted(call: &PolicyCall<'_>) -> PolicyDecision {
         }
         _ if call.auto_approve.contains(&call.risk) => {
             let reason = format!("calls of {risk} risk were approved when the run was started");
-            default(call, Verdict::Allow, format!("autoApprove:{risk}"), &reason)
+            default(call, Verdict::Allow, format!("{AUTO_APPROVE}{risk}"), &reason)
         }
         ApprovalMode::Plan | ApprovalMode::Default | ApprovalMode::AutoEdit => by_risk,
     }

@@ -25,6 +25,7 @@ mod tests;
 mod verdict;
 mod words;
 
+pub use default::AUTO_APPROVE;
 pub use file::{RuleFile, parse, unread};
 pub use remember::{RememberScope, RememberedAnswer};
 pub use words::{ALLOWS_EDITS, allows, extent};

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
     ExtensionChanged, ExtensionRef, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect,
-    PolicyChanged, ProgramNoted, Risk, RunEndReason, RunId, RunWaiting, Timestamp, TodoItem, ToolError,
-    ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount, WorkspaceTrusted, reread,
+    PolicyChanged, ProgramNoted, Risk, RuleOrigin, RunEndReason, RunId, RunWaiting, Timestamp, TodoItem,
+    ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount, WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -404,6 +404,9 @@ pub struct CallDetails {
     /// The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Whose word that is, of a rule that stands in no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_origin: Option<RuleOrigin>,
     /// The extension that brings its tool along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extension: Option<ExtensionRef>,

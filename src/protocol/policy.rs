@@ -123,6 +123,42 @@ impl PolicyRule {
     pub const REMEMBERED: &'static str = "remembered:";
 }
 
+/// Whose word a rule goes back to that stands in no file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleOrigin {
+    pub source: RuleOriginSource,
+    /// The client that answered, or that started the root run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When that was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// The way in which somebody gave their word beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleOriginSource {
+    /// An earlier answer, which was remembered.
+    Answer,
+    /// `autoApprove` as the root run was started.
+    Start,
+    /// `autoApprove` of the agent's file.
+    Agent,
+}
+
+impl RuleOriginSource {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RuleOriginSource::Answer => "answer",
+            RuleOriginSource::Start => "start",
+            RuleOriginSource::Agent => "agent",
+        }
+    }
+}
+
 /// Data of `policy.changed`: other rules hold from now on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
-    UsdAmount,
+    AgentName, CallId, ConfirmationId, RuleOrigin, RunId, SessionId, SpanId, Timestamp, ToolName,
+    TraceContext, Usage, UsdAmount,
 };
 
 /// The kinds of spans.
@@ -365,6 +365,9 @@ pub struct CallDecision {
     /// The rule that decided, or that had a person asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Whose word that is, of a rule that stands in no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RuleOrigin>,
     /// The client that decided, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -446,6 +449,12 @@ pub struct HookSpan {
     /// It changed what it was shown.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: bool,
+    /// The text that it added for the model to read, the first 2 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<String>,
+    /// Its message for people; shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// More than 1 when the daemon died before its verdict was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

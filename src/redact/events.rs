@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Redactor, scan::OutputPiece};
 use protocol::{
     CallDetails, CallLocation, ConfirmationDetails, ContextMessage, MessagePart, ProviderMessage,
-    QuestionAnswer, ResourceAccess, ToolCall, ToolEffect, ToolError, ToolResult, UserQuestion,
+    QuestionAnswer, ResourceAccess, RuleOrigin, ToolCall, ToolEffect, ToolError, ToolResult, UserQuestion,
 };
 
 /// Which neighbours make up one text.
@@ -151,6 +151,9 @@ impl Redactor {
             title: self.owned(details.title),
             description: self.owned(details.description),
             locations: details.locations.into_iter().map(place).collect(),
+            rule_origin: details
+                .rule_origin
+                .map(|origin| RuleOrigin { by: origin.by.map(|by| self.owned(by)), ..origin }),
             ..details
         }
     }

@@ -22,11 +22,11 @@ pub use answering::{AnswerRefusal, said};
 pub use hooked::{CallToJudge, GateJudgement};
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
-use policy::{Policy, PolicyCall, PolicyDecision};
+use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision};
 use protocol::{
     AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId, ConfirmationDetails, JudgedCall,
-    ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType,
-    ToolKind, ToolName, UsdAmount, Verdict,
+    PolicyRule, ResourceAccess, Risk, RuleOrigin, RuleOriginSource, RunApproval, RunId, SessionId, Timestamp,
+    ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
 };
 use sys::ids;
 
@@ -277,7 +277,8 @@ impl CallGate {
         let declaration = tool.declaration();
         let accesses = invocation.accesses().to_vec();
         let risk = invocation.risk().unwrap_or(declaration.risk);
-        let decision = self.policy().decide(&PolicyCall {
+        let policy = self.policy();
+        let decision = policy.decide(&PolicyCall {
             tool: &declaration.name,
             aliases: &self.toolset.aliases(&declaration.name),
             agent: &self.agent,
@@ -306,6 +307,7 @@ impl CallGate {
             risk,
             locations: invocation.locations(),
             rule: Some(decision.rule.clone()),
+            rule_origin: origin(&decision.rule, &policy, &judge_context.asking.approval),
             extension: tool.extension().cloned(),
         };
         let shown = invocation.confirmation();
@@ -427,6 +429,20 @@ impl CallGate {
         let permitted = if kept == judged.accesses { accesses.to_vec() } else { judged.accesses.clone() };
         Ok(Permit::mint(call.clone(), permitted))
     }
+}
+
+/// Whose word a rule is that stands in no file.
+fn origin(rule: &str, policy: &Policy, approval: &RunApproval) -> Option<RuleOrigin> {
+    if rule.starts_with(PolicyRule::REMEMBERED) {
+        let rule = policy.rules().find(|known| known.id == rule)?;
+        let (by, at) = (rule.created_by.clone(), rule.created_at);
+        return Some(RuleOrigin { source: RuleOriginSource::Answer, by, at });
+    }
+    let risk = rule.strip_prefix(AUTO_APPROVE)?;
+    let is_of_start = approval.auto_approve.iter().any(|approved| approved.as_str() == risk);
+    let by = approval.initiator.as_ref().filter(|_| is_of_start).map(ToString::to_string);
+    let source = if is_of_start { RuleOriginSource::Start } else { RuleOriginSource::Agent };
+    Some(RuleOrigin { source, by, at: None })
 }
 
 /// A call that the rules forbid.

@@ -7,6 +7,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use sqlx::sqlite::SqlitePool;
@@ -19,6 +20,7 @@ use sys::{
     tasks::TaskGroup,
 };
 
+mod alive;
 mod consumer_rows;
 mod consumers;
 mod context;
@@ -76,8 +78,10 @@ struct StoreState {
     /// Deleted sessions whose events are being taken away.
     removals: Arc<removals::SessionRemovals>,
     commit_times: Arc<DurationHistogram>,
-    /// Held while the store lives: a second daemon on the same database is refused.
-    _lock: std::fs::File,
+    clock: Arc<dyn Clock>,
+    away: Option<Duration>,
+    /// Held while the store lives: a second daemon on the same database is refused. Its time says when a daemon was at work last.
+    lock: std::fs::File,
 }
 
 /// What became of a session that was to be removed.
@@ -156,6 +160,7 @@ impl EventStore {
         clock: Arc<dyn Clock>,
     ) -> Result<EventStore, StoreError> {
         let opened = schema::open(state_dir).await?;
+        let away = opened.touched.and_then(|touched| alive::away(touched, clock.now()));
         let tail = Arc::new(tail::LogTail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
         let (sender, is_full) = watch::channel(false);
@@ -164,7 +169,8 @@ impl EventStore {
         let mut connection = opened.writer;
         let removals = Arc::new(removals::SessionRemovals::load(&mut connection).await?);
         let news = (Arc::clone(&tail), Arc::clone(&commit_times), Arc::clone(&removals));
-        let writer = writer::StoreWriter::new(connection, opened.options, opened.head, news, clock, room);
+        let writer =
+            writer::StoreWriter::new(connection, opened.options, opened.head, news, Arc::clone(&clock), room);
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
         let shared = StoreState {
             path: opened.path,
@@ -179,9 +185,13 @@ impl EventStore {
             missing_reserve,
             removals,
             commit_times,
-            _lock: opened.lock,
+            clock,
+            away,
+            lock: opened.lock,
         };
-        Ok(EventStore { shared: Arc::new(shared) })
+        let store = EventStore { shared: Arc::new(shared) };
+        store.note_alive();
+        Ok(store)
     }
 
     /// Appends in one transaction, in order; answers once it is durable. Returns the `seq` of the first and of
@@ -230,6 +240,7 @@ impl EventStore {
 
     /// Finishes what was asked, remembers that the stop was a clean one, and closes the database.
     pub async fn close(&self) {
+        self.note_alive();
         // Readers first: the last connection to close folds the write-ahead log back, and it must be one that writes.
         self.shared.readers.close().await;
         self.shared.control.close().await;

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use sqlx::{
@@ -60,6 +60,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct OpenedDatabase {
     pub path: PathBuf,
     pub lock: File,
+    /// When somebody who held the lock was at work last.
+    pub touched: Option<SystemTime>,
     pub writer: SqliteConnection,
     /// For another connection like the writer's.
     pub options: SqliteConnectOptions,
@@ -76,7 +78,7 @@ pub(super) async fn open(state_dir: &Path) -> Result<OpenedDatabase, StoreError>
         move |error| StoreError::Io { path, error: Arc::new(error) }
     };
     DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(io(state_dir))?;
-    let lock = wait_for_lock(&state_dir.join("lock")).await?;
+    let (lock, touched) = wait_for_lock(&state_dir.join("lock")).await?;
     let path = state_dir.join("subagentd.db");
     // Made here, so that it is never readable by others; SQLite gives its side files the same mode.
     let mut file_options = OpenOptions::new();
@@ -122,11 +124,22 @@ pub(super) async fn open(state_dir: &Path) -> Result<OpenedDatabase, StoreError>
     let log_id = log_id(&mut writer).await?;
     let stopped_cleanly = take_clean_mark(&mut writer).await?;
     let head = EventSeq(head.unwrap_or(0));
-    Ok(OpenedDatabase { path, lock, writer, options, readers, control, head, log_id, stopped_cleanly })
+    Ok(OpenedDatabase {
+        path,
+        lock,
+        touched,
+        writer,
+        options,
+        readers,
+        control,
+        head,
+        log_id,
+        stopped_cleanly,
+    })
 }
 
 /// A daemon that is just ending gives the lock back last.
-async fn wait_for_lock(path: &Path) -> Result<File, StoreError> {
+async fn wait_for_lock(path: &Path) -> Result<(File, Option<SystemTime>), StoreError> {
     for _ in 0..LOCK_TRIES {
         match take_lock(path) {
             Err(StoreError::Locked { .. }) => tokio::time::sleep(LOCK_PAUSE).await,
@@ -136,7 +149,8 @@ async fn wait_for_lock(path: &Path) -> Result<File, StoreError> {
     take_lock(path)
 }
 
-fn take_lock(path: &Path) -> Result<File, StoreError> {
+/// The lock, and when it was touched last.
+fn take_lock(path: &Path) -> Result<(File, Option<SystemTime>), StoreError> {
     let io = |error| StoreError::Io { path: path.to_owned(), error: Arc::new(error) };
     let mut lock = OpenOptions::new()
         .read(true)
@@ -157,9 +171,11 @@ fn take_lock(path: &Path) -> Result<File, StoreError> {
         }
         Err(TryLockError::Error(error)) => return Err(io(error)),
     }
+    // Before it is touched by writing.
+    let touched = lock.metadata().and_then(|it| it.modified()).ok();
     lock.set_len(0).map_err(io)?;
     writeln!(lock, "{}", std::process::id()).map_err(io)?;
-    Ok(lock)
+    Ok((lock, touched))
 }
 
 async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {

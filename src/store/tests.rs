@@ -55,7 +55,7 @@ fn event(run: &str, body: impl Into<EventBody>) -> NewEvent {
 }
 
 fn tick(run: &str) -> NewEvent {
-    event(run, RunResumed { unclean: false })
+    event(run, RunResumed::default())
 }
 
 fn started() -> RunStarted {

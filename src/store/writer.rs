@@ -376,7 +376,7 @@ mod tests {
 
     fn append(bytes: usize) -> AppendRequest {
         let body = match bytes {
-            0 => EventBody::from(RunResumed { unclean: false }),
+            0 => EventBody::from(RunResumed::default()),
             _ => DaemonWarning { message: "x".repeat(bytes) }.into(),
         };
         let event = NewEvent {

@@ -86,17 +86,17 @@ impl SpanFold {
         if is_over {
             self.runs.remove(run_id);
         }
-        self.tell_above(event.head.parent_run_id.as_ref(), at, is_taken_up);
+        self.tell_above(event.head.parent_run_id.as_ref(), moment, is_taken_up);
         edges
     }
 
     /// Something happened below these runs, so there was a daemon.
-    fn tell_above(&mut self, parent: Option<&RunId>, at: Timestamp, is_taken_up: bool) {
+    fn tell_above(&mut self, parent: Option<&RunId>, moment: EventMoment<'_>, is_taken_up: bool) {
         let mut above = parent.cloned();
         // No log that somebody should have written is as deep, but one may say that two runs lie below each other.
         for _ in 0..MOST_DEPTH {
             let Some(run) = above.and_then(|id| self.runs.get_mut(&id)) else { return };
-            run.heard_from_below(at, is_taken_up);
+            run.heard_from_below(moment, is_taken_up);
             above = run.parent().cloned();
         }
     }

@@ -104,6 +104,7 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     // What the conventions have no names for.
     ("subagentd.span.kind", |span| Some(text(span.kind.as_str()))),
     ("subagentd.run.id", |span| Some(text(&span.run_id))),
+    ("subagentd.run.parent_id", |span| span.run.as_ref()?.parent_run_id.as_ref().map(text)),
     ("subagentd.run.reason", |span| span.run.as_ref()?.reason.as_ref().map(text)),
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
@@ -119,6 +120,8 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     }),
     ("subagentd.hook.decision", |span| span.hook.as_ref()?.decision.as_ref().map(text)),
     ("subagentd.hook.reason", |span| span.hook.as_ref()?.reason.as_ref().map(text)),
+    ("subagentd.hook.added", |span| span.hook.as_ref()?.added.as_ref().map(text)),
+    ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),

@@ -7,6 +7,7 @@ mod documents;
 mod kinds;
 mod logs;
 mod secrets;
+mod told;
 mod trace_events;
 
 use expect_test::{Expect, expect};

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
-use protocol::{SpanText, TraceSpan};
+use protocol::{SpanText, Timestamp, TraceSpan};
 
 use super::facts::EventFacts;
 
@@ -111,6 +111,12 @@ pub fn duration(duration: Duration) -> String {
     } else {
         format!("{} d {} h", hours / 24, hours % 24)
     }
+}
+
+/// `2026-11-26 11:04:00Z`
+pub(super) fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", text.split('.').next().unwrap_or_default().replace('T', " "))
 }
 
 /// The client that an id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, where it had no terminal it is named

@@ -62,10 +62,9 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
         }
         None => (None, None),
     };
-    let (hook, hooked) = span
-        .hook
-        .as_deref_mut()
-        .map_or((None, None), |hook| (hook.reason.as_mut(), hook.description.as_mut()));
-    let alone = [error, run, description, said, reason, answered, hook, hooked];
-    alone.into_iter().flatten().chain(events)
+    let hook = span.hook.as_deref_mut().map(|hook| {
+        [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message].into_iter().flatten()
+    });
+    let alone = [error, run, description, said, reason, answered];
+    alone.into_iter().flatten().chain(hook.into_iter().flatten()).chain(events)
 }

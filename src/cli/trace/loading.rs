@@ -6,7 +6,7 @@ use super::{
     span_view::{RunSpanView, SpanView},
     summary::{self, RunTexts},
     viewer::{ViewSource, ViewedLine},
-    waterfall::{SpanTree, waterfall},
+    waterfall::{SpanTree, WaterfallRow, waterfall},
 };
 use crate::{OutputWriter, failure::CommandFailure, link::DaemonLink, paging, width};
 use protocol::{RunGet, RunId, RunIdParams, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
@@ -84,22 +84,33 @@ impl<'link> LoadingTrace<'link> {
         Ok(())
     }
 
-    /// True if all of it fits a screen so high.
-    pub fn fits(&self, height: usize) -> bool {
+    /// All of it as one text, where it fits a screen so high.
+    pub fn fitting(&self, height: usize, stdout: &OutputWriter) -> Option<String> {
         if !self.is_whole {
-            return false;
+            return None;
         }
-        let rows = SpanTree::of(&self.spans, self.now, None).lines(self.depth).len();
-        let texts = [self.head(), self.below()];
-        // The table has a heading.
-        texts.iter().map(|text| text.lines().count()).sum::<usize>() + 1 + rows < height
+        let whole = self.whole(stdout);
+        let rows = |line: &str| match stdout.width {
+            Some(columns) => width::of(line).div_ceil(columns.max(1)).max(1),
+            None => 1,
+        };
+        (whole.lines().map(rows).sum::<usize>() < height).then_some(whole)
     }
 
     /// All of it as one text.
     pub fn whole(&self, stdout: &OutputWriter) -> String {
         let tree = SpanTree::of(&self.spans, self.now, None);
-        let table = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
-        format!("{}{table}{}", self.head(), self.below())
+        let rows = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
+        let table: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
+        format!("{}{table}{}{}", self.head(), self.in_full(&rows), self.below())
+    }
+
+    /// The rows for which the screen has no room, but for errors, which stand below anyway.
+    fn in_full(&self, rows: &[WaterfallRow]) -> String {
+        let cut = rows.iter().filter(|row| row.is_cut).filter_map(|row| row.span);
+        let cut = cut.map(|(at, _)| &self.spans[at]).filter(|span| !summary::tells_error(span));
+        let lines: String = cut.map(|span| format!("{}\n", span.in_a_line())).collect();
+        if lines.is_empty() { lines } else { format!("\nin full:\n{lines}") }
     }
 
     fn head(&self) -> String {
@@ -155,7 +166,6 @@ impl ViewSource for LoadingTrace<'_> {
             self.spans.len() - 1
         });
         let tree = SpanTree::of(&self.spans, self.now, stand_in);
-        let levels: Vec<usize> = tree.lines(self.depth).into_iter().map(|(_, level, _)| level).collect();
         // Beside the cursor and the sign of what can be folded.
         let whole = stdout.width;
         let room = whole.map(|columns| columns.saturating_sub(2).max(1));
@@ -164,7 +174,7 @@ impl ViewSource for LoadingTrace<'_> {
                 Some(columns) => width::wrap_words(line, columns),
                 None => vec![line.to_owned()],
             });
-            rows.map(|text| ViewedLine { text, level: None }).collect()
+            rows.map(|text| ViewedLine { text, level: None, in_full: Vec::new() }).collect()
         };
         let head = plain(&self.head());
         // Of a part there is nothing to sum up.
@@ -172,14 +182,17 @@ impl ViewSource for LoadingTrace<'_> {
         stdout.width = room;
         let drawn = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
         stdout.width = whole;
+        let rows: Vec<ViewedLine> = drawn
+            .into_iter()
+            .map(|row| ViewedLine {
+                in_full: row.span.map(|(at, _)| self.spans[at].in_full(&tree, self.now)).unwrap_or_default(),
+                level: row.span.map(|(_, level)| level),
+                text: row.text,
+            })
+            .collect();
         if stand_in.is_some() {
             self.spans.pop();
         }
-        let level = |at: usize| at.checked_sub(1).and_then(|at| levels.get(at)).copied();
-        let rows = drawn
-            .lines()
-            .enumerate()
-            .map(|(at, line)| ViewedLine { text: line.to_owned(), level: level(at) });
         head.into_iter().chain(rows).chain(below).collect()
     }
 }

@@ -47,12 +47,14 @@ pub(super) fn show(
         surroundings.stdout.write("the run has not begun\n")?;
         return Ok(0);
     }
-    if height.is_some_and(|height| !trace.fits(height)) {
-        viewer::view(&mut trace, surroundings)?;
-        return Ok(0);
+    let text = match height {
+        Some(height) => trace.fitting(height, &surroundings.stdout),
+        None => Some(trace.whole(&surroundings.stdout)),
+    };
+    match text {
+        Some(text) => surroundings.stdout.write(&text)?,
+        None => viewer::view(&mut trace, surroundings)?,
     }
-    let text = trace.whole(&surroundings.stdout);
-    surroundings.stdout.write(&text)?;
     Ok(0)
 }
 

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{money, tokens};
+use super::{
+    money, tokens,
+    waterfall::{SpanTree, took},
+};
 use crate::{
-    human,
-    span_blocks::{lets_run, person},
+    human, safe_text,
     table::{TableCell, cell},
     text_color::TextColor,
 };
-use protocol::{CallDecision, SpanError, SpanFileChange, Timestamp, Usage, UsdAmount};
+use protocol::{CallDecision, HookSpan, SpanError, SpanFileChange, Timestamp, Usage, UsdAmount};
+use traces::{decided, hook_said, lets_run};
 
 /// A span, as far as it is drawn, with open words.
 #[derive(Default, Deserialize)]
@@ -36,7 +39,7 @@ pub(super) struct SpanView {
     pub(super) llm: Option<LlmSpanView>,
     pub(super) tool: Option<CallSpanView>,
     pub(super) confirmation: Option<CallSpanView>,
-    pub(super) hook: Option<HookSpanView>,
+    pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
 }
 
@@ -44,6 +47,7 @@ pub(super) struct SpanView {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunSpanView {
     pub(super) model: String,
+    pub(super) parent_run_id: Option<String>,
     pub(super) started_by: Option<String>,
     pub(super) stopped_by: Option<String>,
     pub(super) reason: Option<String>,
@@ -79,17 +83,6 @@ pub(super) struct CallSpanView {
     pub(super) waited_ms: Option<u64>,
     pub(super) down_ms: u64,
     pub(super) files_changed: Vec<SpanFileChange>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct HookSpanView {
-    pub(super) hook_id: String,
-    pub(super) tool: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) attempt: Option<u64>,
-    pub(super) decision: Option<String>,
-    pub(super) reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -134,15 +127,13 @@ fn told_after(description: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!(" {}", lines.join(" · ")))
 }
 
-impl HookSpanView {
-    /// ` for write_file src/a.rs · user/PostToolUse/1`
-    fn label(&self, names_call: bool) -> String {
-        let description = self.description.as_deref().and_then(told_after);
-        let tool = self.tool.as_deref().filter(|_| names_call);
-        let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
-        let attempt = self.attempt.map(|attempt| format!(" · attempt {attempt}"));
-        format!("{} · {}{}", tool.unwrap_or_default(), self.hook_id, attempt.unwrap_or_default())
-    }
+/// ` for write_file src/a.rs · user/PostToolUse/1`
+fn hook_label(hook: &HookSpan, names_call: bool) -> String {
+    let description = hook.description.as_deref().and_then(told_after);
+    let tool = hook.tool.as_ref().filter(|_| names_call);
+    let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
+    let attempt = hook.attempt.map(|attempt| format!(" · attempt {attempt}"));
+    format!("{} · {}{}", tool.unwrap_or_default(), hook.hook_id, attempt.unwrap_or_default())
 }
 
 impl SpanView {
@@ -163,10 +154,35 @@ impl SpanView {
         let sign = if self.kind == "confirmation" { "? " } else { "" };
         // One that is asked before the call lies within it.
         let is_within = matches!(self.name.as_str(), "PreToolUse" | "PermissionRequest");
-        let hook = self.hook.as_ref().map(|hook| hook.label(!is_within));
+        let hook = self.hook.as_ref().map(|hook| hook_label(hook, !is_within));
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)
+    }
+
+    /// `lead, turn 2, read_file a.md: yes: builtin:risk=safe`
+    pub(super) fn in_a_line(&self) -> String {
+        let note = self.note();
+        let note = if note.is_empty() { String::new() } else { format!(": {}", note.text()) };
+        safe_text::line(&format!("{}{note}", self.place()), usize::MAX)
+    }
+
+    /// All that a row says, and what a terminal has no room for beside it.
+    pub(super) fn in_full(&self, tree: &SpanTree, now: Option<i64>) -> Vec<String> {
+        let (tokens, cost) = self.spent();
+        let used: Vec<String> = [tokens, cost].into_iter().filter(|it| !it.is_empty()).collect();
+        let error = self.error.as_ref().map(|error| format!("{}: {}", error.kind, error.message));
+        let files = self.tool.iter().flat_map(|tool| &tool.files_changed);
+        let files = files.map(|file| format!("{} {}", file.path, file.change));
+        let alone = [
+            self.place(),
+            format!("began {}, {}", tree.begins(self), took(self, now)),
+            used.join(", "),
+            self.note().text().to_owned(),
+            error.unwrap_or_default(),
+        ];
+        let texts = alone.into_iter().chain(files).filter(|text| !text.is_empty());
+        texts.map(|text| safe_text::line(&text, usize::MAX)).collect()
     }
 
     /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.
@@ -183,8 +199,7 @@ impl SpanView {
             return cell("at work");
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
-            let said = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
-            return cell(&said.join(": "));
+            return cell(&hook_said(hook));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -231,36 +246,6 @@ impl SpanView {
             _ => Some(TextColor::Dim),
         }
     }
-}
-
-/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
-fn decided(decision: &CallDecision) -> String {
-    let word = match decision.outcome.as_str() {
-        "allow" | "allowOnce" => "yes",
-        "allowSession" => "yes, in this session",
-        "allowProject" => "yes, in this project",
-        "allowUser" => "yes, always",
-        "deny" => "no",
-        other => other,
-    };
-    let waited = decision.waited_ms.map(|ms| format!(", {}", human::duration(Duration::from_millis(ms))));
-    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
-    let by = match (decision.source.as_str(), &decision.rule) {
-        // With the words of the rule, where it has some.
-        ("policy", Some(rule)) => {
-            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
-        }
-        ("agent", _) => "the agent's definition".to_owned(),
-        ("client", _) => traces::client(person(decision)),
-        // Nobody was asked, or the run was over before somebody answered: with the words for why.
-        ("system" | "deadline" | "hook", _) => decision
-            .message
-            .clone()
-            .filter(|said| !said.is_empty())
-            .unwrap_or_else(|| person(decision).to_owned()),
-        _ => person(decision).to_owned(),
-    };
-    format!("{word}: {by}{}", waited.unwrap_or_default())
 }
 
 /// True if a rule said no that is not named.

@@ -34,9 +34,12 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
     let by = run.and_then(|run| run.started_by.as_deref());
     let by = by.map(|by| format!(" · by {}", traces::person(by))).unwrap_or_default();
+    // Its own trace begins with it; what it was called for stands in the caller's.
+    let caller = run.and_then(|run| run.parent_run_id.as_deref()).filter(|_| root.parent_span_id.is_none());
+    let caller = caller.map(|caller| format!("called by run {caller}: subagent trace show {caller}\n"));
     let asked = texts.prompt.as_deref().map(|prompt| format!("asked: {}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
-    safe_text::lines(&format!("{line}{}\n", asked.unwrap_or_default()))
+    safe_text::lines(&format!("{line}{}{}\n", caller.unwrap_or_default(), asked.unwrap_or_default()))
 }
 
 /// The first line of a text that says something; a sign for more.
@@ -56,13 +59,13 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
         if let (Some(id), Some(decision), Some(at)) = (&asked.confirmation_id, &asked.decision, span.ended_at)
         {
             let who = decision.name.as_deref().map_or_else(|| "a person".to_owned(), traces::person);
-            let moment = human::moment(at);
-            let time = moment.split(' ').nth(1).unwrap_or(&moment).to_owned();
-            answers.insert(id.clone(), format!("{who}'s answer of {time}"));
+            answers.insert(id.clone(), format!("remembered from {who}'s answer of {}", human::moment(at)));
         }
     }
     for span in spans.iter_mut() {
         let of_call = span.tool.as_mut().and_then(|tool| tool.decision.as_mut());
+        // What logs from before tell of it: no more than what the trace has.
+        let of_call = of_call.filter(|decision| decision.origin.is_none());
         let Some(rule) = of_call.and_then(|decision| decision.rule.as_mut()) else { continue };
         let Some(remembered) = rule.strip_prefix("remembered:") else { continue };
         let (scope, id) = remembered.split_once(':').unwrap_or(("", remembered));
@@ -190,10 +193,14 @@ impl Spent {
     }
 }
 
+/// True if its error stands below the waterfall: a run tells again what failed in it, a request to a server what the call does.
+pub(super) fn tells_error(span: &SpanView) -> bool {
+    span.error.is_some() && !matches!(span.kind.as_str(), "run" | "mcp")
+}
+
 /// Errors whole, since a row has no room for them.
 fn errors(spans: &[SpanView]) -> String {
-    // A run tells again what failed in it, a request to a server what the call does.
-    let failed = spans.iter().filter(|span| !matches!(span.kind.as_str(), "run" | "mcp"));
+    let failed = spans.iter().filter(|span| tells_error(span));
     let failed = failed.filter_map(|span| Some((span, span.error.as_ref()?)));
     let line = |(span, error): (&SpanView, &SpanError)| {
         let agent = span.agent.as_deref().map(|agent| format!("{agent}, ")).unwrap_or_default();

@@ -7,6 +7,7 @@ use crate::{
     failure::CommandFailure,
     keyboard::KeyWaitResult,
     line_editor::strokes::{KeyStroke, KeyStrokeDecoder},
+    width,
 };
 
 /// Between two looks at the keyboard, and whether Ctrl-C was pressed or the terminal is another size.
@@ -17,7 +18,13 @@ const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?7h\x1b[?1049l";
 
 /// The last row.
-const KEYS: &str = "↑↓ space b: move   ←→ enter: fold   q: leave";
+const KEYS: &str = "↑↓ space b: move   ←→ enter: fold   i: in full   q: leave";
+
+/// The same on a screen that has no room for it.
+const FEW_KEYS: &str = "i: in full   q: leave";
+
+/// The same while a line is shown in full.
+const KEYS_IN_FULL: &str = "↑↓ space b: move   i: back   q: leave";
 
 /// A line of the document.
 pub(super) struct ViewedLine {
@@ -25,6 +32,15 @@ pub(super) struct ViewedLine {
     pub text: String,
     /// The depth of a span; `None` of a line that is none.
     pub level: Option<usize>,
+    /// Lines that say all of it, where it may not all be on the screen.
+    pub in_full: Vec<String>,
+}
+
+/// A line of the document that is shown in full.
+struct LineInFull {
+    texts: Vec<String>,
+    /// The first row that is shown.
+    top: usize,
 }
 
 /// A document that scrolls and folds. Pure: strokes in, rows out.
@@ -37,20 +53,32 @@ pub(super) struct TraceViewer {
     /// Places among those: of the cursor, and of the first row.
     cursor: usize,
     top: usize,
-    /// Rows for lines, as of the last frame.
+    /// Rows for lines, and columns, as of the last frame.
     rows: usize,
+    columns: usize,
+    in_full: Option<LineInFull>,
 }
 
 impl TraceViewer {
     pub fn new(lines: Vec<ViewedLine>) -> TraceViewer {
         let shown = (0..lines.len()).collect();
-        TraceViewer { lines, folded: HashSet::new(), shown, cursor: 0, top: 0, rows: 1 }
+        TraceViewer {
+            lines,
+            folded: HashSet::new(),
+            shown,
+            cursor: 0,
+            top: 0,
+            rows: 1,
+            columns: usize::MAX,
+            in_full: None,
+        }
     }
 
     /// The same document, of which more is known. All of it is unfolded, and the cursor stays where it was.
     fn replace(&mut self, lines: Vec<ViewedLine>) {
-        let (cursor, top) = (self.cursor, self.top);
-        *self = TraceViewer { cursor, top, rows: self.rows, ..TraceViewer::new(lines) };
+        let (cursor, top, rows, columns) = (self.cursor, self.top, self.rows, self.columns);
+        let in_full = self.in_full.take();
+        *self = TraceViewer { cursor, top, rows, columns, in_full, ..TraceViewer::new(lines) };
         self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
     }
 
@@ -72,8 +100,23 @@ impl TraceViewer {
     /// Takes a stroke in; true when the person leaves.
     pub fn press(&mut self, stroke: &KeyStroke) -> bool {
         let page = self.rows.saturating_sub(1).max(1);
+        if let Some(shown) = &mut self.in_full {
+            match stroke {
+                KeyStroke::Character('q') | KeyStroke::EndOfInput => return true,
+                KeyStroke::Character('i') | KeyStroke::Left | KeyStroke::Enter => self.in_full = None,
+                KeyStroke::Up | KeyStroke::Character('k') => shown.top = shown.top.saturating_sub(1),
+                KeyStroke::Down | KeyStroke::Character('j') => shown.top = shown.top.saturating_add(1),
+                KeyStroke::Character('b') => shown.top = shown.top.saturating_sub(page),
+                KeyStroke::Character(' ') => shown.top = shown.top.saturating_add(page),
+                KeyStroke::Home | KeyStroke::Character('g') => shown.top = 0,
+                KeyStroke::End | KeyStroke::Character('G') => shown.top = usize::MAX,
+                _ => {}
+            }
+            return false;
+        }
         match stroke {
             KeyStroke::Character('q') | KeyStroke::EndOfInput => return true,
+            KeyStroke::Character('i') => self.show_in_full(),
             KeyStroke::Up | KeyStroke::Character('k') => self.cursor = self.cursor.saturating_sub(1),
             KeyStroke::Down | KeyStroke::Character('j') => self.cursor += 1,
             KeyStroke::Character('b') => self.cursor = self.cursor.saturating_sub(page),
@@ -90,6 +133,13 @@ impl TraceViewer {
         }
         self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
         false
+    }
+
+    /// Shows the line at the cursor in full.
+    fn show_in_full(&mut self) {
+        let line = self.shown.get(self.cursor).and_then(|line| self.lines.get(*line));
+        let texts = line.map(|line| line.in_full.clone()).unwrap_or_default();
+        self.in_full = (!texts.is_empty()).then_some(LineInFull { texts, top: 0 });
     }
 
     /// Folds the span at the cursor; of one that has nothing in it, or is folded, the one around it.
@@ -134,8 +184,23 @@ impl TraceViewer {
     }
 
     /// The rows of a screen so high; the last one says how far the document is, if it is not whole.
-    pub fn frame(&mut self, height: usize, coming: Option<&str>) -> Vec<String> {
+    pub fn frame(&mut self, (columns, height): (usize, usize), coming: Option<&str>) -> Vec<String> {
         self.rows = height.saturating_sub(1).max(1);
+        self.columns = columns.max(1);
+        if let Some(shown) = &mut self.in_full {
+            let all = shown.texts.iter().flat_map(|text| width::wrap(text, self.columns));
+            let all: Vec<String> = all.collect();
+            shown.top = shown.top.min(all.len().saturating_sub(self.rows));
+            let mut frame: Vec<String> = all.iter().skip(shown.top).take(self.rows).cloned().collect();
+            let last = shown.top + frame.len();
+            frame.resize(self.rows, String::new());
+            frame.push(with_keys(
+                &format!("{}-{last} of {}", shown.top + 1, all.len()),
+                KEYS_IN_FULL,
+                columns,
+            ));
+            return frame;
+        }
         // The cursor stays in sight.
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(self.rows), self.cursor);
         let rows = self.shown.iter().enumerate().skip(self.top).take(self.rows);
@@ -143,7 +208,8 @@ impl TraceViewer {
         frame.resize(self.rows, String::new());
         let last = (self.top + self.rows).min(self.shown.len());
         let coming = coming.map(|coming| format!(" ({coming})")).unwrap_or_default();
-        frame.push(format!("{}-{last} of {}{coming}   {KEYS}", self.top + 1, self.shown.len()));
+        let place = format!("{}-{last} of {}{coming}", self.top + 1, self.shown.len());
+        frame.push(with_keys(&place, KEYS, columns));
         frame
     }
 
@@ -156,6 +222,12 @@ impl TraceViewer {
         };
         format!("{cursor}{sign}{}", self.lines.get(line).map(|line| line.text.as_str()).unwrap_or_default())
     }
+}
+
+/// The last row: where one is, and the keys, as many as there is room for.
+fn with_keys(place: &str, keys: &str, columns: usize) -> String {
+    let whole = format!("{place}   {keys}");
+    if width::of(&whole) <= columns { whole } else { format!("{place}   {FEW_KEYS}") }
 }
 
 /// A document that may be shown before all of it is there.
@@ -190,7 +262,8 @@ pub(super) fn view(source: &mut dyn ViewSource, surroundings: &mut ProcessIo) ->
                 viewer.lay_out_anew(source.lines(stdout));
                 shown.clear();
             }
-            let frame = viewer.frame(keyboard.rows().unwrap_or(24), coming.as_deref());
+            let size = (stdout.width.unwrap_or(usize::MAX), keyboard.rows().unwrap_or(24));
+            let frame = viewer.frame(size, coming.as_deref());
             if frame != shown {
                 let rows: Vec<String> = frame.iter().map(|row| format!("{row}\x1b[0m\x1b[K")).collect();
                 stdout.write(&format!("\x1b[H{}\x1b[J", rows.join("\r\n")))?;
@@ -234,8 +307,12 @@ mod tests {
     use super::*;
 
     fn viewer(levels: &[usize]) -> TraceViewer {
-        let line = |(at, level): (usize, &usize)| ViewedLine { text: at.to_string(), level: Some(*level) };
-        let head = ViewedLine { text: "head".to_owned(), level: None };
+        let line = |(at, level): (usize, &usize)| ViewedLine {
+            text: at.to_string(),
+            level: Some(*level),
+            in_full: vec![format!("all of {at}")],
+        };
+        let head = ViewedLine { text: "head".to_owned(), level: None, in_full: Vec::new() };
         let lines = levels.iter().enumerate().map(line);
         TraceViewer::new(std::iter::once(head).chain(lines).collect())
     }
@@ -245,7 +322,7 @@ mod tests {
             assert!(!viewer.press(stroke));
         }
         viewer
-            .frame(height, None)
+            .frame((80, height), None)
             .into_iter()
             .map(|row| row.split("   ").next().unwrap().to_owned())
             .collect()
@@ -271,7 +348,10 @@ mod tests {
     fn a_document_that_is_still_to_come_is_shown_and_stays_where_it_was_read() {
         let mut it = viewer(&[0, 1, 1]);
         assert!(
-            it.frame(9, Some("reading, 3 spans")).last().unwrap().starts_with("1-4 of 4 (reading, 3 spans) ")
+            it.frame((80, 9), Some("reading, 3 spans"))
+                .last()
+                .unwrap()
+                .starts_with("1-4 of 4 (reading, 3 spans) ")
         );
         it.press(&KeyStroke::Down);
         it.press(&KeyStroke::Down);
@@ -288,7 +368,7 @@ mod tests {
         let mut it = viewer(&[0, 1, 2, 2, 1, 0]);
         pressed(&mut it, &[KeyStroke::Down, KeyStroke::Down, KeyStroke::Left], 9);
         let mut lines = viewer(&[0, 1, 2, 2, 1, 0]).lines;
-        lines.insert(0, ViewedLine { text: "a longer head".to_owned(), level: None });
+        lines.insert(0, ViewedLine { text: "a longer head".to_owned(), level: None, in_full: Vec::new() });
         it.lay_out_anew(lines);
         let rows = pressed(&mut it, &[], 9);
         assert_eq!(rows[..6], ["  a longer head", "  head", "›▾0", " ▸1", "  4", "  5"]);
@@ -300,9 +380,31 @@ mod tests {
         for stroke in [KeyStroke::Down, KeyStroke::Left, KeyStroke::Enter, KeyStroke::End] {
             assert!(!it.press(&stroke));
         }
-        assert_eq!(it.frame(0, None).len(), 2);
+        assert_eq!(it.frame((80, 0), None).len(), 2);
         let mut it = viewer(&[0, 1]);
         it.press(&KeyStroke::End);
-        assert_eq!(it.frame(1, None).len(), 2);
+        assert_eq!(it.frame((80, 1), None).len(), 2);
+    }
+
+    #[test]
+    fn a_line_that_has_no_room_is_shown_in_full() {
+        use KeyStroke::{Character, Down, End, Left, Up};
+        let mut it = viewer(&[0, 1, 1]);
+        it.lines[2].in_full = vec!["write_file src/a/long/name.rs".to_owned(), "yes: ada".to_owned()];
+        let mut shown = |strokes: &[KeyStroke], (columns, height)| {
+            strokes.iter().for_each(|stroke| assert!(!it.press(stroke)));
+            it.frame((columns, height), None)
+        };
+        let rows = shown(&[Down, Down, Character('i')], (12, 4));
+        assert_eq!(rows[..3], ["write_file s", "rc/a/long/na", "me.rs"]);
+        assert!(rows[3].starts_with("1-3 of 4   "), "{rows:?}");
+        let rows = shown(&[Character(' '), Down], (12, 4));
+        assert_eq!(rows[..3], ["rc/a/long/na", "me.rs", "yes: ada"]);
+        assert_eq!(shown(&[Up, End], (40, 4))[..2], ["write_file src/a/long/name.rs", "yes: ada"]);
+        // Back at the place where one was; a line that is whole has nothing to show.
+        assert_eq!(shown(&[Left], (80, 9))[2], "› 1");
+        assert_eq!(shown(&[KeyStroke::Home, Character('i')], (80, 9))[0], "› head");
+        assert!(shown(&[], (40, 9)).last().unwrap().ends_with("i: in full   q: leave"));
+        assert!(it.press(&Character('q')));
     }
 }

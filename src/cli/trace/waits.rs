@@ -75,7 +75,7 @@ fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> 
         let end = span.end_us.unwrap_or(to);
         if let Some(hook) = span.hook.as_ref().filter(|_| GUARDS.contains(&span.name.as_str())) {
             let own = span.parent_span_id.as_deref() == Some(call.span_id.as_str());
-            let about = hook.tool.as_deref().filter(|_| !own).map(|tool| format!(" about {tool}"));
+            let about = hook.tool.as_ref().filter(|_| !own).map(|tool| format!(" about {tool}"));
             let cause = format!("for the hook {}{}", hook.hook_id, about.unwrap_or_default());
             return Some((overlap(span.start_us, end), cause));
         }

@@ -52,6 +52,11 @@ impl SpanTree {
         SpanTree { children, extent: (start, end.max(start)) }
     }
 
+    /// How long after the beginning of the trace it began.
+    pub(super) fn begins(&self, span: &SpanView) -> String {
+        format!("+{}", time(span.start_us.saturating_sub(self.extent.0)))
+    }
+
     /// Each span with its level, as they are drawn; with it how many lie below it and are not.
     pub(super) fn lines(&self, depth: usize) -> Vec<(usize, usize, usize)> {
         let mut lines = Vec::new();
@@ -96,8 +101,47 @@ impl SpanTree {
     }
 }
 
+/// How long it took; of one that is open, how long it has lasted.
+pub(super) fn took(span: &SpanView, now: Option<i64>) -> String {
+    match (span.end_us, now) {
+        (Some(end), _) => time(end.saturating_sub(span.start_us)),
+        (None, Some(now)) => format!("{}…", time(now.saturating_sub(span.start_us))),
+        (None, None) => "…".to_owned(),
+    }
+}
+
+/// A row of a waterfall: its heading, or a span.
+pub(super) struct WaterfallRow {
+    pub text: String,
+    /// The span's place and level; `None` of the heading.
+    pub span: Option<(usize, usize)>,
+    /// There was no room for all of it.
+    pub is_cut: bool,
+}
+
 /// The spans as a table.
 pub(super) fn waterfall(
+    spans: &[SpanView],
+    tree: &SpanTree,
+    (now, depth): (Option<i64>, usize),
+    stdout: &OutputWriter,
+) -> Vec<WaterfallRow> {
+    let lines = tree.lines(depth);
+    let table = drawn_table(spans, tree, (now, depth), stdout);
+    let headings = table.lines().count().saturating_sub(lines.len());
+    let rows = table.lines().enumerate().map(|(at, text)| {
+        let span = at.checked_sub(headings).and_then(|at| lines.get(at));
+        let is_cut = span.is_some_and(|(at, ..)| {
+            let span = &spans[*at];
+            let label = safe_text::line(&span.label(), usize::MAX);
+            !(text.contains(&label) && text.contains(span.note().text()))
+        });
+        WaterfallRow { text: text.to_owned(), span: span.map(|(at, level, _)| (*at, *level)), is_cut }
+    });
+    rows.collect()
+}
+
+fn drawn_table(
     spans: &[SpanView],
     tree: &SpanTree,
     (now, depth): (Option<i64>, usize),
@@ -117,13 +161,9 @@ pub(super) fn waterfall(
             let name = safe_text::line(&format!("{}{more}", span.label()), NAME_CHARACTERS);
             let place = match bars {
                 Some(columns) => drawn(tree.bar(span, columns)).painted(span.ink()),
-                None => cell(&format!("+{}", time(span.start_us.saturating_sub(tree.extent.0)))),
+                None => cell(&tree.begins(span)),
             };
-            let took = match (span.end_us, now) {
-                (Some(end), _) => time(end.saturating_sub(span.start_us)),
-                (None, Some(now)) => format!("{}…", time(now.saturating_sub(span.start_us))),
-                (None, None) => "…".to_owned(),
-            };
+            let took = took(span, now);
             let (tokens, cost) = span.spent();
             let name = drawn(format!("{}{name}", "  ".repeat(level)));
             [name, place, cell(&took), cell(&tokens), cell(&cost), span.note()]

@@ -155,7 +155,19 @@ fn without_texts(mut span: TraceSpan) -> TraceSpan {
         llm.requested.clear();
         llm.answered.clear();
     }
+    if let Some(added) = span.hook.as_mut().and_then(|hook| hook.added.as_mut()) {
+        *added = first_line(added);
+    }
     span
+}
+
+/// The beginning of a text, with a sign for more.
+fn first_line(text: &str) -> String {
+    /// Bytes of it that a list shows.
+    const MOST: usize = 300;
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let cut = &line[..line.floor_char_boundary(MOST)];
+    if cut.len() == text.trim().len() { cut.to_owned() } else { format!("{} …", cut.trim_end()) }
 }
 
 /// Bytes of a span's texts, and what it takes beside them.
@@ -166,7 +178,9 @@ fn weight(span: &TraceSpan) -> usize {
     let requested = requested.map(|call| call.arguments.as_ref().map_or(0, String::len) + 128);
     let answered = span.llm.iter().flat_map(|llm| &llm.answered);
     let answered = answered.map(|call| call.result.as_ref().map_or(0, |result| result.text.len()) + 128);
+    let hook = span.hook.iter().flat_map(|hook| [&hook.added, &hook.message]).flatten().map(String::len);
     SPAN_BYTES
+        + hook.sum::<usize>()
         + texts.sum::<usize>()
         + events.sum::<usize>()
         + requested.sum::<usize>()

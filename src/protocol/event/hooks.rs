@@ -174,6 +174,12 @@ pub struct HookFired {
     /// It changed what it was shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// The text that it adds for the model to read, the first 2 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<String>,
+    /// Its message for people; shortened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up: Option<CallId>,

@@ -255,11 +255,14 @@ pub struct RunParked {
     pub reason: ParkReason,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResumed {
     /// The daemon did not stop by itself: it crashed, was killed, or the machine went down.
     pub unclean: bool,
+    /// The most of the time before this in which there may have been no daemon; missing when nobody knows, or there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away_ms: Option<u64>,
 }
 
 /// What follows when every open call has ended.

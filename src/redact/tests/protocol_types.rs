@@ -7,7 +7,7 @@ use serde_json::{json, value::RawValue};
 use super::{TOKEN, redactor};
 use protocol::{
     CallDetails, CallId, CallLocation, ContextMessage, MessagePart, MessageRole, ProviderMessage, Risk,
-    ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult,
+    RuleOrigin, RuleOriginSource, ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult,
 };
 
 const MARK: &str = "[redacted:env:SERVICE_TOKEN]";
@@ -127,6 +127,11 @@ fn what_people_are_told_about_a_call_is_redacted() {
         risk: Risk::High,
         locations: vec![CallLocation { path: format!("/tmp/{word}"), line: Some(3) }],
         rule: None,
+        rule_origin: Some(RuleOrigin {
+            source: RuleOriginSource::Answer,
+            by: Some(format!("b {word}")),
+            at: None,
+        }),
         extension: None,
     };
     assert_eq!(redactor().call_details(details(TOKEN)), details(MARK));

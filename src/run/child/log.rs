@@ -238,7 +238,7 @@ mod tests {
         let parked = event(RunParked { reason: ParkReason::Unattended });
         let steps = [
             (vec![event(RunWaiting { waiting: true }), parked], true),
-            (vec![event(RunResumed { unclean: false })], false),
+            (vec![event(RunResumed::default())], false),
             (vec![event(RunWaiting { waiting: true })], true),
         ];
         for (events, waits) in steps {

@@ -9,6 +9,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{Arc, Weak, atomic::AtomicU32},
+    time::Duration,
 };
 
 use futures_util::{StreamExt as _, stream};
@@ -141,7 +142,8 @@ impl RunExecutor {
         };
         let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
         let known = self.known(&folded).await;
-        let restarted = MachineInput::Restarted { unclean, now, known };
+        let away_ms = self.shared.store.away().map(millis);
+        let restarted = MachineInput::Restarted { unclean, away_ms, now, known };
         if folded.is_orphan {
             let reason = Some("the run that called it is over".to_owned());
             let cancel = MachineInput::Cancel { by: None, reason, partial: None };
@@ -462,4 +464,8 @@ pub(super) struct FoldedRun {
     spans: Vec<(CallId, EventSeq)>,
     /// The run that called it has ended: it could not be reached when that one was stopped.
     is_orphan: bool,
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -113,8 +113,8 @@ impl RunExecutor {
             let (place, _unread) = self.live().take_place(run, identity.parent.is_some());
             (place, waiting)
         };
-        let restarted =
-            MachineInput::Restarted { unclean: false, now: self.shared.clock.now(), known: Vec::new() };
+        let now = self.shared.clock.now();
+        let restarted = MachineInput::Restarted { unclean: false, away_ms: None, now, known: Vec::new() };
         let inputs = vec![restarted, MachineInput::Cancel { by, reason, partial: None }];
         let has_ended = self.wind_down(&place, identity, machine, inputs).await;
         if has_ended {

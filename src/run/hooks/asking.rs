@@ -342,6 +342,8 @@ impl LateHook {
             fired: HookFired {
                 reason: record.reason.map(|text| redactor.owned(text)),
                 stderr: record.stderr.map(|text| redactor.owned(text)),
+                added: record.added.map(|text| redactor.owned(text)),
+                message: record.message.map(|text| redactor.owned(text)),
                 ..record
             },
             context: context.as_ref().map(|context| redactor.owned(added(context))),
@@ -358,6 +360,8 @@ impl HookEffects {
         let fired = self.fired.into_iter().map(|fired| HookFired {
             reason: hide(fired.reason),
             stderr: hide(fired.stderr),
+            added: hide(fired.added),
+            message: hide(fired.message),
             ..fired
         });
         let mut fired: Vec<HookFired> = fired.collect();

@@ -103,7 +103,7 @@ impl ElicitationHooks {
     }
 
     fn effects(&self, asked: &AskedHooks) -> HookEffects {
-        effects_of(asked).redacted(&self.redactor)
+        effects_of(asked).unread().redacted(&self.redactor)
     }
 
     fn refusal(&self, asked: &AskedHooks) -> Option<ElicitationOutcome> {

@@ -160,7 +160,7 @@ impl HookedRequest {
         let id = format!("{}:{}:{}", self.scene.subject(), facts.event().as_str(), self.about);
         let name = FiringName { id, attempt: 1, call: None };
         let asked = self.hooks.ask(facts, &self.scene, name, (None, &self.redactor)).await?;
-        let mut effects = effects_of(&asked);
+        let mut effects = effects_of(&asked).unread();
         if effects.context.take().is_some() {
             effects
                 .warnings

@@ -146,6 +146,12 @@ impl HookEffects {
         }
     }
 
+    /// No model reads what they add, so no record says that one does.
+    pub(crate) fn unread(mut self) -> HookEffects {
+        self.fired.iter_mut().for_each(|record| record.added = None);
+        self
+    }
+
     /// Everything that more hooks said.
     pub(crate) fn add(&mut self, more: HookEffects) {
         let HookEffects {

@@ -92,7 +92,7 @@ impl HookWatchers {
             let id = format!("{}:{}:{about}", scene.subject(), facts.event().as_str());
             let name = FiringName { id, attempt: 1, call: None };
             let Some(asked) = hooks.ask(facts, scene, name, (None, redactor)).await else { continue };
-            let effects = effects_of(&asked).redacted(redactor);
+            let effects = effects_of(&asked).unread().redacted(redactor);
             let fired = effects.fired.into_iter().map(EventBody::from);
             let warnings = effects.warnings.into_iter().map(|message| DaemonWarning { message }.into());
             self.write(scene, fired.chain(warnings).collect()).await;

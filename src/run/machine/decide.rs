@@ -163,7 +163,7 @@ impl MachineStep<'_> {
             MachineInput::Settle { confirmation, how } => self.settle(&confirmation, how),
             MachineInput::Unpark { by } => {
                 if self.machine.parked == Some(ParkReason::Unattended) {
-                    self.emit_with(RunResumed { unclean: false }, PrivateEventFields::default(), None, by);
+                    self.emit_with(RunResumed::default(), PrivateEventFields::default(), None, by);
                     self.say_whether_it_waits();
                 }
             }
@@ -183,7 +183,7 @@ impl MachineStep<'_> {
             }
             MachineInput::Unparked => {
                 if self.machine.is_parked() {
-                    self.emit(RunResumed { unclean: false });
+                    self.emit(RunResumed::default());
                     self.say_whether_it_waits();
                 }
             }
@@ -194,7 +194,9 @@ impl MachineStep<'_> {
                 }
             }
             MachineInput::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
-            MachineInput::Restarted { unclean, now, known } => self.restarted(unclean, now, &known),
+            MachineInput::Restarted { unclean, away_ms, now, known } => {
+                self.restarted(RunResumed { unclean, away_ms }, now, &known)
+            }
             MachineInput::Unresumable { code, message, now } => {
                 self.discard_stream(&message, now);
                 self.lose_calls("the run could not go on after a restart; what the call did is unknown");
@@ -266,17 +268,17 @@ impl MachineStep<'_> {
         self.ask_model(1);
     }
 
-    fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[InterruptedCall]) {
+    fn restarted(&mut self, resumed: RunResumed, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
             self.machine.restart_hooks();
             // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
-                self.emit(RunResumed { unclean });
+                self.emit(resumed);
             }
             return;
         }
         let was_unattended = self.machine.parked == Some(ParkReason::Unattended);
-        self.emit(RunResumed { unclean });
+        self.emit(resumed);
         // Whoever asked is gone with the process in which its call ran.
         self.drop_asks("the daemon was restarted while this was asked");
         if was_unattended && self.machine.has_questions() {

@@ -195,6 +195,8 @@ pub enum MachineInput {
     /// First input after the log was folded by a new process.
     Restarted {
         unclean: bool,
+        /// Milliseconds without a daemon, at most, where somebody knows.
+        away_ms: Option<u64>,
         now: Timestamp,
         /// What is known of calls that were cut off.
         known: Vec<InterruptedCall>,

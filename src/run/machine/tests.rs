@@ -258,6 +258,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 risk: Risk::Safe,
                 locations: Vec::new(),
                 rule: None,
+                rule_origin: None,
                 extension: None,
             };
             MachineInput::Judged {
@@ -286,6 +287,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 risk: Risk::Safe,
                 locations: Vec::new(),
                 rule: None,
+                rule_origin: None,
                 extension: None,
             };
             let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
@@ -383,7 +385,9 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         }
         "time" => MachineInput::TimeSpent { partial: partial() },
         "cancel" => MachineInput::Cancel { by: None, reason: None, partial: partial() },
-        "restart" => MachineInput::Restarted { unclean: true, now: Timestamp(0), known: Vec::new() },
+        "restart" => {
+            MachineInput::Restarted { unclean: true, away_ms: None, now: Timestamp(0), known: Vec::new() }
+        }
         "panic" => MachineInput::Panicked { id: "id".to_owned(), now: Timestamp(0) },
         other => panic!("unknown script word {other}"),
     }

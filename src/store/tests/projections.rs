@@ -95,7 +95,7 @@ async fn run_is_made_by_its_first_event_and_goes_through_its_states() {
     let (store, tracker) = open(dir.path()).await;
     store.append(vec![session()]).await.unwrap();
     let parked = || event("q", RunParked { reason: ParkReason::StorageFull });
-    let resumed = || event("q", RunResumed { unclean: false });
+    let resumed = || event("q", RunResumed::default());
     let steps = [
         (queued("q", QueuedFor::Context, false, true), RunState::Queued),
         (parked(), RunState::Parked),
@@ -230,7 +230,7 @@ async fn tables_do_not_depend_on_how_events_were_batched() {
         |run| queued(run, QueuedFor::Context, false, false),
         |run| queued(run, QueuedFor::Place, true, false),
         |run| event(run, RunParked { reason: ParkReason::StorageFull }),
-        |run| event(run, RunResumed { unclean: false }),
+        |run| event(run, RunResumed::default()),
         |run| event(run, started()),
         |run| model_started(run, "x"),
         |run| event(run, TurnStarted { turn: 2, grace: None }),

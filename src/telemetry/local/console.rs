@@ -56,6 +56,14 @@ fn log(span: &TraceSpan) {
     let took = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
     let decision = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
     let decision = decision.or(span.confirmation.as_ref().and_then(|asked| asked.decision.as_ref()));
+    let call = span.tool.as_ref();
+    let changed: Vec<String> = call
+        .iter()
+        .flat_map(|call| &call.files_changed)
+        .map(|file| format!("{} {}", file.path, file.change))
+        .collect();
+    let said = span.hook.as_deref().map(traces::hook_said).filter(|said| !said.is_empty());
+    let ended = span.run.as_ref().and_then(|run| run.reason.as_deref());
     let error = span.error.as_ref().map(|error| beginning(&format!("{}: {}", error.kind, error.message)));
     tracing::info!(
         kind = span.kind.as_str(),
@@ -73,6 +81,12 @@ fn log(span: &TraceSpan) {
         cost_usd = span.cost.map(|cost| cost.decimal()),
         decision = decision.map(|decision| decision.outcome.as_str()),
         rule = decision.and_then(|decision| decision.rule.as_deref()),
+        allowed = decision.map(|decision| beginning(&traces::decided(decision))),
+        hook = span.hook.as_ref().map(|hook| hook.hook_id.as_str()),
+        call = span.hook.as_ref().and_then(|hook| hook.call_id.as_ref()).map(|call| call.as_str()),
+        verdict = said.map(|said| beginning(&said)),
+        changed = (!changed.is_empty()).then(|| beginning(&changed.join(", "))),
+        ended,
         input = shown(span.input.as_ref()),
         output = shown(span.output.as_ref()),
         error,

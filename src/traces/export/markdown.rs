@@ -3,13 +3,17 @@
 use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
-    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
-    Usage, UsdAmount,
+    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanKind, SpanStatus, SpanText, TraceSpan, Usage,
+    UsdAmount,
 };
 
 use crate::{
     SpanEdge,
-    text::{client, duration as time, line_shown as line, lines_shown as lines, output_beside_error, person},
+    said::{decider, rule_said},
+    text::{
+        client, duration as time, line_shown as line, lines_shown as lines, moment, output_beside_error,
+        person,
+    },
 };
 
 /// Adds what an edge tells; most say nothing by themselves.
@@ -86,9 +90,18 @@ fn run_began(span: &TraceSpan, out: &mut String) {
     let model = model.map(|model| format!(", model {}", code(model))).unwrap_or_default();
     let by = span.run.as_ref().and_then(|run| run.started_by.as_ref());
     let by = by.map(|by| format!(", started by {}", plain(&person(by)))).unwrap_or_default();
+    // A story that begins with a run that another one called: what came before is told in that one's.
+    let caller = span.run.as_ref().and_then(|run| run.parent_run_id.as_ref());
+    let caller = caller.filter(|_| span.parent_span_id.is_none());
+    let caller =
+        caller.map(|caller| format!(", called by run {}", code(caller.as_str()))).unwrap_or_default();
     paragraph(
         out,
-        &format!("{}, run {}{model}{by}. Asked:", moment(span.started_at), code(span.run_id.as_str())),
+        &format!(
+            "{}, run {}{model}{by}{caller}. Asked:",
+            moment(span.started_at),
+            code(span.run_id.as_str())
+        ),
     );
     quote(span.input.as_ref(), out);
 }
@@ -216,14 +229,28 @@ fn hook(span: &TraceSpan, out: &mut String) {
         _ if span.status == SpanStatus::Cancelled => "was cut off".to_owned(),
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}", code(decision)),
+        // What it added or changed is what it has to say.
+        (None, None) if told.changed || told.added.is_some() || told.message.is_some() => String::new(),
         (None, None) => "decided nothing".to_owned(),
     };
-    let changed = if told.changed { ", and changed what it was shown" } else { "" };
+    let changed = told.changed.then_some("changed what it was shown");
+    let added = told.added.as_ref().map(|_| "added for the model");
+    let message = told.message.as_ref().map(|_| "told people");
+    let said = [Some(said.as_str()).filter(|it| !it.is_empty()), changed, message, added];
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join(", and ");
     let about = of_call(&told);
     let reason = told.reason.filter(|_| span.error.is_none());
     let reason = reason.map(|reason| format!(": {}", plain(&reason))).unwrap_or_default();
     let (name, id) = (code(&span.name), code(&told.hook_id));
-    paragraph(out, &format!("Hook {id} of {name}{about} {said}{changed}, after {}{reason}", duration(span)));
+    let end = if told.added.is_some() { ":" } else { "" };
+    let message = told.message.map(|message| format!(" “{}”", plain(&message))).unwrap_or_default();
+    paragraph(
+        out,
+        &format!("Hook {id} of {name}{about} {said}, after {}{reason}{message}{end}", duration(span)),
+    );
+    if let Some(added) = told.added {
+        quote(Some(&SpanText { text: added, bytes: None }), out);
+    }
     if let Some(error) = &span.error {
         failed(error, out);
     }
@@ -247,7 +274,11 @@ fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
 
 /// The words for who let a call run, or did not.
 fn decided(decision: &CallDecision) -> String {
-    let rule = decision.rule.as_ref().map(|rule| format!(" by {}", code(rule))).unwrap_or_default();
+    let rule = match &decision.origin {
+        Some(_) => rule_said(decision).map(|rule| format!(" by {}", plain(&rule))),
+        None => decision.rule.as_ref().map(|rule| format!(" by {}", code(rule))),
+    };
+    let rule = rule.unwrap_or_default();
     match decision.source.as_str() {
         "policy" if decision.outcome == "allow" => format!("allowed{rule}"),
         "policy" => format!("denied{rule}"),
@@ -263,13 +294,9 @@ fn answered(decision: &CallDecision) -> String {
 }
 
 fn who(decision: &CallDecision) -> String {
-    match (&decision.name, decision.source.as_str()) {
-        (Some(name), _) => plain(&client(name)),
-        (None, "client") => "a person".to_owned(),
-        (None, "deadline") => "the deadline".to_owned(),
-        (None, "policy") => "a rule".to_owned(),
-        (None, "hook") => "a hook".to_owned(),
-        (None, _) => "the daemon".to_owned(),
+    match &decision.name {
+        Some(name) => plain(&client(name)),
+        None => decider(decision).to_owned(),
     }
 }
 
@@ -373,11 +400,6 @@ fn is_number(text: &str) -> bool {
 fn code(text: &str) -> String {
     let word = line(text);
     if word.is_empty() || word.contains('`') { plain(&word) } else { format!("`{word}`") }
-}
-
-fn moment(at: Timestamp) -> String {
-    let text = at.to_string();
-    format!("{}Z", text.split('.').next().unwrap_or_default().replace('T', " "))
 }
 
 fn duration(span: &TraceSpan) -> String {

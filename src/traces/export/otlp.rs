@@ -148,11 +148,16 @@ fn decided_us(span: &TraceSpan, decision: &CallDecision) -> i64 {
 
 /// The event that says who decided about a call.
 fn decided(decision: &CallDecision, at_us: i64) -> OtlpEvent {
-    let CallDecision { outcome, source, rule, name, waited_ms, .. } = decision;
+    let CallDecision { outcome, source, rule, origin, name, waited_ms, .. } = decision;
+    let origin_at = origin.as_ref().and_then(|origin| Some(origin.at?.to_string()));
+    let origin_source = origin.as_ref().map(|origin| origin.source.as_str().to_owned());
     let texts = [
         ("outcome", Some(outcome)),
         ("source", Some(source)),
         ("rule", rule.as_ref()),
+        ("origin", origin_source.as_ref()),
+        ("origin_name", origin.as_ref().and_then(|origin| origin.by.as_ref())),
+        ("origin_time", origin_at.as_ref()),
         ("name", name.as_ref()),
     ];
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key, AttributeValue::Text(text?.clone()))));

@@ -147,9 +147,10 @@ impl OpenRun {
     }
 
     /// A run below it did something. `is_taken_up`: it was taken up by a daemon, as this one is sooner or later.
-    pub(super) fn heard_from_below(&mut self, at: Timestamp, is_taken_up: bool) {
+    pub(super) fn heard_from_below(&mut self, moment: EventMoment<'_>, is_taken_up: bool) {
+        let at = moment.at;
         let length = |(from, to): (Timestamp, Timestamp)| millis(from, to);
-        let away = (self.told_at, at);
+        let away = (away_from(self.told_at, moment), at);
         if is_taken_up && self.away_below.is_none_or(|known| length(known) < length(away)) {
             self.away_below = Some(away);
         }
@@ -218,13 +219,15 @@ impl OpenRun {
                 self.note(moment, facts.text("reason").unwrap_or_default());
             }
             "run.resumed" => {
-                let waited = since(&mut self.waiting_since, self.told_at);
-                self.facts().waiting_ms += waited;
                 let was_parked = self.parked_since.is_some();
+                let away_from = away_from(self.told_at, moment);
+                // A person is waited for as long as there is a daemon.
+                let waited = since(&mut self.waiting_since, away_from);
+                self.facts().waiting_ms += waited;
                 let parked = since(&mut self.parked_since, at);
                 self.facts().parked_ms += parked;
                 let below = self.away_below.take().map_or(0, |(from, to)| millis(from, to));
-                let down = if was_parked { 0 } else { millis(self.told_at, at).max(below) };
+                let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
                 self.facts().down_ms += down;
                 self.calls_were_down(down);
                 // Of one that was parked the daemon may be the same.
@@ -463,6 +466,14 @@ fn push_event(span: &mut TraceSpan, moment: EventMoment<'_>, said: &str) {
     }
     let (name, text) = (moment.event.kind.clone(), text::line(said));
     span.events.push(SpanEvent { name, at: moment.at, at_us: moment.at.0, text });
+}
+
+/// From when on there may have been no daemon before a run was taken up again: what the log told last, or the time at which the daemon
+/// before was at work last, where that is known.
+pub(super) fn away_from(told_at: Timestamp, resumed: EventMoment<'_>) -> Timestamp {
+    let known = resumed.facts.count("awayMs").and_then(|ms| i64::try_from(ms).ok());
+    let known = known.map(|ms| Timestamp(resumed.at.0.saturating_sub(ms.saturating_mul(1_000))));
+    known.map_or(told_at, |known| known.max(told_at))
 }
 
 /// Milliseconds that it was so; from now on it is not.

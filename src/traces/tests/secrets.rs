@@ -10,7 +10,7 @@ const SECRET: &str = "PLANTED";
 
 /// All kinds of spans, with something for each attribute.
 const EVERYTHING: &str = r#"
-    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}}
+    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}, "^": {"parentRunId": "r0"}}
     0 turn.started {"turn": 1, "grace": "PLANTED"}
     0 model.consulting {"purpose": "compression", "model": "m"}
     1 context.compressed {"status": "COMPRESSION_FAILED_PLANTED", "message": "PLANTED", "tokensBefore": 10, "tokensAfter": 5}
@@ -21,7 +21,7 @@ const EVERYTHING: &str = r#"
     3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
-    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED"}
+    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "added": "PLANTED", "message": "PLANTED"}
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}

@@ -121,6 +121,15 @@ impl MachineStep<'_> {
         };
         let is_prompt = matches!(point, HookPoint::Begin | HookPoint::Steer { .. });
         let kept = context.clone().filter(|_| is_prompt && !blocks && stop.is_none());
+        let is_added = match point {
+            HookPoint::Begin | HookPoint::Steer { .. } => kept.is_some(),
+            HookPoint::Goal { .. } => said.is_some(),
+            HookPoint::TurnEnded { .. } => {
+                stop.is_none() && block.is_none() && self.machine.pending().is_none()
+            }
+            HookPoint::Compaction { .. } => false,
+            HookPoint::CallEnded { .. } => true,
+        };
         let settles = Some(point.clone());
         let mut effect = Some(HookEffect {
             settles,
@@ -132,6 +141,7 @@ impl MachineStep<'_> {
         });
         for mut told in fired {
             told.follow_up = told.follow_up.filter(|_| follow_up.is_some());
+            told.added = told.added.filter(|_| is_added);
             let hooked = effect.take().map(Box::new);
             self.emit_with(told, PrivateEventFields { hooked, ..PrivateEventFields::default() }, None, None);
         }

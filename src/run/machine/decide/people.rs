@@ -241,7 +241,7 @@ impl MachineStep<'_> {
 
     pub(super) fn unpark(&mut self) {
         if self.machine.parked == Some(ParkReason::Unattended) {
-            self.emit(RunResumed { unclean: false });
+            self.emit(RunResumed::default());
         }
     }
 

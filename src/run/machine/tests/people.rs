@@ -49,6 +49,7 @@ pub fn details(kind: ToolKind) -> CallDetails {
         risk: Risk::Low,
         locations: Vec::new(),
         rule: None,
+        rule_origin: None,
         extension: None,
     }
 }
@@ -78,6 +79,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             name: None,
             message: None,
             rule: None,
+            rule_origin: None,
             allows: None,
             mode: None,
             digest: "d1".to_owned(),

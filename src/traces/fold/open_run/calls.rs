@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    CallDecision, CallId, McpSpan, RUN_SHELL_COMMAND, SpanError, SpanFileChange, SpanKind, SpanStatus,
-    Timestamp, ToolName, ToolSpan, TraceSpan,
+    CallDecision, CallId, McpSpan, RUN_SHELL_COMMAND, RuleOrigin, SpanError, SpanFileChange, SpanKind,
+    SpanStatus, Timestamp, ToolName, ToolSpan, TraceSpan,
 };
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub(super) struct OpenToolSpan {
     pub(super) request: Option<TraceSpan>,
     /// The rule that lets it run, or that has a person asked.
     rule: Option<String>,
+    /// Whose word that is.
+    origin: Option<RuleOrigin>,
 }
 
 /// Lanes of the calls that run at the same time.
@@ -77,7 +79,7 @@ impl OpenRun {
             let call_id = CallId::from(call_id);
             let span = self.call_begun(&call_id, moment);
             edges.push(SpanEdge::Began(Box::new(span.clone())));
-            self.calls.insert(call_id, OpenToolSpan { span, request: None, rule: None });
+            self.calls.insert(call_id, OpenToolSpan { span, request: None, rule: None, origin: None });
         }
         let Some(call) = self.calls.get_mut(call_id) else { return };
         let Some(status) = call.apply(moment) else {
@@ -205,6 +207,7 @@ impl OpenToolSpan {
             tool.kind = details.owned("kind");
             tool.risk = details.owned("risk");
             self.rule = details.owned("rule");
+            self.origin = details.read("ruleOrigin");
         }
         let status = match facts.text("to")? {
             "executing" => {
@@ -216,6 +219,7 @@ impl OpenToolSpan {
                         outcome: "allow".to_owned(),
                         source: "policy".to_owned(),
                         rule: Some(rule),
+                        origin: self.origin.take(),
                         ..CallDecision::default()
                     });
                 }

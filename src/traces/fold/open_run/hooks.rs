@@ -164,6 +164,8 @@ impl OpenRun {
             exit_code: facts.value("exitCode").as_i64(),
             is_async: facts.flag("async"),
             changed: facts.flag("changed"),
+            added: facts.owned("added"),
+            message: facts.text("message").map(text::line),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }

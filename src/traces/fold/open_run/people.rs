@@ -68,6 +68,7 @@ impl OpenRun {
             outcome: facts.word("outcome"),
             source,
             rule: None,
+            origin: None,
             name: facts.owned("name"),
             message: facts.text("message").map(text::line),
             waited_ms: Some(millis(span.started_at, at)),

@@ -1,0 +1,22 @@
+//! A daemon says now and then that it is at work, so that the next one knows how long there was none: runs that wait for people write
+//! nothing meanwhile.
+
+use std::{sync::Arc, time::Duration};
+
+use super::state::DaemonContext;
+
+/// The most that a trace takes for time without a daemon, though there was one.
+const PERIOD: Duration = Duration::from_secs(10);
+
+pub(super) async fn keep_saying(state: Arc<DaemonContext>) {
+    loop {
+        tokio::select! {
+            () = state.closing.cancelled() => return,
+            () = state.clock.sleep(PERIOD) => (),
+        }
+        // Without runs nobody asks.
+        if state.executor.live_runs() != 0 {
+            state.store.note_alive();
+        }
+    }
+}

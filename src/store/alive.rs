@@ -1,0 +1,30 @@
+//! When was a daemon at work on this database last? The log says nothing of it while runs only wait.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use protocol::Timestamp;
+
+use super::EventStore;
+
+/// The time since the lock was touched last; `None` where the clock was set back.
+pub(super) fn away(touched: SystemTime, now: Timestamp) -> Option<Duration> {
+    let touched = Timestamp::from(touched);
+    (touched <= now).then(|| now.since(touched))
+}
+
+impl EventStore {
+    /// The most time in which nobody had this database open before this one did; `None` = nobody knows.
+    pub fn away(&self) -> Option<Duration> {
+        self.shared.away
+    }
+
+    /// Notes that a daemon is at work now, for the one that comes after it.
+    pub fn note_alive(&self) {
+        let now = u64::try_from(self.shared.clock.now().0).unwrap_or_default();
+        let touched: SystemTime = UNIX_EPOCH + Duration::from_micros(now);
+        if let Err(error) = self.shared.lock.set_modified(touched) {
+            // The next one tells a longer time than it was: at most so long, as it says.
+            tracing::debug!(%error, "the lock of the database cannot be touched");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Who let a call run, and what did a hook say? In a line, wherever spans are listed.
+
+use std::time::Duration;
+
+use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource};
+
+use crate::text::{client, duration, moment, person};
+
+/// True if a decision lets a call run.
+pub fn lets_run(decision: &CallDecision) -> bool {
+    !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
+}
+
+/// The one who answered.
+pub fn decider(decision: &CallDecision) -> &str {
+    decision.name.as_deref().unwrap_or(match decision.source.as_str() {
+        "client" => "a person",
+        "deadline" => "the deadline",
+        "policy" => "a rule",
+        "hook" => "a hook",
+        _ => "the daemon",
+    })
+}
+
+/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
+pub fn decided(decision: &CallDecision) -> String {
+    let word = match decision.outcome.as_str() {
+        "allow" | "allowOnce" => "yes",
+        "allowSession" => "yes, in this session",
+        "allowProject" => "yes, in this project",
+        "allowUser" => "yes, always",
+        "deny" => "no",
+        other => other,
+    };
+    let waited = decision.waited_ms.map(|ms| format!(", {}", duration(Duration::from_millis(ms))));
+    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
+    let by = match (decision.source.as_str(), &decision.rule) {
+        // With the words of the rule, where it has some.
+        ("policy", Some(rule)) => {
+            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
+        }
+        ("agent", _) => "the agent's definition".to_owned(),
+        ("client", _) => client(decider(decision)),
+        // Nobody was asked, or the run was over before somebody answered: with the words for why.
+        ("system" | "deadline" | "hook", _) => decision
+            .message
+            .clone()
+            .filter(|said| !said.is_empty())
+            .unwrap_or_else(|| decider(decision).to_owned()),
+        _ => decider(decision).to_owned(),
+    };
+    let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
+    format!("{word}: {by}{}", waited.unwrap_or_default())
+}
+
+/// Whose word a rule goes back to that stands in no file, and what to call the rule before that: a remembered one has a number that
+/// tells nobody anything.
+fn origin(decision: &CallDecision) -> Option<(String, String)> {
+    let (origin, rule) = (decision.origin.as_ref()?, decision.rule.as_deref()?);
+    let who = origin.by.as_deref().map(person);
+    let words = match (origin.source, who) {
+        (RuleOriginSource::Answer, who) => {
+            let at = origin.at.map(|at| format!(" of {}", moment(at))).unwrap_or_default();
+            let scope = remembered_scope(rule).map(|scope| format!(" ({scope})")).unwrap_or_default();
+            let who = who.unwrap_or_else(|| "a person".to_owned());
+            return Some((format!("remembered from {who}'s answer{at}{scope}"), String::new()));
+        }
+        (RuleOriginSource::Start, Some(who)) => format!(", as {who} started the run"),
+        (RuleOriginSource::Start, None) => ", as the run was started".to_owned(),
+        (RuleOriginSource::Agent, _) => ", by the agent's file".to_owned(),
+    };
+    Some((words, rule.to_owned()))
+}
+
+/// How far a remembered rule reaches: `session` of `remembered:session:019aa1b2`.
+fn remembered_scope(rule: &str) -> Option<&str> {
+    rule.strip_prefix(PolicyRule::REMEMBERED)?.split_once(':').map(|(scope, _)| scope)
+}
+
+/// The rule that decided, with whose word it is where no file has it: `builtin:risk=low`, `autoApprove:medium, by the agent's file`.
+pub fn rule_said(decision: &CallDecision) -> Option<String> {
+    origin(decision).map(|(origin, rule)| format!("{rule}{origin}")).or_else(|| decision.rule.clone())
+}
+
+/// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing.
+pub fn hook_said(hook: &HookSpan) -> String {
+    let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
+    let changed = hook.changed.then(|| "changed it".to_owned());
+    let added = hook.added.as_ref().map(|text| format!("added: {text}"));
+    let message = hook.message.as_ref().map(|text| format!("told people: {text}"));
+    let said = [Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, added, message];
+    said.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}

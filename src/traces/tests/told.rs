@@ -1,0 +1,154 @@
+//! What hooks add, whose word a rule is, who called a run, and for how long there was no daemon: is it told as it was?
+
+use protocol::{CallDecision, SpanKind, TraceContent, TraceFormat};
+
+use super::{documents::document, *};
+use crate::{OtlpSpan, decided, hook_said, thin};
+
+/// One hook that adds a text and tells people something beside a decision, and one that does nothing else.
+const ADDING: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    1 hook.fired {"firingId": "e", "hookId": "user/UserPromptSubmit/1", "event": "UserPromptSubmit", "source": "user", "outcome": "answered", "durationMs": 1, "added": "The branch is main.\nIt is *clean*."}
+    2 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "ask", "reason": "it is generated", "changed": true, "outcome": "answered", "durationMs": 1, "added": "Mend the template.", "message": "look twice"}
+    4 hook.fired {"firingId": "g", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1}
+"#;
+
+fn hooks(log: &str) -> Vec<TraceSpan> {
+    spans(log).into_iter().filter(|span| span.kind == SpanKind::Hook).collect()
+}
+
+#[test]
+fn what_a_hook_adds_is_told_in_every_form() {
+    let hooks = hooks(ADDING);
+    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap())).collect();
+    assert_eq!(
+        said,
+        [
+            "added: The branch is main.\nIt is *clean*.",
+            "ask: it is generated; changed it; added: Mend the template.; told people: look twice",
+            "",
+        ]
+    );
+    let story = document(TraceFormat::Markdown, ADDING);
+    assert!(
+        story.contains("`UserPromptSubmit` added for the model, after 1 ms:\n\n> The branch is main.\n"),
+        "{story}"
+    );
+    assert!(
+        story.contains(
+            "said `ask`, and changed what it was shown, and told people, and added for the model, after 1 ms: it is \
+             generated “look twice”:\n\n> Mend the template.\n"
+        ),
+        "{story}"
+    );
+    assert_eq!(story.matches("decided nothing").count(), 1, "{story}");
+    for format in [TraceFormat::Json, TraceFormat::Jsonl, TraceFormat::Otlp, TraceFormat::Chrome] {
+        let text = document(format, ADDING);
+        assert!(text.contains("Mend the template.") && text.contains("look twice"), "{format:?}: {text}");
+    }
+}
+
+/// To others it goes as all texts do.
+#[test]
+fn what_a_hook_adds_keeps_to_what_others_may_read() {
+    let mut hook = hooks(ADDING).remove(1);
+    let mut none = hook.clone();
+    thin(&mut hook, TraceContent::Redacted);
+    let told = hook.hook.unwrap();
+    assert_eq!((told.added.as_deref(), told.message.as_deref()), (Some("[18 bytes]"), Some("[10 bytes]")));
+    thin(&mut none, TraceContent::None);
+    let sent = OtlpSpan::of(&none).to_json().to_string();
+    assert!(
+        !sent.contains("template") && !sent.contains("twice") && sent.contains("subagentd.hook.added"),
+        "{sent}"
+    );
+}
+
+fn allowed(details: &str) -> CallDecision {
+    let log = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        1 tool.state {{"callId": "c1", "to": "scheduled", "name": "write_file", "details": {{{details}}}}}
+        2 tool.state {{"callId": "c1", "to": "executing", "name": "write_file"}}
+        3 tool.state {{"callId": "c1", "to": "success", "name": "write_file"}}
+        "#
+    );
+    spans(&log)[0].tool.clone().unwrap().decision.unwrap()
+}
+
+#[test]
+fn a_rule_of_no_file_says_whose_word_it_is() {
+    let remembered = r#""rule": "remembered:session:q7", "ruleOrigin": {"source": "answer", "by": "ada@pts/3-3fa91c02", "at": "2026-11-26T11:04:00.000Z"}"#;
+    let start = r#""rule": "autoApprove:medium", "ruleOrigin": {"source": "start", "by": "ada-3fa91c02"}"#;
+    let file = r#""rule": "autoApprove:low", "ruleOrigin": {"source": "agent"}"#;
+    for (details, expected) in [
+        (remembered, "yes: remembered from ada (pts/3)'s answer of 2026-11-26 11:04:00Z (session)"),
+        (start, "yes: autoApprove:medium, as ada started the run"),
+        (file, "yes: autoApprove:low, by the agent's file"),
+        (r#""rule": "remembered:session:q7""#, "yes: remembered:session:q7"),
+        (r#""rule": "builtin:risk=low""#, "yes: builtin:risk=low"),
+    ] {
+        assert_eq!(decided(&allowed(details)), expected);
+    }
+    let log = format!(
+        r#"
+        0 tool.state {{"callId": "c1", "to": "scheduled", "name": "write_file", "details": {{{remembered}}}}}
+        1 tool.state {{"callId": "c1", "to": "executing", "name": "write_file"}}
+        2 tool.state {{"callId": "c1", "to": "success", "name": "write_file"}}
+        "#
+    );
+    let story = document(TraceFormat::Markdown, &log);
+    assert!(
+        story.contains(
+            "allowed by remembered from ada (pts/3)'s answer of 2026-11-26 11:04:00Z (session): done"
+        ),
+        "{story}"
+    );
+    let sent = document(TraceFormat::Otlp, &log);
+    for words in ["decision.origin_name", "ada@pts/3-3fa91c02", "decision.origin_time"] {
+        assert!(sent.contains(words), "{words}: {sent}");
+    }
+}
+
+/// A person is asked at 1 s and answers at 100 s; the daemon was killed at 40 s, after it had been at work for all that time, and started
+/// again at 70 s.
+#[test]
+fn a_person_is_waited_for_as_long_as_there_is_a_daemon() {
+    let log = |away: &str| {
+        format!(
+            r#"
+            0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+            0 tool.state {{"callId": "c1", "to": "validating", "name": "write_file", "arguments": {{}}}}
+            1000 confirmation.requested {{"confirmation": {{"confirmationId": "q1", "toolCallId": "c1", "title": "Write?", "rule": "r", "reason": "x", "risk": "low", "details": {{"type": "edit"}}}}}}
+            1000 run.waiting {{"waiting": true}}
+            70000 run.resumed {{"unclean": true{away}}}
+            70000 run.waiting {{"waiting": true}}
+            100000 confirmation.resolved {{"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada-3fa91c02"}}
+            100000 run.waiting {{"waiting": false}}
+            100000 run.completed {{"reason": "GOAL"}}
+            "#
+        )
+    };
+    let run = |log: &str| spans(log).last().unwrap().run.clone().unwrap();
+    let told = run(&log(r#", "awayMs": 30000"#));
+    assert_eq!((told.waiting_ms, told.down_ms), (39_000 + 30_000, 30_000));
+    // Where nobody knows, and of what the log tells it had ended by then.
+    let told = run(&log(""));
+    assert_eq!((told.waiting_ms, told.down_ms), (30_000, 69_000));
+    let told = run(&log(r#", "awayMs": 5000000"#));
+    assert_eq!((told.waiting_ms, told.down_ms), (30_000, 69_000));
+}
+
+#[test]
+fn a_run_that_another_called_says_so_where_its_trace_begins_with_it() {
+    let log = r#"
+        0 @r2 run.started {"agent": "scout", "model": "m", "query": "q", "parentCallId": "c1", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "scout"}}
+        1 @r2 run.completed {"reason": "GOAL", "^": {"parentRunId": "r1", "agent": "scout"}}
+    "#;
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains(", called by run `r1`. Asked:"), "{story}");
+    assert!(document(TraceFormat::Otlp, log).contains("subagentd.run.parent_id"));
+    let whole = format!("0 run.started {{\"agent\": \"lead\", \"model\": \"m\", \"query\": \"q\"}}\n{log}");
+    assert!(!document(TraceFormat::Markdown, &whole).contains("called by run"));
+}

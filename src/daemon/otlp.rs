@@ -1,13 +1,14 @@
 //! Where do this daemon's traces, metrics and logs go? Settings and variables become what `telemetry` sends and writes by (spec 10,
 //! "OTLP", "Agent's field `tracing`").
 
-use std::{ffi::OsString, path::Path, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use tokio::sync::watch;
 
-use config::{DaemonConfig, TracingSettings, problem};
+use config::{DaemonConfig, SetAt, TracingSettings, problem};
 use protocol::{FileProblem, FileProblemCode, TraceBackend};
 use redact::{KnownSecrets, looks_secret};
+use sys::mark::TextPosition;
 use telemetry::{OtlpCounts, OtlpSignal, OtlpTargets, targets};
 
 /// The targets in force, and counts of what was sent to them.
@@ -114,6 +115,26 @@ pub(super) fn found_targets(
             }
         }
     }
-    let told = |message| problem(Path::new("OpenTelemetry"), None, FileProblemCode::BadValue, message);
+    let told = |message: String| {
+        let (path, mark) = place(config, &message);
+        problem(&path, mark, FileProblemCode::BadValue, message)
+    };
     (targets, problems.into_iter().map(told).collect())
+}
+
+/// The place of what a problem names at its beginning: `` `tracing.otlp.headers.x`: …``, `tracing.otlp.endpoint: …` or `OTEL_…: …`.
+fn place(config: &DaemonConfig, message: &str) -> (PathBuf, Option<TextPosition>) {
+    let setting = message.split(':').next().unwrap_or_default().trim_matches('`');
+    if !setting.starts_with("tracing.") {
+        return (SetAt::Variable(setting.to_owned()).told().into(), None);
+    }
+    // Of an entry whoever set the section may have set it.
+    let is_around =
+        |key: &str| setting == key || setting.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    let set_at = config.set_at.iter().filter(|(key, _)| is_around(key)).max_by_key(|(key, _)| key.len());
+    match set_at.map(|(_, set_at)| set_at) {
+        Some(SetAt::File { path, mark }) => (path.clone(), Some(*mark)),
+        Some(elsewhere) => (elsewhere.told().into(), None),
+        None => (PathBuf::from("settings"), None),
+    }
 }

@@ -343,7 +343,13 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
     tracker.close();
     timeout(STUCK, tracker.wait()).await.unwrap();
 
+    // The lock says when somebody was at work last; what lies ahead is no time since.
+    let lock = std::fs::OpenOptions::new().write(true).open(dir.path().join("lock")).unwrap();
+    let touch = |at: std::time::SystemTime| lock.set_modified(at).unwrap();
+    touch(std::time::SystemTime::now() - Duration::from_secs(3_600));
     let (store, tracker) = open(dir.path()).await;
+    let away = store.away().unwrap();
+    assert!(Duration::from_secs(3_600) <= away && away < Duration::from_secs(3_600) + STUCK, "{away:?}");
     assert!(!store.stopped_cleanly());
     assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(2), EventSeq(2)));
     close(store, tracker).await;

@@ -3,7 +3,7 @@
 //! As on the way to a collector, the log is the queue and the database keeps a place in it, which moves only when everything before
 //! it has arrived. What arrives here cannot be refused: as long as it cannot be written it waits, in the log.
 
-mod console;
+pub(crate) mod console;
 mod files;
 
 use std::{sync::Arc, time::Duration};

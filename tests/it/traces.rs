@@ -1,6 +1,7 @@
 //! Traces through the front door: a real daemon, its log, and what `trace/*` makes of it.
 
 mod full_disk;
+mod said;
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,8 @@ use subagentd::{
 
 use crate::{
     process::{Home, output},
-    support::{Cast, Client, House, Reply, Running, Script},
+    support::{Cast, Client, House, Reply, Running, STUCK, Script},
+    terminal::Terminal,
 };
 
 const LEAD: &str = "---\nkind: agent\nname: lead\ndescription: Leads.\ncompletion: tool\ntools: [read_file, write_file, reader]\n---\nYou lead.\n";
@@ -344,10 +346,20 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
     });
     wire.call("confirmation/respond", answer).await.unwrap();
     assert_eq!(wire.ended(&run).await.unwrap()["reason"], "GOAL");
+    // Whichever daemon asked: that a person answered counts.
+    let answers = async {
+        while wire.call("daemon/status", json!({})).await.unwrap()["counts"]["answers"]["count"] != 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(STUCK, answers).await.expect("the answer is not counted");
     let page = wire.call("trace/get", json!({ "runId": run, "limit": 1_000 })).await.unwrap();
     let spans = page["spans"].as_array().unwrap();
     let whole = spans.last().unwrap();
     assert_eq!((&whole["kind"], &whole["run"]["restarts"]), (&json!("run"), &json!(1)), "{whole}");
+    let log = wire.call("events/list", json!({ "filter": { "types": ["run.resumed"] } })).await.unwrap();
+    let away = &log["events"][0]["data"]["awayMs"];
+    assert!(whole["run"]["downMs"].as_u64() <= away.as_u64() && away.is_u64(), "{whole} {log}");
     assert!(spans.iter().all(|span| span["status"] == "ok"), "a question outlives its daemon: {spans:#?}");
     for (arguments, words) in [
         (vec!["trace", "list"], vec!["writer", "GOAL", "write"]),
@@ -362,6 +374,24 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
             assert!(told.stdout.contains(word), "{arguments:?} does not say {word}:\n{}", told.stdout);
         }
     }
+    let mut terminal = Terminal::open_sized(&home, (40, 10), &["trace", "show", &run]);
+    // Word by word: the row of the call, which has no room for whose word it is.
+    terminal.sees("i: in full").await;
+    terminal.sees("\x1b[J").await;
+    for _ in 0..30 {
+        let frame = &terminal.seen[terminal.seen.rfind("\x1b[H").unwrap()..];
+        if frame.lines().any(|row| row.contains('›') && row.contains("write")) {
+            break;
+        }
+        terminal.types("j");
+        terminal.sees("\x1b[J").await;
+    }
+    terminal.types("i");
+    terminal.sees("write_file note.txt").await;
+    terminal.sees("yes: ").await;
+    terminal.sees("i: back").await;
+    terminal.types("iq");
+    assert_eq!(terminal.ended().await, Some(0));
     served.stop().await;
 }
 

@@ -178,6 +178,9 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
               turn 2                       ░░░░░  …                open
                 gemini/flash · attemp…     ░░░░░  …                open
 
+            in full:
+            lead, gemini/flash · attempt 2: open
+
             result: It is mended.
 
             1624000 → 58 tokens, $0.0192
@@ -220,9 +223,20 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
         let ran = command.against(vec![two_pages(true)]);
         // Which run it is and what it was asked, the waterfall, its result, what was used, and the error whole.
         let lines: Vec<&str> = ran.stdout.lines().collect();
-        assert_eq!(lines.len(), 3 + spans().len() + 1 + 6);
-        let most = lines[3..lines.len() - 1].iter().copied().map(super::super::width::of).max().unwrap();
+        let table = &lines[3..3 + spans().len() + 1];
+        let most = table.iter().copied().map(super::super::width::of).max().unwrap();
         assert!(columns < 60 || most <= columns, "{most} of {columns}\n{}", ran.stdout);
+        // Whatever has no room in its row stands below the waterfall.
+        for (name, note) in [
+            ("gemini/flash · attempt 2", "open"),
+            ("read_file src/a.rs", "yes: builtin:risk=safe"),
+            ("write_file src/a.rs", "yes: cli-ada, 2.6 s"),
+            ("? Change src/a.rs?", "asked by builtin:risk=low"),
+        ] {
+            let is_told = |line: &&str| line.contains(name) && line.contains(note);
+            assert!(lines.iter().any(is_told), "{name}, {note} at {columns}\n{}", ran.stdout);
+        }
+        assert_eq!(lines.contains(&"in full:"), columns < 200, "{columns}\n{}", ran.stdout);
     }
 }
 
@@ -282,10 +296,14 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     // A run that goes on lasts up to now, and says what it waits for.
     let live = json!({"traceId": RUN, "now": "2025-11-20T11:04:10.000Z", "spans": [
         {"traceId": RUN, "spanId": "0000000000000001", "kind": "run", "name": "lead", "runId": RUN, "status": "open",
-         "startUs": 1_763_636_640_000_000_i64, "run": {"queuedMs": 4_000, "restarts": 1, "uncleanRestarts": 1}},
+         "startUs": 1_763_636_640_000_000_i64, "run": {"parentRunId": "r0", "queuedMs": 4_000, "restarts": 1, "uncleanRestarts": 1}},
         {"traceId": RUN, "spanId": "0000000000000003", "parentSpanId": "0000000000000001", "kind": "hook",
          "name": "PostToolUse", "runId": RUN, "status": "open", "startUs": 1_763_636_648_000_000_i64,
          "hook": {"hookId": "user/PostToolUse/1", "tool": "run_shell_command", "description": "make\nall", "attempt": 2}},
+        {"traceId": RUN, "spanId": "0000000000000006", "parentSpanId": "0000000000000001", "kind": "hook",
+         "name": "PostToolBatch", "runId": RUN, "status": "ok", "startUs": 1_763_636_646_000_000_i64,
+         "endUs": 1_763_636_646_100_000_i64,
+         "hook": {"hookId": "h", "outcome": "answered", "changed": true, "added": "the template\nfirst", "message": "look"}},
         {"traceId": RUN, "spanId": "0000000000000004", "parentSpanId": "0000000000000001", "kind": "llm",
          "name": "m", "runId": RUN, "agent": "lead", "turn": 2, "status": "ok", "startUs": 1_763_636_641_000_000_i64,
          "endUs": 1_763_636_645_000_000_i64, "llm": {"firstTokenMs": 3_000, "retryAfterMs": 1_999}},
@@ -308,6 +326,8 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     let command = Command { is_terminal: true, columns: 260, ..Command::new(&["trace", "show", RUN]) };
     let ran = command.against(vec![answering_live]);
     for words in [
+        "called by run r0: subagent trace show r0",
+        "changed it; added: the template first; told people: look",
         "10.0 s…",
         "3.0 s…",
         "subagent approve q1",

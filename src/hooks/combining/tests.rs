@@ -61,6 +61,32 @@ fn the_strictest_counts_and_the_first_of_its_kind_is_named() {
     assert_eq!(decided(&[(project(), 1, ALLOW)]), by(HookDecision::Deny, "h0"));
 }
 
+/// The log says of each hook what it adds for the model and tells people.
+#[test]
+fn a_record_has_what_a_hook_adds() {
+    let firing = firing(bash("ls"));
+    let says = json!({
+        "systemMessage": " look twice ",
+        "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": format!("  {}\n", "ä".repeat(2_000)) },
+    });
+    let record = |stdout: String| {
+        let mut records = Vec::new();
+        let hook = hook(&firing, 0, HookOrigin::User);
+        let end = HandlerEnd { exit_code: Some(0), stdout, ..HandlerEnd::default() };
+        let answer = read(&end, firing.facts.event(), hook.contract, false);
+        let asked = crate::records::AskedHook { at: 0, hook, end, answer, took: std::time::Duration::ZERO };
+        let builder = VerdictBuilder::new(&firing, Path::new("/w"));
+        crate::records::counted(builder, vec![asked], &firing, &mut records);
+        records.remove(0)
+    };
+    let told = record(says.to_string());
+    // The beginning of it: the context has all.
+    assert_eq!(told.added, Some(format!("{}…", "ä".repeat(1_024))));
+    assert_eq!(told.message.as_deref(), Some("look twice"));
+    let silent = record("{}".to_owned());
+    assert_eq!((silent.added, silent.message), (None, None));
+}
+
 #[test]
 fn contexts_join_and_the_last_change_wins() {
     let firing = firing(bash("ls"));

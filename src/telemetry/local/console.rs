@@ -21,7 +21,7 @@ pub struct SpanLog;
 
 /// A span as a line says it.
 #[derive(Clone)]
-pub(crate) struct LoggedSpan(Box<TraceSpan>);
+pub(crate) struct LoggedSpan(pub(crate) Box<TraceSpan>);
 
 impl FedSpan for LoggedSpan {
     fn of(span: &TraceSpan, redactor: &Redactor) -> Option<(LoggedSpan, usize)> {

@@ -54,10 +54,22 @@ pub(super) struct OpenRun {
     /// The event before this one, of the run or of one below it.
     told_at: Timestamp,
     /// The longest time without events before a run below was taken up by another daemon, since this run was.
-    away_below: Option<(Timestamp, Timestamp)>,
+    away_below: Option<AwayBelow>,
     queued_since: Option<Timestamp>,
     waiting_since: Option<Timestamp>,
     parked_since: Option<Timestamp>,
+}
+
+/// How long there was no daemon before a run below was taken up.
+#[derive(Debug)]
+struct AwayBelow {
+    ms: u64,
+    start: Option<u64>,
+}
+
+/// Tells the starts of daemons apart, where the log says how long there was none before: hardly ever as long twice.
+fn start_of(resumed: EventMoment<'_>) -> Option<u64> {
+    resumed.facts.count("awayMs")
 }
 
 impl OpenRun {
@@ -148,13 +160,11 @@ impl OpenRun {
 
     /// A run below it did something. `is_taken_up`: it was taken up by a daemon, as this one is sooner or later.
     pub(super) fn heard_from_below(&mut self, moment: EventMoment<'_>, is_taken_up: bool) {
-        let at = moment.at;
-        let length = |(from, to): (Timestamp, Timestamp)| millis(from, to);
-        let away = (away_from(self.told_at, moment), at);
-        if is_taken_up && self.away_below.is_none_or(|known| length(known) < length(away)) {
-            self.away_below = Some(away);
+        let (ms, start) = (millis(away_from(self.told_at, moment), moment.at), start_of(moment));
+        if is_taken_up && self.away_below.as_ref().is_none_or(|known| known.start != start || known.ms < ms) {
+            self.away_below = Some(AwayBelow { ms, start });
         }
-        self.told_at = at;
+        self.told_at = moment.at;
     }
 
     fn leave_queue(&mut self, at: Timestamp) {
@@ -221,12 +231,14 @@ impl OpenRun {
             "run.resumed" => {
                 let was_parked = self.parked_since.is_some();
                 let away_from = away_from(self.told_at, moment);
-                // A person is waited for as long as there is a daemon.
-                let waited = since(&mut self.waiting_since, away_from);
-                self.facts().waiting_ms += waited;
                 let parked = since(&mut self.parked_since, at);
                 self.facts().parked_ms += parked;
-                let below = self.away_below.take().map_or(0, |(from, to)| millis(from, to));
+                // One that was taken up later than this one says nothing of the next start.
+                let below = self.away_below.take().filter(|below| below.start == start_of(moment));
+                let below = below.map_or(0, |below| below.ms);
+                // A person is waited for as long as there is a daemon.
+                let waited = since(&mut self.waiting_since, away_from).saturating_sub(below);
+                self.facts().waiting_ms += waited;
                 let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
                 self.facts().down_ms += down;
                 self.calls_were_down(down);

@@ -140,6 +140,37 @@ fn a_person_is_waited_for_as_long_as_there_is_a_daemon() {
     assert_eq!((told.waiting_ms, told.down_ms), (30_000, 69_000));
 }
 
+/// The same of a run below: whichever is taken up first, and one that is taken up long after the other.
+#[test]
+fn a_run_below_that_is_taken_up_late_is_no_sign_of_another_end() {
+    let below = r#""^": {"parentRunId": "r1", "agent": "scout"}"#;
+    let began = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        0 tool.state {{"callId": "c1", "to": "validating", "name": "scout", "arguments": {{}}}}
+        0 tool.state {{"callId": "c1", "to": "executing", "name": "scout", "childRunId": "r2"}}
+        0 @r2 run.started {{"agent": "scout", "model": "m", "query": "a", "parentCallId": "c1", {below}}}
+        1000 @r2 run.waiting {{"waiting": true, {below}}}
+        1000 run.waiting {{"waiting": true}}
+        "#
+    );
+    let (lead, scout) = (
+        |ms, away| format!("{ms} run.resumed {{\"unclean\": true, \"awayMs\": {away}}}\n"),
+        |ms, away| format!("{ms} @r2 run.resumed {{\"unclean\": true, \"awayMs\": {away}, {below}}}\n"),
+    );
+    let told = |resumed: &str| {
+        let log = format!("{began}{resumed}200000 run.completed {{\"reason\": \"GOAL\"}}");
+        let run = spans(&log).into_iter().find(|span| span.run_id.as_str() == "r1" && span.run.is_some());
+        let run = run.unwrap().run.unwrap();
+        (run.waiting_ms, run.down_ms)
+    };
+    assert_eq!(told(&(lead(70_000, 30_000) + &scout(70_010, 30_000))), (39_000, 30_000));
+    assert_eq!(told(&(scout(70_000, 30_000) + &lead(70_010, 30_000))), (39_000, 30_000));
+    // The scout was left for a minute; then there was no daemon for a second.
+    let late = lead(70_000, 30_000) + &scout(130_000, 30_000) + &lead(150_000, 1_000);
+    assert_eq!(told(&late).1, 31_000);
+}
+
 #[test]
 fn a_run_that_another_called_says_so_where_its_trace_begins_with_it() {
     let log = r#"

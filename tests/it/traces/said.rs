@@ -1,0 +1,138 @@
+//! What hooks added, and on whose word calls ran that nobody was asked about: by the log of a real daemon.
+
+use std::fs;
+
+use super::*;
+
+/// An agent that has its own word for calls of low risk.
+const LOOSE: &str = "---\nkind: agent\nname: loose\ndescription: Writes.\ncompletion: tool\ntools: [write_file]\napproval: { autoApprove: [low, medium] }\n---\nYou write.\n";
+
+fn prints(answer: &Value) -> Value {
+    json!({ "type": "command", "command": format!("cat > /dev/null; printf '%s' '{answer}'") })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_hooks_add_for_the_model_and_say_to_people_is_in_their_spans() {
+    let script = [("lead", vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")])];
+    let mut house =
+        house(&Cast::new(script)).rules("edits", "[[rule]]\ntool = \"write_file\"\ndecision = \"allow\"\n");
+    let adds = |event: &str, text: &str| json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } });
+    let key = secret();
+    let environment = [("PLANTED_API_KEY".to_owned(), key.clone())].into_iter();
+    house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
+    let mut before = adds("PreToolUse", &format!("The key {key} is old."));
+    before["systemMessage"] = json!("look twice");
+    let hooks = json!({
+        "UserPromptSubmit": [{ "hooks": [prints(&adds("UserPromptSubmit", "The branch is main."))] }],
+        "PreToolUse": [{ "matcher": "write_file", "hooks": [prints(&before)] }],
+        "PostToolUse": [{ "hooks": [{ "type": "command", "command": "true" }] }],
+        // Nobody reads what it adds behind the last call.
+        "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }],
+    });
+    fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let spans = spans(&mut client, &run, 1_000).await;
+    let hook = |event: &str| &find(&spans, "hook", event)["hook"];
+    assert_eq!(hook("UserPromptSubmit")["added"], "The branch is main.");
+    let told = hook("PreToolUse");
+    assert!(told["added"].as_str().unwrap().starts_with("The key [redacted"), "{told}");
+    assert_eq!(told["message"], "look twice");
+    assert_eq!((hook("PostToolUse").get("added"), hook("Stop").get("added")), (None, None));
+    for format in ["json", "jsonl", "otlp", "chrome", "markdown"] {
+        let text = export(&mut client, json!({ "runId": run }), format).await;
+        assert!(text.contains("The branch is main.") && text.contains("look twice"), "{format}: {text}");
+        assert!(!text.contains(&key), "{format}: {text}");
+    }
+    let story = export(&mut client, json!({ "runId": run }), "markdown").await;
+    assert_eq!(story.matches("decided nothing").count(), 2, "{story}");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_was_asked_about_says_on_whose_word_it_ran() {
+    let twice = || vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")];
+    let replies: Vec<Reply> = (0..3).flat_map(|_| twice()).collect();
+    let house = house(&Cast::new([("lead", replies), ("loose", twice())])).agent("loose", LOOSE);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let introduction = json!({
+        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
+        "capabilities": { "confirmations": {} },
+    });
+    client.call("initialize", introduction).await;
+    let (first, session) = client.start(&running, "lead", json!({})).await;
+    answer(&mut client, &first, "allowSession").await;
+    client.ended(&first).await;
+    fs::write(running.work().join("a.md"), "old\n").unwrap();
+    let (second, _) = client.start(&running, "lead", json!({ "sessionId": session })).await;
+    client.ended(&second).await;
+    fs::write(running.work().join("a.md"), "old\n").unwrap();
+    let approval = json!({ "approval": { "autoApprove": ["low", "medium"] } });
+    let (third, _) = client.start(&running, "lead", approval).await;
+    client.ended(&third).await;
+    fs::write(running.work().join("a.md"), "old\n").unwrap();
+    let (fourth, _) = client.start(&running, "loose", json!({})).await;
+    client.ended(&fourth).await;
+    let mut decisions = Vec::new();
+    for run in [&second, &third, &fourth] {
+        let spans = spans(&mut client, run, 1_000).await;
+        decisions.push(find(&spans, "tool", "write_file")["tool"]["decision"].clone());
+    }
+    let [remembered, start, file] = &decisions[..] else { panic!("{decisions:?}") };
+    assert!(remembered["rule"].as_str().unwrap().starts_with("remembered:"), "{remembered}");
+    let origin = &remembered["origin"];
+    assert_eq!((&origin["source"], &origin["by"]), (&json!("answer"), &json!("ada@pts/3-3fa91c02")));
+    assert!(origin["at"].as_str().unwrap().starts_with("20"), "{origin}");
+    assert_eq!(start["origin"], json!({ "source": "start", "by": "ada@pts/3-3fa91c02" }), "{start}");
+    assert_eq!(file["origin"], json!({ "source": "agent" }), "{file}");
+    let story = export(&mut client, json!({ "runId": second }), "markdown").await;
+    assert!(story.contains("remembered from ada (pts/3)'s answer of 20"), "{story}");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trace_of_a_called_run_says_who_called_it() {
+    let (running, mut client, run, _) = told(&house(&story())).await;
+    let spans = spans(&mut client, &run, 1_000).await;
+    let child = find(&spans, "run", "reader")["runId"].clone();
+    let story = export(&mut client, json!({ "runId": child }), "markdown").await;
+    assert!(story.contains(&format!(", called by run `{run}`. Asked:")), "{story}");
+    let whole = export(&mut client, json!({ "runId": run }), "markdown").await;
+    assert!(!whole.contains("called by run"), "{whole}");
+    drop(client);
+    running.stop().await;
+}
+
+/// Also what is found only when it is put to use: a variable that is not set, an address that is none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistake_in_the_settings_of_traces_and_retention_says_file_and_line() {
+    let house = house(&story());
+    let running = house.boot().await;
+    let mut client = running.client();
+    let collector = |more: &str| format!("{{\n\"tracing\": {{\n\"otlp\": {{\n{more}\n}}}}\n}}");
+    let fine = "\"endpoint\": \"http://127.0.0.1:1\",\n";
+    for (settings, line) in [
+        ("{\n\"tracing\": {\n\"content\": \"all\" } }".to_owned(), 3),
+        ("{\n\"tracing\": { \"sampleRate\": 2 } }".to_owned(), 2),
+        ("{\n\n\"tracing\": { \"backend\": [\"file\", \"paper\"] } }".to_owned(), 3),
+        ("{\n\"retention\": {\n\"maxAgeDays\": 0 } }".to_owned(), 3),
+        (collector(&format!("{fine}\"headers\": {{ \"authorization\": \"Bearer ${{NO_SUCH_TOKEN}}\" }}")), 5),
+        (collector(&format!("{fine}\"headers\": {{ \"content-type\": \"x\" }}")), 5),
+        (collector("\"endpoint\": \"127.0.0.1:4317\""), 4),
+        (collector("\"endpoint\": \"https://ada:hunter2@collector\""), 4),
+    ] {
+        fs::write(&house.sources.files.user, &settings).unwrap();
+        let reloaded = client.call("daemon/reload", json!({})).await;
+        let problem = &reloaded["problems"][0];
+        assert_eq!(problem["line"], line, "{settings}\n{reloaded}");
+        assert_eq!(problem["path"], house.sources.files.user.to_str().unwrap(), "{settings}\n{reloaded}");
+        assert!(!reloaded.to_string().contains("hunter2"), "{reloaded}");
+    }
+    drop(client);
+    running.stop().await;
+}

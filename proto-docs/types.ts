@@ -593,6 +593,8 @@ export interface CallDecision {
   source?: string;
   /** The rule that decided, or that had a person asked. */
   rule?: string | null;
+  /** The word that it goes back to, where the rule stands in no file. */
+  origin?: RuleOrigin | null;
   /** The client that decided, if one did. */
   name?: string | null;
   /** The message of whoever decided. */
@@ -612,6 +614,8 @@ export interface CallDetails {
   locations: CallLocation[];
   /** The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`. */
   rule?: string | null;
+  /** The word that it goes back to, where the rule stands in no file. */
+  ruleOrigin?: RuleOrigin | null;
   /** The extension that brings its tool along. */
   extension?: ExtensionRef | null;
 }
@@ -2185,6 +2189,10 @@ export interface HookFired {
   async?: boolean;
   /** It changed what it was shown. */
   changed?: boolean;
+  /** The text that it adds for the model to read, the first 2 KiB. */
+  added?: string | null;
+  /** Its message for people; shortened. */
+  message?: string | null;
   /**
    * The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
    */
@@ -2250,6 +2258,10 @@ export interface HookSpan {
   async?: boolean;
   /** It changed what it was shown. */
   changed?: boolean;
+  /** The text that it added for the model to read, the first 2 KiB. */
+  added?: string | null;
+  /** Its message for people; shortened. */
+  message?: string | null;
   /** More than 1 when the daemon died before its verdict was written down. */
   attempt?: number | null;
 }
@@ -2482,7 +2494,9 @@ export interface InitializeParams {
   /** `"1"`. */
   protocolVersion: string;
   client: ClientInfo;
-  /** The client's own stable id. */
+  /**
+   * The client's own stable id. Missing = its name and a number, which are another client's the next time.
+   */
   clientId?: string | null;
   /** What the client can do. Missing = nothing of it. */
   capabilities?: ClientCapabilities;
@@ -4029,6 +4043,25 @@ export interface RpcError {
   data: ErrorData;
 }
 
+/** The word that a rule goes back to which stands in no file. */
+export interface RuleOrigin {
+  source: RuleOriginSource;
+  /** The client that answered, or that started the root run. */
+  by?: string | null;
+  /** The time of that answer. */
+  at?: Timestamp | null;
+}
+
+/** The way in which somebody gave their word beforehand. */
+export type RuleOriginSource =
+  /** An earlier answer, which was remembered. */
+  | "answer"
+  /** `autoApprove` as the root run was started. */
+  | "start"
+  /** `autoApprove` of the agent's file. */
+  | "agent"
+  | (string & {});
+
 /** The same, resolved; a run carries it, and the runs it calls inherit it. */
 export interface RunApproval {
   headless?: boolean;
@@ -4255,6 +4288,11 @@ export interface RunRecord {
 export interface RunResumed {
   /** The daemon did not stop by itself: it crashed, was killed, or the machine went down. */
   unclean: boolean;
+  /**
+   * The most of the time before this in which there may have been no daemon; missing when nobody knows, or
+   * there was one.
+   */
+  awayMs?: number | null;
 }
 
 /** Fields that only runs have. */

@@ -404,7 +404,7 @@ pub struct CallDetails {
     /// The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Whose word that is, of a rule that stands in no file.
+    /// The word that it goes back to, where the rule stands in no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_origin: Option<RuleOrigin>,
     /// The extension that brings its tool along.

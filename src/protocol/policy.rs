@@ -123,7 +123,7 @@ impl PolicyRule {
     pub const REMEMBERED: &'static str = "remembered:";
 }
 
-/// Whose word a rule goes back to that stands in no file.
+/// The word that a rule goes back to which stands in no file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleOrigin {
@@ -131,7 +131,7 @@ pub struct RuleOrigin {
     /// The client that answered, or that started the root run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// When that was answered.
+    /// The time of that answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }

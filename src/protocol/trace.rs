@@ -10,6 +10,10 @@ use super::{
     TraceContext, Usage, UsdAmount,
 };
 
+mod hook;
+
+pub use hook::HookSpan;
+
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -365,7 +369,7 @@ pub struct CallDecision {
     /// The rule that decided, or that had a person asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Whose word that is, of a rule that stands in no file.
+    /// The word that it goes back to, where the rule stands in no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<RuleOrigin>,
     /// The client that decided, if one did.
@@ -413,51 +417,6 @@ pub struct CompressionSpan {
     pub tokens_after: u64,
     pub messages_before: u64,
     pub messages_after: u64,
-}
-
-/// Fields that only hooks have.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct HookSpan {
-    /// The id in `hooks/list`.
-    pub hook_id: String,
-    /// `system`, `user`, `project`, `agent`.
-    pub source: String,
-    /// The call that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<CallId>,
-    /// The tool of that call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<ToolName>,
-    /// A description of that call for people, as the call has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// `answered`, or the way in which it failed; missing while it is at work, and when it was cut off.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub outcome: String,
-    /// `allow`, `ask`, `deny`; missing when it said nothing about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
-    /// The reason why it decided so, or what is wrong with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    /// It went on beside the run, and decided nothing.
-    #[serde(rename = "async", skip_serializing_if = "is_default")]
-    pub is_async: bool,
-    /// It changed what it was shown.
-    #[serde(skip_serializing_if = "is_default")]
-    pub changed: bool,
-    /// The text that it added for the model to read, the first 2 KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub added: Option<String>,
-    /// Its message for people; shortened.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// More than 1 when the daemon died before its verdict was written down.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u64>,
 }
 
 /// Fields that only requests to MCP servers have.

@@ -431,7 +431,7 @@ impl CallGate {
     }
 }
 
-/// Whose word a rule is that stands in no file.
+/// The word that a rule of no file goes back to.
 fn origin(rule: &str, policy: &Policy, approval: &RunApproval) -> Option<RuleOrigin> {
     if rule.starts_with(PolicyRule::REMEMBERED) {
         let rule = policy.rules().find(|known| known.id == rule)?;

@@ -60,7 +60,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct OpenedDatabase {
     pub path: PathBuf,
     pub lock: File,
-    /// When somebody who held the lock was at work last.
+    /// The last time at which somebody held the lock and was at work.
     pub touched: Option<SystemTime>,
     pub writer: SqliteConnection,
     /// For another connection like the writer's.

@@ -53,7 +53,7 @@ pub fn decided(decision: &CallDecision) -> String {
     format!("{word}: {by}{}", waited.unwrap_or_default())
 }
 
-/// Whose word a rule goes back to that stands in no file, and what to call the rule before that: a remembered one has a number that
+/// The word that a rule of no file goes back to, and what to call the rule before that: a remembered one has a number that
 /// tells nobody anything.
 fn origin(decision: &CallDecision) -> Option<(String, String)> {
     let (origin, rule) = (decision.origin.as_ref()?, decision.rule.as_deref()?);
@@ -72,7 +72,7 @@ fn origin(decision: &CallDecision) -> Option<(String, String)> {
     Some((words, rule.to_owned()))
 }
 
-/// How far a remembered rule reaches: `session` of `remembered:session:019aa1b2`.
+/// The reach of a remembered rule: `session` of `remembered:session:019aa1b2`.
 fn remembered_scope(rule: &str) -> Option<&str> {
     rule.strip_prefix(PolicyRule::REMEMBERED)?.split_once(':').map(|(scope, _)| scope)
 }

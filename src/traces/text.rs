@@ -11,6 +11,9 @@ use super::facts::EventFacts;
 /// Bytes that are kept of each text: an answer with a page of spans must stay one that can be sent. The docs say the same.
 const TEXT_BYTES: usize = 16 * 1024;
 
+/// Bytes of the number of a connection.
+const NUMBER_BYTES: usize = 36;
+
 /// Bytes that are kept of a line.
 const LINE_BYTES: usize = 1024;
 
@@ -128,17 +131,17 @@ pub fn client(id: &str) -> String {
 }
 
 /// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
-/// gave a name. Another client's id is shown as it is.
+/// gave a name, that behind a name is the program of that name. Another client's id is shown as it is.
 pub fn person(id: &str) -> String {
-    /// The places of the dashes in the number of a connection.
-    const DASHES: [usize; 4] = [8, 13, 18, 23];
-    let is_number = id.len() == 36
-        && id.bytes().enumerate().all(|(at, byte)| match DASHES.contains(&at) {
-            true => byte == b'-',
-            false => byte.is_ascii_hexdigit(),
-        });
-    if is_number {
-        return "a program".to_owned();
+    // A program that gave no id has a number, behind its name if it gave one.
+    match id.len().checked_sub(NUMBER_BYTES).and_then(|at| id.split_at_checked(at)) {
+        Some((name, number)) if is_number(number) => {
+            return match name.strip_suffix('-') {
+                Some(name) if !name.is_empty() => name.to_owned(),
+                _ => "a program".to_owned(),
+            };
+        }
+        _ => {}
     }
     /// The length of what keeps two commands apart that run at the same time.
     const CHANCE_DIGITS: usize = 8;
@@ -150,6 +153,17 @@ pub fn person(id: &str) -> String {
         Some((user, place)) => format!("{user} ({place})"),
         None => id.to_owned(),
     }
+}
+
+/// The number of a connection.
+fn is_number(text: &str) -> bool {
+    /// The places of its dashes.
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    text.len() == NUMBER_BYTES
+        && text.bytes().enumerate().all(|(at, byte)| match DASHES.contains(&at) {
+            true => byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// The lines of a text for a document that people read: whatever anybody takes for a line's end is one, and what acts
@@ -216,6 +230,8 @@ mod tests {
             ("ada-3fa91c02", "ada"),
             ("bob-1", "bob-1"),
             ("019aa1b2-c3d4-7001-8000-00000000000a", "a program"),
+            ("night-watch-019aa1b2-c3d4-7001-8000-00000000000a", "night-watch"),
+            ("-019aa1b2-c3d4-7001-8000-00000000000a", "a program"),
             ("", ""),
         ] {
             assert_eq!(person(id), expected, "{id}");

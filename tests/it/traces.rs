@@ -375,12 +375,12 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
         }
     }
     let mut terminal = Terminal::open_sized(&home, (40, 10), &["trace", "show", &run]);
-    // Word by word: the row of the call, which has no room for whose word it is.
+    // Down to the row of the call, which has no room for who allowed it.
     terminal.sees("i: in full").await;
     terminal.sees("\x1b[J").await;
     for _ in 0..30 {
         let frame = &terminal.seen[terminal.seen.rfind("\x1b[H").unwrap()..];
-        if frame.lines().any(|row| row.contains('›') && row.contains("write")) {
+        if frame.lines().any(|row| row.contains("›▾    w")) {
             break;
         }
         terminal.types("j");

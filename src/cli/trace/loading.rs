@@ -6,7 +6,7 @@ use super::{
     span_view::{RunSpanView, SpanView},
     summary::{self, RunTexts},
     viewer::{ViewSource, ViewedLine},
-    waterfall::{SpanTree, WaterfallRow, waterfall},
+    waterfall::{SpanTree, WaterfallRow, in_full, waterfall},
 };
 use crate::{OutputWriter, failure::CommandFailure, link::DaemonLink, paging, width};
 use protocol::{RunGet, RunId, RunIdParams, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
@@ -185,7 +185,10 @@ impl ViewSource for LoadingTrace<'_> {
         let rows: Vec<ViewedLine> = drawn
             .into_iter()
             .map(|row| ViewedLine {
-                in_full: row.span.map(|(at, _)| self.spans[at].in_full(&tree, self.now)).unwrap_or_default(),
+                in_full: row
+                    .span
+                    .map(|(at, _)| in_full(&self.spans[at], &tree, self.now))
+                    .unwrap_or_default(),
                 level: row.span.map(|(_, level)| level),
                 text: row.text,
             })

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{
-    money, tokens,
-    waterfall::{SpanTree, took},
-};
+use super::{money, tokens};
 use crate::{
     human, safe_text,
     table::{TableCell, cell},
@@ -165,24 +162,6 @@ impl SpanView {
         let note = self.note();
         let note = if note.is_empty() { String::new() } else { format!(": {}", note.text()) };
         safe_text::line(&format!("{}{note}", self.place()), usize::MAX)
-    }
-
-    /// All that a row says, and what a terminal has no room for beside it.
-    pub(super) fn in_full(&self, tree: &SpanTree, now: Option<i64>) -> Vec<String> {
-        let (tokens, cost) = self.spent();
-        let used: Vec<String> = [tokens, cost].into_iter().filter(|it| !it.is_empty()).collect();
-        let error = self.error.as_ref().map(|error| format!("{}: {}", error.kind, error.message));
-        let files = self.tool.iter().flat_map(|tool| &tool.files_changed);
-        let files = files.map(|file| format!("{} {}", file.path, file.change));
-        let alone = [
-            self.place(),
-            format!("began {}, {}", tree.begins(self), took(self, now)),
-            used.join(", "),
-            self.note().text().to_owned(),
-            error.unwrap_or_default(),
-        ];
-        let texts = alone.into_iter().chain(files).filter(|text| !text.is_empty());
-        texts.map(|text| safe_text::line(&text, usize::MAX)).collect()
     }
 
     /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.

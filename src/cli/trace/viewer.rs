@@ -22,6 +22,7 @@ const KEYS: &str = "↑↓ space b: move   ←→ enter: fold   i: in full   q: 
 
 /// The same on a screen that has no room for it.
 const FEW_KEYS: &str = "i: in full   q: leave";
+const FEW_KEYS_IN_FULL: &str = "i: back   q: leave";
 
 /// The same while a line is shown in full.
 const KEYS_IN_FULL: &str = "↑↓ space b: move   i: back   q: leave";
@@ -196,7 +197,7 @@ impl TraceViewer {
             frame.resize(self.rows, String::new());
             frame.push(with_keys(
                 &format!("{}-{last} of {}", shown.top + 1, all.len()),
-                KEYS_IN_FULL,
+                (KEYS_IN_FULL, FEW_KEYS_IN_FULL),
                 columns,
             ));
             return frame;
@@ -209,7 +210,7 @@ impl TraceViewer {
         let last = (self.top + self.rows).min(self.shown.len());
         let coming = coming.map(|coming| format!(" ({coming})")).unwrap_or_default();
         let place = format!("{}-{last} of {}{coming}", self.top + 1, self.shown.len());
-        frame.push(with_keys(&place, KEYS, columns));
+        frame.push(with_keys(&place, (KEYS, FEW_KEYS), columns));
         frame
     }
 
@@ -225,9 +226,9 @@ impl TraceViewer {
 }
 
 /// The last row: where one is, and the keys, as many as there is room for.
-fn with_keys(place: &str, keys: &str, columns: usize) -> String {
+fn with_keys(place: &str, (keys, few): (&str, &str), columns: usize) -> String {
     let whole = format!("{place}   {keys}");
-    if width::of(&whole) <= columns { whole } else { format!("{place}   {FEW_KEYS}") }
+    if width::of(&whole) <= columns { whole } else { format!("{place}   {few}") }
 }
 
 /// A document that may be shown before all of it is there.
@@ -400,6 +401,7 @@ mod tests {
         assert!(rows[3].starts_with("1-3 of 4   "), "{rows:?}");
         let rows = shown(&[Character(' '), Down], (12, 4));
         assert_eq!(rows[..3], ["rc/a/long/na", "me.rs", "yes: ada"]);
+        assert!(shown(&[], (40, 4))[3].ends_with("i: back   q: leave"));
         assert_eq!(shown(&[Up, End], (40, 4))[..2], ["write_file src/a/long/name.rs", "yes: ada"]);
         // Back at the place where one was; a line that is whole has nothing to show.
         assert_eq!(shown(&[Left], (80, 9))[2], "› 1");

@@ -52,7 +52,7 @@ impl SpanTree {
         SpanTree { children, extent: (start, end.max(start)) }
     }
 
-    /// How long after the beginning of the trace it began.
+    /// The time from the beginning of the trace to its own.
     pub(super) fn begins(&self, span: &SpanView) -> String {
         format!("+{}", time(span.start_us.saturating_sub(self.extent.0)))
     }
@@ -101,13 +101,31 @@ impl SpanTree {
     }
 }
 
-/// How long it took; of one that is open, how long it has lasted.
-pub(super) fn took(span: &SpanView, now: Option<i64>) -> String {
+/// The time that it took; of one that is open, the time that it has lasted.
+fn took(span: &SpanView, now: Option<i64>) -> String {
     match (span.end_us, now) {
         (Some(end), _) => time(end.saturating_sub(span.start_us)),
         (None, Some(now)) => format!("{}…", time(now.saturating_sub(span.start_us))),
         (None, None) => "…".to_owned(),
     }
+}
+
+/// All that a row says, and what a terminal has no room for beside it.
+pub(super) fn in_full(span: &SpanView, tree: &SpanTree, now: Option<i64>) -> Vec<String> {
+    let (tokens, cost) = span.spent();
+    let used: Vec<String> = [tokens, cost].into_iter().filter(|it| !it.is_empty()).collect();
+    let error = span.error.as_ref().map(|error| format!("{}: {}", error.kind, error.message));
+    let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
+    let files = files.map(|file| format!("{} {}", file.path, file.change));
+    let alone = [
+        span.place(),
+        format!("began {}, {}", tree.begins(span), took(span, now)),
+        used.join(", "),
+        span.note().text().to_owned(),
+        error.unwrap_or_default(),
+    ];
+    let texts = alone.into_iter().chain(files).filter(|text| !text.is_empty());
+    texts.map(|text| safe_text::line(&text, usize::MAX)).collect()
 }
 
 /// A row of a waterfall: its heading, or a span.

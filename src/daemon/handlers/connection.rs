@@ -31,6 +31,16 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<Ping, _, _>(ping);
 }
 
+/// The id of a client that gave none: its name and a number, so that the log says which program it was.
+fn named_id(name: &str) -> ClientId {
+    /// Bytes of the name: with the number it is no longer than an id may be.
+    const MOST: usize = 80;
+    let number: ClientId = ids::fresh();
+    let name: String = name.chars().filter(|it| !it.is_control()).collect();
+    let name = name[..name.floor_char_boundary(MOST)].trim();
+    if name.is_empty() { number } else { ClientId::from(format!("{name}-{number}")) }
+}
+
 async fn initialize(
     state: Arc<DaemonContext>,
     caller: RpcCaller,
@@ -46,7 +56,7 @@ async fn initialize(
     // Every event that the client causes will carry it.
     let client_id = match client_id {
         Some(client_id) => ClientId::from(state.redactor.get().owned(client_id.to_string())),
-        None => ids::fresh(),
+        None => named_id(&without_secrets(&state.redactor.get(), client.clone()).name),
     };
     let client = without_secrets(&state.redactor.get(), client);
     let capabilities = kinds_without_secrets(&state.redactor.get(), capabilities);

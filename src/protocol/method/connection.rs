@@ -14,7 +14,7 @@ pub struct InitializeParams {
     /// `"1"`.
     pub protocol_version: String,
     pub client: ClientInfo,
-    /// The client's own stable id.
+    /// The client's own stable id. Missing = its name and a number, which are another client's the next time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(min = 1, max = 128))]
     pub client_id: Option<ClientId>,

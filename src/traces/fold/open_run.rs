@@ -60,7 +60,7 @@ pub(super) struct OpenRun {
     parked_since: Option<Timestamp>,
 }
 
-/// How long there was no daemon before a run below was taken up.
+/// The time without a daemon before a run below was taken up.
 #[derive(Debug)]
 struct AwayBelow {
     ms: u64,
@@ -480,7 +480,7 @@ fn push_event(span: &mut TraceSpan, moment: EventMoment<'_>, said: &str) {
     span.events.push(SpanEvent { name, at: moment.at, at_us: moment.at.0, text });
 }
 
-/// From when on there may have been no daemon before a run was taken up again: what the log told last, or the time at which the daemon
+/// The moment from which on there may have been no daemon before a run was taken up again: what the log told last, or the time at which the daemon
 /// before was at work last, where that is known.
 pub(super) fn away_from(told_at: Timestamp, resumed: EventMoment<'_>) -> Timestamp {
     let known = resumed.facts.count("awayMs").and_then(|ms| i64::try_from(ms).ok());

@@ -32,6 +32,9 @@ async fn what_hooks_add_for_the_model_and_say_to_people_is_in_their_spans() {
     fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
     let running = house.boot().await;
     let mut client = running.client();
+    // A program that gives itself no id is known by its name.
+    let me = json!({ "protocolVersion": "1", "client": { "name": "night-watch", "kind": "script" } });
+    client.call("initialize", me).await;
     let (run, _) = client.start(&running, "lead", json!({})).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
     let spans = spans(&mut client, &run, 1_000).await;
@@ -48,6 +51,7 @@ async fn what_hooks_add_for_the_model_and_say_to_people_is_in_their_spans() {
     }
     let story = export(&mut client, json!({ "runId": run }), "markdown").await;
     assert_eq!(story.matches("decided nothing").count(), 2, "{story}");
+    assert!(story.contains(", started by night-watch. Asked:"), "{story}");
     drop(client);
     running.stop().await;
 }

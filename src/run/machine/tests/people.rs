@@ -79,7 +79,6 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             name: None,
             message: None,
             rule: None,
-            rule_origin: None,
             allows: None,
             mode: None,
             digest: "d1".to_owned(),

@@ -1,0 +1,52 @@
+//! What only spans of hooks have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use crate::{CallId, ToolName};
+
+/// Fields that only hooks have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HookSpan {
+    /// The id in `hooks/list`.
+    pub hook_id: String,
+    /// `system`, `user`, `project`, `agent`.
+    pub source: String,
+    /// The call that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// The tool of that call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+    /// A description of that call for people, as the call has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `answered`, or the way in which it failed; missing while it is at work, and when it was cut off.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
+    /// `allow`, `ask`, `deny`; missing when it said nothing about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// The reason why it decided so, or what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// It went on beside the run, and decided nothing.
+    #[serde(rename = "async", skip_serializing_if = "is_default")]
+    pub is_async: bool,
+    /// It changed what it was shown.
+    #[serde(skip_serializing_if = "is_default")]
+    pub changed: bool,
+    /// The text that it added for the model to read, the first 2 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<String>,
+    /// Its message for people; shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// More than 1 when the daemon died before its verdict was written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u64>,
+}

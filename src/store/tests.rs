@@ -346,7 +346,8 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
     // The lock says when somebody was at work last; what lies ahead is no time since.
     let lock = std::fs::OpenOptions::new().write(true).open(dir.path().join("lock")).unwrap();
     let touch = |at: std::time::SystemTime| lock.set_modified(at).unwrap();
-    touch(std::time::SystemTime::now() - Duration::from_secs(3_600));
+    let now = u64::try_from(SystemClock::new().now().0).unwrap();
+    touch(std::time::UNIX_EPOCH + Duration::from_micros(now) - Duration::from_secs(3_600));
     let (store, tracker) = open(dir.path()).await;
     let away = store.away().unwrap();
     assert!(Duration::from_secs(3_600) <= away && away < Duration::from_secs(3_600) + STUCK, "{away:?}");

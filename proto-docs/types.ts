@@ -1497,6 +1497,14 @@ export interface DoctorCheck {
   hint?: string | null;
 }
 
+export interface DoctorParams {
+  /**
+   * A folder whose hooks are looked at, whether anybody has acknowledged them or not. Those that people
+   * acknowledged always are.
+   */
+  workspace?: WorkspaceParam | null;
+}
+
 /** What was found by looking. */
 export interface DoctorResult {
   /** In the order in which it matters. */
@@ -3234,6 +3242,13 @@ export interface MetHook {
   runs: string;
   /** The reason why it fails without being asked, so that it refuses what it guards. */
   refuses?: string | null;
+  /** The reason why it fails without being asked, so that a person is asked. */
+  asks?: string | null;
+  /**
+   * The reason why it is not asked or told, and the call goes on without it: nobody has acknowledged its
+   * file, or it fails and guards nothing.
+   */
+  skipped?: string | null;
 }
 
 export interface ModelCompleted {
@@ -5989,7 +6004,7 @@ export interface Methods {
    * Looks whether the daemon and its surroundings are as they should be: the database page by page, disk,
    * settings, agents, keys, who may come in. Takes seconds when the database is large.
    */
-  "daemon/doctor": { params: NoParams; result: DoctorResult };
+  "daemon/doctor": { params: DoctorParams; result: DoctorResult };
   /**
    * Stops the daemon. A turn that is under way may end (setting `shutdown.graceSeconds`); live runs go on at
    * the next start.

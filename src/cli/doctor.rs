@@ -12,7 +12,7 @@ use super::{
     status::not_running,
     width,
 };
-use protocol::{DaemonDoctor, NoParams};
+use protocol::{DaemonDoctor, DoctorParams};
 
 #[derive(Args)]
 pub(super) struct DoctorArguments {
@@ -27,7 +27,8 @@ pub(super) fn doctor(
 ) -> Result<u8, CommandFailure> {
     // Looking how it is starts none.
     let mut client = link.dialer().connect().map_err(not_running)?;
-    let answer: Value = client.call_as::<DaemonDoctor, _>(&NoParams {})?;
+    let params = DoctorParams { workspace: surroundings.workspace() };
+    let answer: Value = client.call_as::<DaemonDoctor, _>(&params)?;
     let looked: DoctorReply = paging::view(&answer)?;
     match arguments.format {
         ListingFormat::Json => paging::print_json(&answer, surroundings)?,

@@ -191,16 +191,24 @@ struct MetHookView {
     event: String,
     runs: String,
     refuses: Option<String>,
+    asks: Option<String>,
+    skipped: Option<String>,
 }
 
 impl MetHookView {
     fn describe(&self) -> String {
-        let what = match (self.event.as_str(), &self.refuses) {
-            (_, Some(why)) => format!("refuses what it guards: {why}"),
-            ("PreToolUse", None) => format!("is asked before it is judged: {}", self.runs),
-            ("PermissionRequest", None) => format!("is asked before you are: {}", self.runs),
-            ("PostToolUse", None) => format!("is told afterwards: {}", self.runs),
-            (event, None) => format!("at {event}: {}", self.runs),
+        let when = match self.event.as_str() {
+            "PreToolUse" => "is asked before it is judged".to_owned(),
+            "PermissionRequest" => "is asked before you are".to_owned(),
+            "PostToolUse" => "is told afterwards".to_owned(),
+            "PostToolUseFailure" => "is told if it fails".to_owned(),
+            event => format!("at {event}"),
+        };
+        let what = match (&self.refuses, &self.asks, &self.skipped) {
+            (Some(why), ..) => format!("refuses what it guards: {why}"),
+            (_, Some(why), _) => format!("fails, so you are asked: {why}"),
+            (.., Some(why)) => format!("is passed over: {why}"),
+            _ => format!("{when}: {}", self.runs),
         };
         format!("{} {what}", self.id)
     }

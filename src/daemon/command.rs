@@ -127,7 +127,10 @@ pub fn main(options: DaemonOptions) -> Result<(), DaemonError> {
         ConfigSources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
     if options.check_config {
         let agents = agent_places(&places);
-        return check_settings(&sources, &rule_places(&places), &agents, &mut std::io::stdout());
+        // Of a folder that cannot be told nothing is looked at.
+        let folder = env::current_dir().ok();
+        let agents = (&agents, folder.as_deref());
+        return check_settings(&sources, &rule_places(&places), agents, &mut std::io::stdout());
     }
     if let Some(pid) = started_by_a_daemon(MARKER) {
         return Err(DaemonError::StartedByAgent(pid));

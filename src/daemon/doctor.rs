@@ -45,14 +45,15 @@ struct DoctorFinding {
 }
 
 /// Looks at everything, one after the other, and for one who asks at a time: it reads the whole database.
-pub(super) async fn look_over(state: &Arc<DaemonContext>) -> Vec<DoctorCheck> {
+/// `workspace`: canonical folders whose hooks are looked at, whether anybody has acknowledged them or not.
+pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) -> Vec<DoctorCheck> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.examinations.acquire().await;
     vec![
         within(state, "database", database(state)).await,
         within(state, "disk", disk(state)).await,
         within(state, "settings", settings(state)).await,
-        within(state, "projects", projects(state)).await,
+        within(state, "projects", projects(state, workspace)).await,
         within(state, "agents", agents(state)).await,
         within(state, "agentFolders", agent_folders(state)).await,
         within(state, "model", model(state)).await,
@@ -207,13 +208,20 @@ async fn hooks_of(state: &DaemonContext, of_agents: bool) -> Result<Vec<FileProb
     Ok(found)
 }
 
-/// Rules and settings that people acknowledged where they work.
-async fn projects(state: &DaemonContext) -> DoctorFinding {
-    match project_problems(state).await {
+/// Rules, settings and hooks that people acknowledged where they work.
+async fn projects(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
+    let found = async {
+        let mut problems = project_problems(state).await?;
+        let of_hooks = hook_problems::problems_of_projects(state, workspace).await?;
+        let new: Vec<FileProblem> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
+        problems.extend(new);
+        Ok::<_, JoinError>(problems)
+    };
+    match found.await {
         Ok(problems) => of_problems(
-            "the projects' rules and settings have",
+            "the projects' rules, settings and hooks have",
             problems,
-            "no project's rules or settings that count have a mistake",
+            "no project's rules, settings or hooks that count have a mistake",
             "fix them in the project, then `subagent trust` there: an edited file is asked about again",
         ),
         Err(error) => DoctorFinding::failed(format!("they could not be looked at: {error}")),

@@ -1,14 +1,16 @@
 //! What is wrong with hooks, so that somebody would believe in a guard that is none? For whoever checks settings, agents and
 //! workspaces.
 
+use std::path::{Path, PathBuf};
+
 use tokio::task::JoinError;
 
 use super::{discovery::foreign_known, hook_places, redaction::without_secrets, state::DaemonContext};
 use agents::AgentCatalog;
 use config::{ConfigSources, DaemonConfig};
-use hooks::{KnownTools, read_hooks};
+use hooks::{HookPlaces, KnownTools, read_hooks};
 use project::Project;
-use protocol::FileProblem;
+use protocol::{FileProblem, ProblemSeverity};
 use rules::RulePlaces;
 use trust::TrustRecords;
 
@@ -27,15 +29,64 @@ pub(super) async fn problems_in_force(state: &DaemonContext) -> Result<Vec<FileP
     Ok(without_secrets(read.all_problems(&known_tools(state, &project)), &state.redactor.get()))
 }
 
-/// The same where no daemon runs.
+/// Acknowledged folders whose hooks are looked at.
+const MOST_FOLDERS: usize = 200;
+
+/// Mistakes that are told.
+const MOST_PROBLEMS: usize = 100;
+
+/// Everything that is wrong with the hooks of folders that people acknowledged, and of these, whether anybody has. All of it warns only: it
+/// holds in its own folder.
+pub(super) async fn problems_of_projects(
+    state: &DaemonContext,
+    folders: &[String],
+) -> Result<Vec<FileProblem>, JoinError> {
+    let mut roots = folders.to_vec();
+    let trust = state.projects.trust();
+    let trusted =
+        trust.workspaces().filter(|(root, is_trusted)| *is_trusted && !folders.iter().any(|it| it == root));
+    roots.extend(trusted.take(MOST_FOLDERS).map(|(root, _)| root.to_owned()));
+    let mut problems = Vec::new();
+    for root in roots {
+        if MOST_PROBLEMS <= problems.len() {
+            break;
+        }
+        if !tokio::fs::metadata(&root).await.is_ok_and(|it| it.is_dir()) {
+            continue;
+        }
+        let read = state.hooks_of(vec![root.clone()]).await?;
+        let project = state.project(vec![PathBuf::from(&root)]).await?;
+        let found = read.all_problems(&known_tools(state, &project));
+        problems.extend(found.into_iter().filter(|it| is_of_folder(&it.path, &root)).map(warning));
+    }
+    problems.truncate(MOST_PROBLEMS);
+    Ok(without_secrets(problems, &state.redactor.get()))
+}
+
+/// True of a file in which a folder of somebody's work has hooks. A home may be one, and has the person's own settings below it.
+fn is_of_folder(file: &Path, root: &str) -> bool {
+    const PLACES: &[&str] = &[".subagentd", ".claude", ".codex"];
+    let below = file.strip_prefix(root).ok();
+    below.is_some_and(|below| PLACES.iter().any(|place| below.starts_with(place)))
+}
+
+fn warning(problem: FileProblem) -> FileProblem {
+    FileProblem { severity: ProblemSeverity::Warning, ..problem }
+}
+
+/// The same of all where no daemon runs. `folder`: the hooks of that are looked at, too, though nobody has acknowledged them.
 pub(super) fn problems_at_start(
     config: &DaemonConfig,
     sources: &ConfigSources,
     rules: &RulePlaces,
-    agents: &AgentCatalog,
+    (agents, folder): (&AgentCatalog, Option<&Path>),
 ) -> Vec<FileProblem> {
-    let places = hook_places::places_of(config, sources, rules, &[]);
+    let root = folder.and_then(trust::canonical);
+    let roots = root.iter().cloned().collect();
+    let places = HookPlaces { roots, ..hook_places::places_of(config, sources, rules, &[]) };
     let read = read_hooks(&places, &hook_places::of_catalog(agents), &TrustRecords::default());
     let agents = agents.definitions().map(|agent| agent.name.clone()).collect();
-    read.all_problems(&KnownTools { agents, tools: Vec::new() })
+    let is_of_folder = |it: &FileProblem| root.as_ref().is_some_and(|root| is_of_folder(&it.path, root));
+    let found = read.all_problems(&KnownTools { agents, tools: Vec::new() }).into_iter();
+    found.map(|it| if is_of_folder(&it) { warning(it) } else { it }).collect()
 }

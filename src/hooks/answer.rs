@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 pub(super) use self::end::HandlerEnd;
-use self::strays::{KNOWN, MISPLACED, StrayFields, slip_behind_text};
+use self::strays::{MISPLACED, StrayFields, begins_answer, is_answer, mistake_behind_text};
 use super::{
     HookContract, event,
     unique_json::{TWICE, UniqueObject},
@@ -69,8 +69,8 @@ pub(super) fn read(
     if end.goes_async.is_some() {
         return HookAnswer { goes_async: end.goes_async, ..HookAnswer::default() };
     }
-    let stdout = if end.is_echo { "" } else { end.stdout.trim() };
-    let json = json_of(stdout);
+    let stdout = end.without_echo.as_ref().unwrap_or(&end.stdout).trim();
+    let json = json_of(stdout, event);
     let answers = json.answers.iter().map(|object| match is_prompt {
         true => read_prompt(object),
         false => read_object(object, event, contract),
@@ -182,8 +182,8 @@ fn is_strict(answer: &HookAnswer) -> bool {
 }
 
 /// The JSON of an output. What stands before or behind it, as a program's own notes do, is passed over. Something that begins like an
-/// answer and cannot be read is no consent.
-fn json_of(text: &str) -> OutputJson {
+/// answer and cannot be read is no consent, and neither is what would be none if it stood alone.
+fn json_of(text: &str, event: HookEventName) -> OutputJson {
     let (mut answers, mut broken) = (Vec::new(), None);
     let (mut from, mut n_beginnings) = (0, 0);
     while let Some(at) = text[from..].find('{').map(|at| from + at) {
@@ -197,17 +197,18 @@ fn json_of(text: &str) -> OutputJson {
             Some(Ok(UniqueObject(object))) => {
                 // What lies within it is none of its own.
                 from = at + values.byte_offset().max(1);
-                if at == 0 || object.keys().any(|key| KNOWN.contains(&key.as_str())) {
+                if at == 0 || is_answer(&object) {
                     answers.push(object);
-                } else if let Some(why) = slip_behind_text(&object) {
+                    continue;
+                }
+                let ends = text[..at].ends_with('\n') && text[from..].trim().is_empty();
+                if let Some(why) = mistake_behind_text(&object, event, ends) {
                     broken.get_or_insert(why);
                 }
             }
             Some(Err(error)) => {
-                let inner = text[at + 1..].trim_start();
-                let is_answer = || KNOWN.iter().any(|key| inner.starts_with(&format!("\"{key}\"")));
                 let why = error.to_string();
-                if at == 0 || is_answer() || why.starts_with(TWICE) {
+                if at == 0 || begins_answer(&text[at + 1..], event) || why.starts_with(TWICE) {
                     broken.get_or_insert(why);
                 }
                 from = at + 1;
@@ -301,7 +302,8 @@ impl AnswerReader {
     fn specific(&mut self, specific: &Map<String, Value>) {
         use HookEventName as Event;
         if let Some(named) = self.text(specific, "hookEventName") {
-            let is_this = named == self.event.as_str()
+            let is_this = named == event::name_in(self.contract, self.event)
+                || named == self.event.as_str()
                 || self.contract == HookContract::Gemini
                 || matches!(event::meaning(&named), Ok(event::EventMeaning::Fired(events, _)) if events.contains(&self.event));
             if !is_this {

@@ -89,6 +89,22 @@ pub(super) fn meaning(name: &str) -> Result<EventMeaning, Option<&'static str>> 
     Err(sys::nearest::nearest(name, names.chain(others)))
 }
 
+/// The events that a name means in files of one product: Codex has no event of its own for calls that failed.
+pub(super) fn of_contract(events: &'static [Event], contract: HookContract) -> &'static [Event] {
+    match (contract, events) {
+        (HookContract::Codex, [Event::PostToolUse]) => &[Event::PostToolUse, Event::PostToolUseFailure],
+        _ => events,
+    }
+}
+
+/// The name of an event in a product's own words.
+pub(super) fn name_in(contract: HookContract, event: Event) -> &'static str {
+    match (contract, event) {
+        (HookContract::Codex, Event::PostToolUseFailure) => Event::PostToolUse.as_str(),
+        _ => event.as_str(),
+    }
+}
+
 /// True if a text is the name of any event.
 pub(super) fn is_known(name: &str) -> bool {
     meaning(name).is_ok()

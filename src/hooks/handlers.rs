@@ -9,9 +9,15 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Hook, HookHandler, HookOrigin, HookServices, HookWorkspace, answer::HandlerEnd, pins};
+use super::{
+    Hook, HookHandler, HookOrigin, HookOutlook, HookServices, HookSettings, HookWorkspace,
+    answer::HandlerEnd,
+    outlook::{self, CommandSurroundings},
+    pins,
+};
 use protocol::HookOutcome;
-use sandbox::Sandbox;
+use redact::Redactor;
+use sandbox::{CommandEnvironment, Sandbox, SandboxMechanism};
 use sys::{
     clock::Clock,
     programs::{self, USUAL_PATH},
@@ -100,6 +106,29 @@ impl HandlerParts {
         let folders = self.program_folders.iter().filter(|folder| !is_inside(folder));
         let folders: Vec<&str> = folders.filter_map(|folder| folder.to_str()).collect();
         if folders.is_empty() { USUAL_PATH.to_owned() } else { folders.join(":") }
+    }
+
+    /// The reason why a hook cannot be asked in a workspace, as far as that can be told without running it. Blocks on the file system.
+    pub fn outlook(
+        &self,
+        hook: &Hook,
+        roots: &[PathBuf],
+        (settings, redactor): (&HookSettings, &Redactor),
+    ) -> Option<HookOutlook> {
+        let environment = CommandEnvironment::of(&self.environment, &settings.environment, redactor);
+        let path = match is_confined(hook) {
+            true => environment.get("PATH").unwrap_or(USUAL_PATH).to_owned(),
+            false => self.path_outside(roots),
+        };
+        let root = roots.first()?;
+        let around = CommandSurroundings { root, environment: &environment, path };
+        outlook::outlook(hook, &around).or_else(|| {
+            let is_command = matches!(hook.handler, HookHandler::Command { .. });
+            let Some(SandboxMechanism::Nothing(why)) = self.sandbox.known_mechanism() else { return None };
+            let is_kept = is_command && hook.state == super::HookState::On && is_confined(hook);
+            let why = format!("no sandbox works here, and it runs in one only: {why}");
+            is_kept.then_some(HookOutlook { why, comes_of_it: hook.on_failure })
+        })
     }
 
     /// Begins a hook's work; a command goes on when this returns, everything else has ended. `input`: what it reads.

@@ -38,22 +38,34 @@ impl KnownTools {
 impl HookPlacesRead {
     /// A warning of each hook that never fires: its event is none, or its `matcher` or `if` means no tool.
     pub fn idle(&self, known: &KnownTools) -> Vec<FileProblem> {
-        let counts = |hook: &&std::sync::Arc<Hook>| match hook.state {
-            HookState::On => true,
-            // What a person is asked to acknowledge.
-            HookState::Untrusted => hook.origin != HookOrigin::User,
-            _ => false,
-        };
-        let hooks = self.set.hooks().iter().filter(counts);
+        let hooks = self.set.hooks().iter().filter(|hook| counts(hook));
         self.misspelt.iter().cloned().chain(hooks.filter_map(|hook| hook.idle(known))).collect()
+    }
+
+    /// A warning of each name in a `matcher` beside others that means no tool: for what was meant by it, the hook never fires.
+    pub fn half_idle(&self, known: &KnownTools) -> Vec<FileProblem> {
+        let hooks = self.set.hooks().iter().filter(|hook| counts(hook));
+        hooks.flat_map(|hook| hook.half_idle(known)).collect()
     }
 
     /// Everything that is wrong with what was read, once each.
     pub fn all_problems(&self, known: &KnownTools) -> Vec<FileProblem> {
         let mut all = self.problems.clone();
-        let more: Vec<FileProblem> = self.idle(known).into_iter().filter(|it| !all.contains(it)).collect();
-        all.extend(more);
+        for found in self.idle(known).into_iter().chain(self.half_idle(known)) {
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
         all
+    }
+}
+
+/// True of a hook that a person relies on, or is asked to acknowledge.
+fn counts(hook: &Hook) -> bool {
+    match hook.state {
+        HookState::On => true,
+        HookState::Untrusted => hook.origin != HookOrigin::User,
+        _ => false,
     }
 }
 
@@ -69,12 +81,9 @@ pub fn problems_of_agent(agent: &AgentHooks, known: &KnownTools) -> (Vec<FilePro
 impl Hook {
     /// A warning if it is about tools, and about none that is there.
     fn idle(&self, known: &KnownTools) -> Option<FileProblem> {
-        let is_of_tools = !self.events.is_empty() && self.events.iter().all(|it| event::is_of_tool(*it));
-        if !is_of_tools {
+        if !self.is_of_tools() {
             return None;
         }
-        // Which tools a server has, it says when it is asked.
-        let may_be_a_servers = |text: &str| text.to_lowercase().contains("mcp");
         let matches = |call: HookedCall| self.matcher.matches(&HookFacts::PreToolUse { call });
         let named = match (self.matcher.text(), &self.condition) {
             (Some(matcher), _) if !may_be_a_servers(matcher) && !known.calls().any(matches) => {
@@ -96,17 +105,55 @@ impl Hook {
             }
             nearest => nearest.map(|nearest| format!("did you mean `{nearest}`?")),
         };
-        Some(FileProblem {
+        let message =
+            format!("`{field}: {text}` of `{}` means no tool, so the hook never fires", self.event_name);
+        Some(self.warning(message, fix))
+    }
+
+    /// A warning of each name of its matcher that means no tool, if another one of them does.
+    fn half_idle(&self, known: &KnownTools) -> Vec<FileProblem> {
+        let names = self.matcher.names();
+        if !self.is_of_tools() || names.len() < 2 || self.idle(known).is_some() {
+            return Vec::new();
+        }
+        let calls: Vec<Vec<String>> = known.calls().map(|call| tool_names::names(&call)).collect();
+        let is_none = |name: &&String| {
+            let is_known = calls.iter().any(|names| names.contains(name));
+            !is_known && !tool_names::is_elsewhere(name) && !may_be_a_servers(name)
+        };
+        let told = |name: &String| {
+            let message = format!(
+                "`{name}` in `matcher: {}` of `{}` means no tool, so the hook does not fire for it",
+                self.matcher.text().unwrap_or_default(),
+                self.event_name
+            );
+            let mut all: Vec<&str> = tool_names::known().collect();
+            all.extend(known.tools.iter().map(ToolName::as_str));
+            all.extend(known.agents.iter().map(AgentName::as_str));
+            let nearest = sys::nearest::nearest(name, all);
+            self.warning(message, nearest.map(|nearest| format!("did you mean `{nearest}`?")))
+        };
+        names.iter().filter(is_none).map(told).collect()
+    }
+
+    fn is_of_tools(&self) -> bool {
+        !self.events.is_empty() && self.events.iter().all(|it| event::is_of_tool(*it))
+    }
+
+    fn warning(&self, message: String, fix: Option<String>) -> FileProblem {
+        FileProblem {
             path: self.file.clone(),
             line: (self.line != 0).then_some(self.line),
             column: None,
             severity: ProblemSeverity::Warning,
             code: FileProblemCode::BadValue,
-            message: format!(
-                "`{field}: {text}` of `{}` means no tool, so the hook never fires",
-                self.event_name
-            ),
+            message,
             fix,
-        })
+        }
     }
+}
+
+/// Which tools a server has, it says when it is asked.
+fn may_be_a_servers(text: &str) -> bool {
+    text.to_lowercase().contains("mcp")
 }

@@ -66,6 +66,14 @@ impl HookMatcher {
         self.text.as_deref()
     }
 
+    /// The names that it says, where it says names.
+    pub(super) fn names(&self) -> &[String] {
+        match &self.meaning {
+            MatcherMeaning::Names(names) => names,
+            MatcherMeaning::Everything | MatcherMeaning::Expression(_) => &[],
+        }
+    }
+
     /// True if it is about what happened. An event that has nothing to compare is always meant.
     pub(super) fn matches(&self, facts: &HookFacts) -> bool {
         if let MatcherMeaning::Everything = self.meaning {

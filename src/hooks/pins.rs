@@ -44,6 +44,8 @@ pub(super) struct PinnedPrograms {
     pub names_missing: bool,
     /// A sentence about the first that is not what a person acknowledged.
     pub mistake: Option<String>,
+    /// The first that was acknowledged and is not there any more.
+    pub vanished: Option<PathBuf>,
 }
 
 impl PinContext<'_> {
@@ -180,6 +182,7 @@ impl PinContext<'_> {
             programs.missing.push(named.to_owned());
             let path = rest.to_string_lossy();
             if self.trust.consent(root, path.trim_start_matches("./"), "") == AcknowledgementState::Before {
+                programs.vanished.get_or_insert_with(|| named.to_owned());
                 note(programs, format!("{} vanished after it was acknowledged", named.display()));
             }
         }
@@ -229,7 +232,7 @@ pub(super) fn current_digest(file: &Path) -> Option<String> {
 }
 
 /// A path without `.` and `..`, as far as its text tells.
-fn lexical(path: &Path) -> PathBuf {
+pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

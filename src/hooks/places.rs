@@ -15,6 +15,7 @@ use std::{
 
 use serde_json::Value;
 
+use self::telling::{effect, mistake_of, problem_of_gone};
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
     document::{DocumentContent, DocumentNode},
@@ -25,7 +26,7 @@ use super::{
 };
 use config::read_bounded;
 use protocol::{AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity};
-use sys::mark::{TextPosition, problem};
+use sys::mark::problem;
 use trust::{AcknowledgementState, TrustRecords, digest, guard_mark};
 
 /// Largest file of hooks; larger ones are slips.
@@ -186,22 +187,36 @@ impl PlacesReader<'_> {
         mend: impl Fn(&mut Hook),
         counts: bool,
     ) {
-        let Some(hooks) = root.and_then(reading::hooks_of) else { return };
+        // What a person is asked to acknowledge is told of, too.
+        let is_told = counts || !place.origin.is_own();
+        let Some(hooks) = root.and_then(reading::hooks_of) else {
+            // In files of our own every field that is none is told by those who read them.
+            let is_others = place.label.starts_with(".claude/") || place.label.starts_with(".codex/");
+            if let Some(root) = root.filter(|_| is_told && is_others) {
+                self.tell(reading::misplaced(root, place));
+            }
+            return;
+        };
         if let Some(found) = root.and_then(|root| mistake_of(root, hooks, place.file)) {
             return self.unreadable_file(place, found, counts);
         }
-        let read = reading::read(hooks, place, &mut self.sequence);
-        if counts {
-            self.read.problems.extend(read.problems);
-            self.read.misspelt.extend(read.misspelt);
+        let mut read = reading::read(hooks, place, &mut self.sequence);
+        let hooks = std::mem::take(&mut read.hooks);
+        if is_told {
+            self.tell(read);
         }
-        for mut hook in read.hooks {
+        for mut hook in hooks {
             mend(&mut hook);
             if !counts && hook.state != HookState::NeverFires {
                 hook.state = HookState::Untrusted;
             }
             self.add(hook);
         }
+    }
+
+    fn tell(&mut self, read: reading::ReadHooks) {
+        self.read.problems.extend(read.problems);
+        self.read.misspelt.extend(read.misspelt);
     }
 
     /// Nobody can tell which hooks stand in it, so what guards fails.
@@ -304,10 +319,10 @@ impl PlacesReader<'_> {
         let label = agent.agent.as_str();
         let place = ReadingPlace { file: &agent.file, origin, contract: HookContract::Claude, label };
         let node = DocumentNode::of_value(&agent.hooks);
-        let read = reading::read(&node, &place, &mut self.sequence);
-        self.read.problems.extend(read.problems);
-        self.read.misspelt.extend(read.misspelt);
-        for mut hook in read.hooks {
+        let mut read = reading::read(&node, &place, &mut self.sequence);
+        let hooks = std::mem::take(&mut read.hooks);
+        self.tell(read);
+        for mut hook in hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
                 hook.state = HookState::Untrusted;
             }
@@ -332,7 +347,14 @@ impl PlacesReader<'_> {
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {
-            hook.state = HookState::Changed { reason: format!("{mistake}; look with `subagent trust`") };
+            let what = match &programs.vanished {
+                Some(gone) => {
+                    self.read.problems.push(problem_of_gone(&hook, gone));
+                    "put it back, or take the hook out; then look with `subagent trust`"
+                }
+                None => "look with `subagent trust`",
+            };
+            hook.state = HookState::Changed { reason: format!("{mistake}; {what}") };
         }
         if is_off && !is_system && hook.state != HookState::NeverFires {
             hook.state = HookState::Off;
@@ -371,29 +393,6 @@ impl PlacesReader<'_> {
         let root = self.places.roots.first().map(PathBuf::from).unwrap_or_default();
         self.read.set = HookSet::new(self.hooks, root, self.places.home.clone());
         self.read
-    }
-}
-
-/// The reason why nobody can tell which hooks a file has, if there is one: readers of JSON take the last of several, people read the first.
-fn mistake_of(root: &DocumentNode, hooks: &DocumentNode, file: &Path) -> Option<FileProblem> {
-    let of_file = |line, code, message: String| {
-        let mark = (line != 0).then_some(TextPosition { line, column: 1 });
-        FileProblem { column: None, ..problem(file, mark, code, message) }
-    };
-    if let DocumentContent::Map(entries) = &root.content {
-        let mut named = entries.iter().filter(|(key, ..)| key == "hooks");
-        if let (Some((_, first, _)), Some((_, second, _))) = (named.next(), named.next()) {
-            let message =
-                format!("`hooks` stands in it twice, in line {first} and again; write all of them in one");
-            return Some(of_file(*second, FileProblemCode::BadValue, message));
-        }
-    }
-    match &hooks.content {
-        DocumentContent::Map(_) | DocumentContent::Null => None,
-        _ => {
-            let message = format!("`hooks`: expected an object with events, found {}", hooks.kind());
-            Some(of_file(hooks.line, FileProblemCode::WrongType, message))
-        }
     }
 }
 
@@ -452,18 +451,6 @@ fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
     hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))
 }
 
-/// Says when it runs what, for a person who is to acknowledge it.
-fn effect(hook: &Hook) -> String {
-    let about = match hook.matcher.text().map(str::trim) {
-        None | Some("" | "*") => String::new(),
-        Some(text) => format!(" of `{text}`"),
-    };
-    let condition = hook.condition.as_ref().map(|it| format!(" if `{}`", it.text())).unwrap_or_default();
-    match hook.state {
-        HookState::NeverFires => format!("a hook of `{}`, which is never fired here", hook.event_name),
-        _ => format!("at `{}`{about}{condition} it runs unasked: {}", hook.event_name, hook.handler.shown()),
-    }
-}
-
+mod telling;
 #[cfg(test)]
 mod tests;

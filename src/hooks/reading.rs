@@ -24,6 +24,9 @@ const NO_EVENTS: &[&str] = &["places", "environment", "httpEnv", "$schema", "des
 /// The ones that only the person's own settings may say.
 const OWN_SETTINGS: &[&str] = &["places", "environment", "httpEnv"];
 
+/// Fields of a group.
+const GROUP_FIELDS: &[&str] = &["matcher", "hooks", "sequential"];
+
 /// Fields of an entry that are words for people, and the shell, of which there is one.
 const WORDS: &[&str] = &["statusMessage", "name", "description", "shell", "$comment"];
 
@@ -74,6 +77,35 @@ pub(super) fn hooks_of(root: &DocumentNode) -> Option<&DocumentNode> {
     entries.iter().any(is_event).then_some(root)
 }
 
+/// Warnings of what was meant to be hooks in a file that has none: another name for `hooks`, or events alone that are none.
+pub(super) fn misplaced(root: &DocumentNode, place: &ReadingPlace<'_>) -> ReadHooks {
+    let mut sequence = 0;
+    let mut reader = HookReader { place, sequence: &mut sequence, read: ReadHooks::default() };
+    let DocumentContent::Map(entries) = &root.content else { return reader.read };
+    for (name, line, node) in entries {
+        let has_groups = |node: &DocumentNode| match &node.content {
+            DocumentContent::List(groups) => groups.iter().any(|group| group.get("hooks").is_some()),
+            _ => false,
+        };
+        match &node.content {
+            DocumentContent::Map(events)
+                if sys::nearest::nearest(name, ["hooks"]).is_some()
+                    && events.iter().any(|(_, _, node)| has_groups(node)) =>
+            {
+                let fix = Some("did you mean `hooks`?".to_owned());
+                reader.misspelt(*line, format!("`{name}` is not read; the hooks in it do nothing"), fix);
+            }
+            _ if has_groups(node) => {
+                if let Err(nearest) = event::meaning(name) {
+                    reader.no_event(name, *line, nearest);
+                }
+            }
+            _ => {}
+        }
+    }
+    reader.read
+}
+
 struct HookReader<'a, 'p> {
     place: &'a ReadingPlace<'p>,
     sequence: &'a mut u32,
@@ -114,6 +146,7 @@ impl HookReader<'_, '_> {
                     // What has a contract of its own in another file keeps it there.
                     let contract =
                         if contract == HookContract::Gemini { contract } else { self.place.contract };
+                    let events = event::of_contract(events, contract);
                     let is_fired = events.iter().any(|event| event::is_fired(*event));
                     let state = if is_fired { HookState::On } else { HookState::NeverFires };
                     if !is_fired {
@@ -130,14 +163,20 @@ impl HookReader<'_, '_> {
                         None,
                     );
                 }
-                Err(nearest) => {
-                    let fix = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-                    let before = self.read.problems.len();
-                    self.warning(*line, format!("there is no event `{name}`; its hooks do nothing"), fix);
-                    self.read.misspelt.extend(self.read.problems.get(before).cloned());
-                }
+                Err(nearest) => self.no_event(name, *line, nearest),
             }
         }
+    }
+
+    fn no_event(&mut self, name: &str, line: u32, nearest: Option<&str>) {
+        let fix = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+        self.misspelt(line, format!("there is no event `{name}`; its hooks do nothing"), fix);
+    }
+
+    fn misspelt(&mut self, line: u32, message: String, fix: Option<String>) {
+        let before = self.read.problems.len();
+        self.warning(line, message, fix);
+        self.read.misspelt.extend(self.read.problems.get(before).cloned());
     }
 
     fn event(
@@ -207,6 +246,14 @@ impl HookReader<'_, '_> {
             let message = format!("`{event_name}`: `{key}` of a group has no effect");
             let fix = "write it in the hook itself, beside its `type`".to_owned();
             self.warning(*line, message, Some(fix));
+        }
+        for (key, line, _) in entries.iter().filter(|(key, ..)| !GROUP_FIELDS.contains(&key.as_str())) {
+            // Fields of others that resemble none are passed over, as their products do.
+            let nearest = sys::nearest::nearest(key, GROUP_FIELDS.iter().copied());
+            if let Some(nearest) = nearest.filter(|_| !entry::is_known_field(key)) {
+                let message = format!("`{event_name}`: a group has no field `{key}`");
+                self.warning(*line, message, Some(format!("did you mean `{nearest}`?")));
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 use std::{
     collections::HashMap,
     ffi::OsString,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     AsyncHookEnd, AsyncHookEnds, FiredHooks, Hook, HookContext, HookFailurePolicy, HookFiring, HookId,
-    HookServices, HookSet, HookState, HookVerdict, HookWorkspace,
+    HookOutlook, HookServices, HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
     answer::{HandlerEnd, cut},
     async_ends::AsyncInboxes,
     combining::{CountedAnswer, VerdictBuilder, passed_over},
@@ -27,6 +28,7 @@ use super::{
     stdin,
 };
 use protocol::{HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
+use redact::Redactor;
 use sandbox::Sandbox;
 use sys::{clock::Clock, tasks::TaskGroup};
 
@@ -240,6 +242,17 @@ impl HookRunner {
         let builder = VerdictBuilder::new(firing, set.root());
         let verdict = counted(builder, vec![asked], firing, &mut records);
         HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
+    }
+
+    /// The reason why a run could not ask a hook, and what comes of that; `None` = as far as can be told without running it, it can.
+    /// Blocks on the file system.
+    pub fn outlook(
+        &self,
+        hook: &Hook,
+        roots: &[PathBuf],
+        settings: (&HookSettings, &Redactor),
+    ) -> Option<HookOutlook> {
+        self.shared.parts.outlook(hook, roots, settings)
     }
 
     /// Asks hooks, at most sixteen at once; in their order.

@@ -71,6 +71,27 @@ impl HookSet {
         matching
     }
 
+    /// The hooks that what happened is about, identical ones once, also those that a run would not ask since nobody acknowledged them, or
+    /// since they rest; not what a person switched off.
+    pub fn concerned(&self, firing: &HookFiring) -> Vec<Arc<Hook>> {
+        let event = firing.facts.event();
+        let mut concerned: Vec<Arc<Hook>> = Vec::new();
+        for hook in
+            self.hooks.iter().filter(|hook| hook.events.contains(&event) && self.is_about(hook, firing))
+        {
+            let counts = match hook.state {
+                HookState::On | HookState::Changed { .. } | HookState::Broken => true,
+                // Other products' files of the person's own are only listed.
+                HookState::Untrusted => !hook.origin.is_own(),
+                HookState::Off | HookState::NeverFires => false,
+            };
+            if counts && !concerned.iter().any(|other| other.is_same_as(hook)) {
+                concerned.push(Arc::clone(hook));
+            }
+        }
+        concerned
+    }
+
     /// True if what happened fires this hook, or one that is the same.
     pub(super) fn fires(&self, hook: &Hook, firing: &HookFiring) -> bool {
         hook.takes_part(firing.facts.event()) && self.is_about(hook, firing)

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, response::shown_result, tool_names,
+    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, event, response::shown_result,
+    tool_names,
 };
 use protocol::{AgentName, ApprovalMode, Timestamp};
 
@@ -76,7 +77,7 @@ impl StdinWriter<'_> {
                 }
             }
             HookContract::Codex => {
-                put("hook_event_name", json!(event.as_str()));
+                put("hook_event_name", json!(event::name_in(HookContract::Codex, event)));
                 put("model", json!(firing.model.as_deref().unwrap_or_default()));
                 let is_of_turn =
                     !matches!(firing.facts, HookFacts::SessionStart { .. } | HookFacts::SessionEnd { .. });
@@ -175,7 +176,7 @@ impl StdinWriter<'_> {
             }
             HookFacts::PostToolUseFailure { result } => {
                 self.put_call(&mut put, &result.call, true);
-                if is_gemini {
+                if is_gemini || is_codex {
                     put("tool_response", shown_result(result, contract, self.root));
                 } else {
                     put("error", json!(result.error.as_deref().unwrap_or(&result.text)));

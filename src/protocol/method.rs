@@ -149,7 +149,7 @@ methods! {
     call "daemon/status" => DaemonStatus(NoParams) -> DaemonStatusResult;
     /// Looks whether the daemon and its surroundings are as they should be: the database page by page, disk, settings,
     /// agents, keys, who may come in. Takes seconds when the database is large.
-    call "daemon/doctor" => DaemonDoctor(NoParams) -> DoctorResult;
+    call "daemon/doctor" => DaemonDoctor(DoctorParams) -> DoctorResult;
     /// Stops the daemon. A turn that is under way may end (setting `shutdown.graceSeconds`); live runs go on at the next
     /// start.
     call "daemon/shutdown" => DaemonShutdown(NoParams) -> ShutdownResult;

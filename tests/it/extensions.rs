@@ -404,6 +404,12 @@ async fn one_that_changed_is_off_and_doctor_and_list_say_so() {
     client.until("mcp/list", json!({}), |listed| listed["servers"] == json!([])).await;
     let skills = client.call("skills/list", json!({})).await;
     assert_eq!(skills["skills"], json!([]));
+    // What has no effect anyway is no mistake to be mended: one that is disabled is that, whatever stands in it.
+    client.call("extension/disable", json!({ "name": "acme" })).await;
+    assert_eq!(states(&mut client).await, [("acme".to_owned(), "disabled".to_owned())]);
+    assert_eq!(check(&mut client).await["state"], "ok");
+    client.call("extension/enable", json!({ "name": "acme" })).await;
+    assert_eq!(states(&mut client).await, [("acme".to_owned(), "changed".to_owned())]);
     fs::write(&file, before).unwrap();
     assert_eq!(states(&mut client).await, [("acme".to_owned(), "enabled".to_owned())]);
     client.until("mcp/list", json!({}), |listed| listed["servers"][0]["state"] == "idle").await;

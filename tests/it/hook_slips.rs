@@ -46,6 +46,19 @@ fn slips() -> Vec<(Value, &'static str)> {
             "`if: Bsh(touch *)` of `PreToolUse` means no tool, so the hook never fires (did you mean `Bash`?)",
         ),
         (
+            json!({ "PreToolUse": [{ "matcher": "Bash|Wirte|mcp__board__x|NotebookEdit", "hooks": [guard(json!({}))] }] }),
+            "`Wirte` in `matcher: Bash|Wirte|mcp__board__x|NotebookEdit` of `PreToolUse` means no tool, so the hook does not fire for \
+             it (did you mean `Write`?)",
+        ),
+        (
+            json!({ "PreToolUse": [{ "matchr": "Bash", "hooks": [guard(json!({}))] }] }),
+            "`PreToolUse`: a group has no field `matchr` (did you mean `matcher`?)",
+        ),
+        (
+            json!({ "PreToolUse": group(guard(json!({ "timout": 5 }))) }),
+            "`PreToolUse`: a hook has no field `timout` (did you mean `timeout`?)",
+        ),
+        (
             json!({ "PreToolUse": [{ "matcher": "Bash", "if": "Bash(touch *)", "hooks": [guard(json!({}))] }] }),
             "`PreToolUse`: `if` of a group has no effect (write it in the hook itself, beside its `type`)",
         ),
@@ -77,12 +90,68 @@ async fn what_is_wrong_with_a_hook_is_told_by_doctor_reload_and_list() {
         let settings = checks.filter(|it| it["name"] == "settings").map(|it| it["message"].to_string());
         assert!(settings.collect::<String>().contains(words), "{words}: {looked}");
     }
-    // What is right is no problem.
-    let right =
-        json!({ "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true" }] }] });
-    fs::write(&house.sources.files.user, json!({ "hooks": right }).to_string()).unwrap();
-    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
-    assert_eq!(told(&listed["problems"]), "");
+    // What is right is no problem, and neither is what another product has.
+    for matcher in
+        ["Bash", "Edit|MultiEdit|Write|NotebookEdit", "Bash|Task", "Bash|mcp__board__cards", "^(Bash|Wirte)$"]
+    {
+        let hook = json!({ "type": "command", "command": "true" });
+        let right = json!({ "PreToolUse": [{ "matcher": matcher, "description": "d", "hooks": [hook] }] });
+        fs::write(&house.sources.files.user, json!({ "hooks": right }).to_string()).unwrap();
+        let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+        assert_eq!(told(&listed["problems"]), "", "{matcher}");
+    }
+    running.stop().await;
+}
+
+/// Who has not acknowledged a project's hooks yet is told what is wrong with them before: in the list, beside the question whether to
+/// trust them, by `doctor`, by the check of settings in that folder, and when a run begins.
+#[tokio::test]
+async fn slips_in_a_projects_hooks_are_told_before_anybody_acknowledges_them() {
+    let hook = json!({ "type": "command", "command": "exit 2" });
+    let group = json!([{ "matcher": "Bash", "hooks": [hook] }]);
+    let misplaced = [
+        (
+            json!({ "hook": { "PreToolUse": group } }),
+            "`hook` is not read; the hooks in it do nothing (did you mean `hooks`?)",
+        ),
+        (
+            json!({ "PreTolUse": group }),
+            "there is no event `PreTolUse`; its hooks do nothing (did you mean `PreToolUse`?)",
+        ),
+    ];
+    let slips = slips().into_iter().map(|(hooks, words)| (json!({ "hooks": hooks }), words));
+    let script = Script::new((0..20).map(|_| Reply::done("x")).collect::<Vec<_>>());
+    let plain =
+        "---\nkind: agent\nname: plain\ndescription: Works.\ncompletion: tool\ntools: []\n---\nYou work.\n";
+    let house = House::new().script(&script).agent("plain", plain).file(".claude/settings.json", "{}");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let home = Home::new();
+    for (text, words) in slips.chain(misplaced) {
+        fs::write(running.work().join(".claude/settings.json"), text.to_string()).unwrap();
+        let workspace = json!({ "workspace": running.work() });
+        let listed = client.call("hooks/list", workspace.clone()).await;
+        assert!(told(&listed["problems"]).contains(words), "{words}: {listed}");
+        let opened = client.call("workspace/open", workspace.clone()).await;
+        assert_eq!(opened["workspace"]["trusted"], false);
+        assert!(told(&opened["workspace"]["problems"]).contains(words), "{words}: {opened}");
+        let looked = client.call("daemon/doctor", workspace).await;
+        let checks = looked["checks"].as_array().unwrap().iter();
+        let projects =
+            checks.clone().filter(|it| it["name"] == "projects").map(|it| it["message"].to_string());
+        assert!(projects.collect::<String>().contains(words), "{words}: {looked}");
+        let mut command = home.command(built::daemon());
+        command.arg("--check-config").current_dir(running.work()).stdout(std::process::Stdio::piped());
+        let ended = output(command.stderr(std::process::Stdio::piped())).await;
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+        assert!(ended.stdout.contains("0 errors, "), "it holds in its own folder alone: {}", ended.stdout);
+        // Where hooks are read that nobody acknowledged, a run says that alone.
+        let told = warnings(&running, &mut client, "plain").await;
+        assert!(
+            told.contains(words) || told.contains("nobody has acknowledged their files"),
+            "{words}: {told}"
+        );
+    }
     running.stop().await;
 }
 
@@ -210,6 +279,18 @@ async fn what_vanished_after_it_was_acknowledged_is_told_and_can_be_left_behind(
         assert_eq!(trust(&mut client).await["gone"], Value::Null);
         fs::remove_file(running.work().join(gone)).unwrap();
         assert_eq!(open(&mut client).await["gone"], json!([gone]));
+        if gone == "guard.sh" {
+            // What is gone, which hook runs it and where that stands, and what to do.
+            let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+            let problem =
+                listed["problems"].as_array().unwrap().iter().find(|it| it["path"].is_string()).unwrap();
+            assert!(problem["path"].as_str().unwrap().ends_with(".subagentd/settings.json"), "{listed}");
+            let words = told(&listed["problems"]);
+            let file = running.work().join(gone).display().to_string();
+            for part in [command, file.as_str(), "is gone since it was acknowledged", "put the file back"] {
+                assert!(words.contains(part), "{part}: {words}");
+            }
+        }
         let (run, _) = client.start(&running, "reader", json!({})).await;
         client.ended(&run).await;
         assert!(running.log().await.iter().any(|it| it.to_string().contains("HOOK_DENIED")), "{gone}");
@@ -287,12 +368,68 @@ async fn a_checked_call_says_which_hooks_it_meets() {
         let params = json!({ "tool": tool, "arguments": arguments, "workspace": running.work() });
         let checked = client.call("policy/check", params).await;
         let hooks = checked["hooks"].as_array().cloned().unwrap_or_default();
-        hooks.iter().map(|it| format!("{} {}", it["event"], it["runs"])).collect::<Vec<_>>()
+        let told = |it: &Value| {
+            let is_passed_over = it["skipped"].as_str().is_some_and(|why| why.contains("`subagent trust`"));
+            let end = if is_passed_over { " passed over" } else { "" };
+            format!("{} {}{end}", it["event"], it["runs"])
+        };
+        hooks.iter().map(told).collect::<Vec<_>>()
     };
     let touch = met("run_shell_command", json!({ "command": "touch x" })).await;
-    assert_eq!(touch, ["\"PreToolUse\" \"one\"", "\"PermissionRequest\" \"three\""]);
+    // Of a project's nobody has acknowledged is said that it is passed over.
+    let passed_over = "\"PreToolUse\" \"five\" passed over";
+    assert_eq!(touch, ["\"PreToolUse\" \"one\"", passed_over, "\"PermissionRequest\" \"three\""]);
     let write = met("write_file", json!({ "path": "x", "content": "y" })).await;
-    assert_eq!(write, ["\"PermissionRequest\" \"three\"", "\"PostToolUse\" \"four\""]);
-    assert!(met("list_directory", json!({ "path": "." })).await.is_empty());
+    assert_eq!(write, [passed_over, "\"PermissionRequest\" \"three\"", "\"PostToolUse\" \"four\""]);
+    assert_eq!(met("list_directory", json!({ "path": "." })).await, [passed_over]);
     running.stop().await;
+}
+
+/// Whoever asks what would happen to a call is told what comes of a guard that cannot be asked, and so it comes.
+#[tokio::test]
+async fn a_checked_call_says_what_comes_of_a_guard_that_cannot_be_asked() {
+    let group = |command: &str, more: &Value| {
+        let mut hook = json!({ "type": "command", "command": command });
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!([{ "hooks": [hook] }])
+    };
+    let (usual, goes_on) = (json!({}), json!({ "onFailure": "continue" }));
+    let agent = "---\nkind: agent\nname: works\ndescription: Works.\ncompletion: tool\ntools: [list_directory, write_file]\n---\nWork.\n";
+    for (event, command, more, field, words) in [
+        ("PreToolUse", "HOME/gone.sh", &usual, "refuses", "gone.sh is not there"),
+        ("PreToolUse", "HOME/plain.sh", &usual, "refuses", "plain.sh may not be executed (`chmod +x "),
+        ("PreToolUse", "HOME/gone.sh", &goes_on, "skipped", "gone.sh is not there"),
+        ("PreToolUse", "nosuchprogram", &usual, "refuses", "there is no program `nosuchprogram`"),
+        ("PreToolUse", "sh HOME/plain.sh", &usual, "runs", "plain.sh"),
+        ("PermissionRequest", "HOME/gone.sh", &usual, "asks", "gone.sh is not there"),
+        ("PostToolUse", "HOME/gone.sh", &usual, "skipped", "gone.sh is not there"),
+        ("PostToolUseFailure", "HOME/gone.sh", &usual, "skipped", "gone.sh is not there"),
+    ] {
+        let script =
+            Script::new([Reply::calls(&[("list_directory", json!({ "path": "." }))]), Reply::done("x")]);
+        let house = House::new().script(&script).agent("works", agent);
+        let command = command.replace("HOME", house.dir.path().to_str().unwrap());
+        fs::write(house.dir.path().join("plain.sh"), "exit 0\n").unwrap();
+        let house = house.settings(&json!({ "hooks": { event: group(&command, more) } }));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (tool, arguments) = match event {
+            "PermissionRequest" => ("write_file", json!({ "path": "x", "content": "y" })),
+            _ => ("list_directory", json!({ "path": "." })),
+        };
+        let params =
+            json!({ "tool": tool, "arguments": arguments, "agent": "works", "workspace": running.work() });
+        let checked = client.call("policy/check", params).await;
+        let met = checked["hooks"].as_array().into_iter().flatten().find(|it| it["event"] == event);
+        let met = met.unwrap_or_else(|| panic!("{event} {command}: {checked}"));
+        assert!(met[field].as_str().is_some_and(|why| why.contains(words)), "{event} {command}: {met}");
+        if event == "PreToolUse" {
+            let (run, _) = client.start(&running, "works", json!({})).await;
+            client.ended(&run).await;
+            let is_denied = running.log().await.iter().any(|it| it.to_string().contains("HOOK_DENIED"));
+            assert_eq!(is_denied, field == "refuses", "{event} {command}");
+            assert_eq!(met.get("refuses").is_some(), field == "refuses", "{event} {command}: {met}");
+        }
+        running.stop().await;
+    }
 }

@@ -120,8 +120,9 @@ async fn matchers_that_mean_no_tool_are_told() {
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     let problems = listed["problems"].as_array().unwrap();
     let told: Vec<&str> = problems.iter().map(|it| it["message"].as_str().unwrap()).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
     assert!(told[0].contains("`matcher: Bash(rm *)`") && told[1].contains("`matcher: Bahs`"), "{told:?}");
+    assert!(told[2].starts_with("`Bahs` in `matcher: Bash|Bahs` of `PreToolUse` means no tool"), "{told:?}");
     assert!(problems[0]["fix"].as_str().unwrap().contains("write it as `if`"), "{problems:?}");
     // Two that are the same are asked once, and each says that it is fired.
     let twice = json!({ "hooks": { "PreToolUse": [group("Bash"), group("Bash")] } });

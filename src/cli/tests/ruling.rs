@@ -62,6 +62,13 @@ fn a_call_can_be_tried() {
         "decision": "ask", "rule": "builtin:risk=low", "reason": "edits are asked about", "tool": "write_file",
         "kind": "edit", "risk": "low", "description": "a.rs",
         "accesses": [{"access": "write", "path": "/w/a.rs"}, {"access": "read", "path": "/w/b.rs"}],
+        "hooks": [
+            {"id": "h1", "event": "PreToolUse", "runs": "./one"},
+            {"id": "h2", "event": "PreToolUse", "runs": "./two", "refuses": "/w/two is not there"},
+            {"id": "h3", "event": "PermissionRequest", "runs": "./three", "asks": "/w/three is not there"},
+            {"id": "h4", "event": "PostToolUse", "runs": "./four", "skipped": "nobody has acknowledged its file"},
+            {"id": "h5", "event": "PostToolUseFailure", "runs": "./five"},
+        ],
     });
     let params = json!({
         "tool": "Write", "arguments": {"path": "a.rs", "content": "3 4", "n": 3}, "agent": "scout", "sessionId": "s1",
@@ -83,6 +90,11 @@ fn a_call_can_be_tried() {
                 kind      edit, risk low
                 touches   writes /w/a.rs
                           reads /w/b.rs
+                hooks     h1 is asked before it is judged: ./one
+                          h2 refuses what it guards: /w/two is not there
+                          h3 fails, so you are asked: /w/three is not there
+                          h4 is passed over: nobody has acknowledged its file
+                          h5 is told if it fails: ./five
                 --- stderr
             "#]],
         );

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     sync::Arc,
 };
 
@@ -21,11 +22,12 @@ use rules::{RuleFiles, RulePlaces};
 use sys::children::ChildProcesses;
 use trust::TrustRecords;
 
-/// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error.
+/// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error. `folder`: one whose hooks are
+/// looked at, too.
 pub(super) fn check_settings(
     sources: &ConfigSources,
     rules: &RulePlaces,
-    agents: &AgentPlaces,
+    (agents, folder): (&AgentPlaces, Option<&Path>),
     out: &mut impl Write,
 ) -> Result<(), DaemonError> {
     let (config, mut problems) = DaemonConfig::load(sources);
@@ -36,7 +38,7 @@ pub(super) fn check_settings(
     let agents = AgentFileCache::unwatched(agents.clone(), super::super::agent_switches(&config));
     let agents = agents.catalog(&[], &Arc::new(TrustRecords::default()));
     problems.extend(dead_names(&config, &models, &agents));
-    let of_hooks = hook_problems::problems_at_start(&config, sources, rules, &agents);
+    let of_hooks = hook_problems::problems_at_start(&config, sources, rules, (&agents, folder));
     let new: Vec<_> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
     problems.extend(new);
     let (redactor, unusable) = match redactor(&sources.environment, &config) {

@@ -4,18 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        doctor, otlp,
+        doctor, hook_places, otlp,
         redaction::without_secrets,
         reload,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    by,
+    by, known_roots, roots,
 };
 use protocol::{
     CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
-    DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
-    ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
+    DaemonStatusResult, DatabaseStatus, DoctorParams, DoctorResult, DrainMode, DrainParams, DrainResult,
+    NoParams, ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
 };
 use sandbox::SandboxMechanism;
 use sys::process;
@@ -57,8 +57,16 @@ async fn status(
     })
 }
 
-async fn doctor(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<DoctorResult, RpcError> {
-    let checks = doctor::look_over(&state).await;
+async fn doctor(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: DoctorParams,
+) -> Result<DoctorResult, RpcError> {
+    let folders = match &params.workspace {
+        Some(workspace) => known_roots(roots(workspace)?).await?,
+        None => Vec::new(),
+    };
+    let checks = doctor::look_over(&state, &hook_places::canonical(&folders)).await;
     let ok = checks.iter().all(|check| check.state != CheckState::Failed);
     Ok(DoctorResult { checks, ok })
 }

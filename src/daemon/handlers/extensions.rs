@@ -259,6 +259,8 @@ fn summary(known: &KnownExtension, redactor: &Redactor) -> ExtensionSummary {
     let (state, fault) = match &known.state {
         ExtensionState::Enabled => (ExtensionStateName::Enabled, None),
         ExtensionState::Disabled => (ExtensionStateName::Disabled, None),
+        // It has no effect, and what is wrong with it is told when it is to have one.
+        ExtensionState::Changed(_) if !known.installed.enabled => (ExtensionStateName::Disabled, None),
         ExtensionState::Changed(why) => (ExtensionStateName::Changed, Some(redactor.owned(why.clone()))),
     };
     let (skills, servers) =

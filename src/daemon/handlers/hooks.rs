@@ -100,7 +100,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
 }
 
 /// The reason why nobody runs it, and what to do.
-fn untrusted(origin: &HookOrigin) -> String {
+pub(super) fn untrusted(origin: &HookOrigin) -> String {
     match origin {
         HookOrigin::Agent { agent } => {
             format!("nobody has acknowledged the agent's file (`subagent trust {agent}`)")
@@ -268,6 +268,12 @@ fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTest
     })
 }
 
+/// The same as the beginning of a sentence.
+fn in_front(what: &str) -> String {
+    let mut letters = what.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// Everything that would happen in a run.
 fn meaning(
     hook: &Hook,
@@ -301,12 +307,14 @@ fn meaning(
             HookState::Broken => "its entry cannot be read",
             HookState::NeverFires => "its event is never fired",
         };
-        let is_guard = hook.on_failure != HookFailurePolicy::Continue;
-        sentences.push(match &hook.state {
-            HookState::Changed { .. } | HookState::Broken if is_guard => {
+        sentences.push(match (&hook.state, hook.on_failure) {
+            (HookState::Changed { .. } | HookState::Broken, HookFailurePolicy::Block) => {
                 format!("A run does not ask it, and refuses what it guards: {why}.")
             }
-            _ => format!("A run does not ask it: {why}."),
+            (HookState::Changed { .. } | HookState::Broken, HookFailurePolicy::Ask) => {
+                format!("A run does not ask it, and has a person asked: {why}.")
+            }
+            _ => format!("A run does not ask it: {why}. {} goes on without it.", in_front(what)),
         });
         sentences.push("If it were asked:".to_owned());
     }

@@ -12,11 +12,11 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    by, internal,
+    by, hooks, internal,
     lookup::{definition, session, usual_agent},
     roots, usual_mode, violation,
 };
-use hooks::{Hook, HookFacts, HookFiring, HookState};
+use ::hooks::{Hook, HookFacts, HookFailurePolicy, HookFiring, HookOutlook, HookState};
 use project::Project;
 use protocol::{
     AgentDefinition, ErrorKind, EventHead, EventSeq, HookEventName, ListedRule, MetHook, PolicyChanged,
@@ -155,7 +155,9 @@ async fn hooks_met(
 ) -> Result<Vec<MetHook>, RpcError> {
     let mut events = vec![HookEventName::PreToolUse];
     events.extend((checked.decision.verdict == Verdict::Ask).then_some(HookEventName::PermissionRequest));
-    events.extend((checked.decision.verdict != Verdict::Deny).then_some(HookEventName::PostToolUse));
+    if checked.decision.verdict != Verdict::Deny {
+        events.extend([HookEventName::PostToolUse, HookEventName::PostToolUseFailure]);
+    }
     let firings: Vec<HookFiring> = events
         .into_iter()
         .map(|event| {
@@ -164,28 +166,45 @@ async fn hooks_met(
         })
         .collect();
     let (hooks, roots) = (state.hooks.clone(), project.roots.clone());
+    let redactor = state.redactor.get();
+    let (runner, reading_redactor) = (state.hook_runner.clone(), Arc::clone(&redactor));
     let reading = move || {
         let own = hook_places::of_agents(&project).into_iter().filter(|it| it.agent == agent.name);
         let read = hooks.read(&roots, &own.collect::<Vec<_>>());
+        let configuration = hooks.configuration();
+        let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+        let settings = (&configuration.settings, &*reading_redactor);
         let met = firings.iter().flat_map(|firing| {
             let event = firing.facts.event();
-            read.set.matching(firing).into_iter().map(move |hook| (event, hook))
+            read.set.concerned(firing).into_iter().map(move |hook| (event, hook))
+        });
+        let met = met.map(|(event, hook)| {
+            let outlook = runner.outlook(&hook, &folders, settings);
+            (event, hook, outlook)
         });
         met.collect::<Vec<_>>()
     };
     let met = tokio::task::spawn_blocking(reading)
         .await
         .map_err(|error| internal("the hooks could not be read", &error))?;
-    let redactor = state.redactor.get();
-    let told = |(event, hook): (HookEventName, Arc<Hook>)| MetHook {
-        id: hook.id.as_str().to_owned(),
-        event,
-        runs: redactor.owned(hook.handler.shown()),
-        refuses: match &hook.state {
-            HookState::Changed { reason } => Some(redactor.owned(reason.clone())),
-            HookState::Broken => Some("its entry cannot be read".to_owned()),
-            HookState::On | HookState::Off | HookState::Untrusted | HookState::NeverFires => None,
-        },
+    let told = |(event, hook, outlook): (HookEventName, Arc<Hook>, Option<HookOutlook>)| {
+        let mut met = MetHook {
+            id: hook.id.as_str().to_owned(),
+            event,
+            runs: redactor.owned(hook.handler.shown()),
+            refuses: None,
+            asks: None,
+            skipped: None,
+        };
+        let outlook = outlook.map(|it| (it.comes_of_it, redactor.owned(it.why)));
+        match outlook {
+            _ if hook.state == HookState::Untrusted => met.skipped = Some(hooks::untrusted(&hook.origin)),
+            None => {}
+            Some((HookFailurePolicy::Block, why)) => met.refuses = Some(why),
+            Some((HookFailurePolicy::Ask, why)) => met.asks = Some(why),
+            Some((HookFailurePolicy::Continue, why)) => met.skipped = Some(why),
+        }
+        met
     };
     Ok(met.into_iter().map(told).collect())
 }

@@ -10,7 +10,7 @@ use protocol::HookEventName;
 use sys::nearest::{letters_of, within};
 
 /// Fields of an answer at its top, of each product.
-pub(super) const KNOWN: &[&str] = &[
+const KNOWN: &[&str] = &[
     "continue",
     "stopReason",
     "suppressOutput",
@@ -113,8 +113,8 @@ const DECIDING_ANYWHERE: &[&str] = &[
     "updatedMCPToolOutput",
 ];
 
-/// Fields that make an answer even of what is printed behind other text.
-const DECIDING_BEHIND_TEXT: &[&str] = &["decision", "permissionDecision", "hookSpecificOutput", "continue"];
+/// Fields of which a slip makes an answer even of an object within a text for a model.
+const DECIDING_IN_PROSE: &[&str] = &["decision", "permissionDecision", "hookSpecificOutput", "continue"];
 
 /// Each is read at these events alone; at others it decides nothing.
 const READ_AT: &[(&str, &[HookEventName])] = &[
@@ -227,7 +227,10 @@ pub(super) struct StrayFields {
 impl StrayFields {
     /// The fields of an answer that no product has, or that have no meaning where they stand.
     pub fn of(answer: &Map<String, Value>, event: HookEventName) -> StrayFields {
-        let has_known = answer.keys().any(|name| KNOWN.contains(&name.as_str()));
+        StrayFields::judged(answer, event, is_answer(answer))
+    }
+
+    fn judged(answer: &Map<String, Value>, event: HookEventName, has_known: bool) -> StrayFields {
         let mut strays = StrayFields { has_known, ..StrayFields::default() };
         strays.look_at(answer, KNOWN);
         strays.look_for_other_events(answer, event, &["permissionDecision", "updatedInput"]);
@@ -294,7 +297,7 @@ impl StrayFields {
             });
         }
         let letters: String = letters_of(name).into_iter().collect();
-        let letters = letters.strip_prefix("should").or(letters.strip_prefix("is")).unwrap_or(&letters);
+        let letters = plain(&letters);
         let is_among = |words: &[&str]| words.contains(&letters);
         let consents = *value == Value::Bool(true) || is_text_of(value, CONSENTS);
         let refuses = (is_among(REFUSING) && !is_nothing(value) && !is_text_of(value, CONSENTS))
@@ -353,13 +356,46 @@ impl StrayFields {
     }
 }
 
-/// The field that a name of an object behind other text was probably meant to be, if that decides.
-pub(super) fn slip_behind_text(object: &Map<String, Value>) -> Option<String> {
-    let slip = |name: &String| {
-        meant(name, DECIDING_BEHIND_TEXT)
-            .map(|field| format!("{} is no field of an answer; was `{field}` meant?", shown(name)))
-    };
-    object.keys().find_map(slip)
+/// True of an object that has a field of some product.
+pub(super) fn is_answer(object: &Map<String, Value>) -> bool {
+    object.keys().any(|name| KNOWN.contains(&name.as_str()))
+}
+
+/// The reason why an object behind other text, without a field of any product, may have been meant to decide. It is judged as if it stood
+/// alone, but where the text is for a model: that may quote objects of any kind, so there its last line counts, and what is surely a
+/// verdict. `ends`: it is the last line.
+pub(super) fn mistake_behind_text(
+    object: &Map<String, Value>,
+    event: HookEventName,
+    ends: bool,
+) -> Option<String> {
+    if !event::takes_text(event) {
+        return StrayFields::of(object, event).mistake;
+    }
+    let last = (ends && event::is_guard(event)).then(|| StrayFields::judged(object, event, true).mistake);
+    last.flatten().or_else(|| {
+        object.keys().find_map(|name| {
+            let field = meant(name, DECIDING_IN_PROSE)?;
+            Some(format!("{} is no field of an answer; was `{field}` meant?", shown(name)))
+        })
+    })
+}
+
+/// True if a text that cannot be read as JSON begins as an answer does, behind its brace: with a field of some product, or with one that may
+/// be meant to decide.
+pub(super) fn begins_answer(text: &str, event: HookEventName) -> bool {
+    let text = text.trim_start();
+    // Python prints what it has in single quotes.
+    let Some(quote) = text.chars().next().filter(|letter| matches!(letter, '"' | '\'')) else { return false };
+    let Some((name, _)) = text[1..].split_once(quote) else { return false };
+    let letters: String = letters_of(name).into_iter().collect();
+    let decides = || meant(name, DECIDING).is_some() || REFUSING.contains(&plain(&letters));
+    KNOWN.contains(&name) || (!event::takes_text(event) && decides())
+}
+
+/// The letters of a name without what people put before a question.
+fn plain(letters: &str) -> &str {
+    letters.strip_prefix("should").or(letters.strip_prefix("is")).unwrap_or(letters)
 }
 
 /// The field that a name says or was probably meant to be.

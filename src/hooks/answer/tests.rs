@@ -261,12 +261,12 @@ fn an_event_that_is_printed_back_says_nothing() {
     for (event, is_echo, fails) in
         [(PreToolUse, true, false), (PreToolUse, false, true), (UserPromptSubmit, true, false)]
     {
-        let end = HandlerEnd { is_echo, ..ended(0, printed, "") };
+        let end = HandlerEnd { without_echo: is_echo.then(String::new), ..ended(0, printed, "") };
         let answer = read(&end, event, HookContract::Claude, false);
         assert_eq!((answer.failure.is_some(), &answer.context), (fails, &None), "{}", told(&answer));
         assert!(fails || answer == HookAnswer::default(), "{}", told(&answer));
     }
-    let blocks = HandlerEnd { is_echo: true, ..ended(2, printed, "no") };
+    let blocks = HandlerEnd { without_echo: Some(String::new()), ..ended(2, printed, "no") };
     let answer = read(&blocks, PreToolUse, HookContract::Claude, false);
     assert_eq!((answer.decision, answer.reason.as_deref()), (Some(HookDecision::Deny), Some("no")));
 }
@@ -522,3 +522,5 @@ fn a_call_is_wanted_in_an_answer_of_gemini_clis_alone() {
         );
     }
 }
+
+mod behind_text;

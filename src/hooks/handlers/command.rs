@@ -11,7 +11,10 @@ use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 
 use super::{HandlerParts, is_confined, timed_out};
-use crate::{Hook, HookContract, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd};
+use crate::{
+    Hook, HookContract, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd,
+    command_words::with_folders,
+};
 use protocol::{HookOutcome, SandboxProfile};
 use sandbox::{
     CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand, SandboxRules,
@@ -182,16 +185,9 @@ async fn module_folders(
     kept
 }
 
-/// The names of folders that products fill in where there is no shell: the project's, and those of plugins that the settings name.
-const FOLDERS: &[&str] =
-    &["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "GEMINI_PROJECT_DIR"];
-
 /// A text with the folders in it that the hook's environment knows. Another name stays.
 fn filled(text: &str, environment: &CommandEnvironment) -> String {
-    FOLDERS.iter().fold(text.to_owned(), |text, name| match environment.get(name) {
-        Some(folder) => text.replace(&format!("${{{name}}}"), folder).replace(&format!("${name}"), folder),
-        None => text,
-    })
+    with_folders(text, |name| environment.get(name).map(str::to_owned))
 }
 
 /// The words that a person wrote, those of a shell's text apart.

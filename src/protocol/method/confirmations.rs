@@ -222,6 +222,13 @@ pub struct MetHook {
     /// The reason why it fails without being asked, so that it refuses what it guards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<String>,
+    /// The reason why it fails without being asked, so that a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+    /// The reason why it is not asked or told, and the call goes on without it: nobody has acknowledged its file, or it fails and guards
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

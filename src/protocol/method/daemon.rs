@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
+use super::{WorkspaceParam, is_default};
 use crate::{EventSeq, McpState, SandboxProfile, Timestamp, Usage, UsdAmount};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -146,6 +146,14 @@ pub struct DatabaseStatus {
     /// The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is room.
     #[serde(default)]
     pub storage_full: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DoctorParams {
+    /// A folder whose hooks are looked at, whether anybody has acknowledged them or not. Those that people acknowledged always are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
 }
 
 /// What was found by looking.

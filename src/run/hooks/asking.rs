@@ -130,7 +130,7 @@ impl RunHooks {
     /// are not asked since nobody has acknowledged them; so many at most.
     pub fn idle(&self, tools: &KnownTools, most: usize) -> Vec<String> {
         let read = &self.known.get().read;
-        let idle = read.idle(tools).into_iter();
+        let idle = read.idle(tools).into_iter().chain(read.half_idle(tools));
         let is_of_run = |it: &FileProblem| {
             let of_others = |hook: &Arc<Hook>| hook.file == it.path && hook.state == HookState::Untrusted;
             !read.set.hooks().iter().any(of_others)

@@ -8,11 +8,13 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::Value;
+
 use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, JudgedCall,
-    PrivateEventFields, QueuedFor, RunTask, SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult,
-    ToolState,
+    PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, RunTask, SideCallPurpose, StopThen, ToolCall,
+    ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
@@ -75,6 +77,9 @@ impl CallEnd {
         let result = data.result.clone()?;
         let error = result.error.as_ref().map(|error| error.kind);
         let event = match (call.state, error) {
+            (CallState::Executing, None) if has_failed(&call.request, &result) => {
+                HookEventName::PostToolUseFailure
+            }
             (CallState::Executing, None) => HookEventName::PostToolUse,
             (_, Some(ToolErrorType::Cancelled)) => return None,
             (CallState::Executing, Some(_)) => HookEventName::PostToolUseFailure,
@@ -84,6 +89,29 @@ impl CallEnd {
             _ => return None,
         };
         Some(CallEnd { event, result, duration_us: active_us.saturating_sub(call.began_us) })
+    }
+}
+
+/// Programs for which exit code 1 says what they found, not that they failed: as Claude Code has it.
+const SAYING_NO: &[&str] = &["[", "diff", "egrep", "fgrep", "find", "grep", "rg", "test"];
+
+/// True of a command that ended as failed ones do: by a signal, or with another exit code than 0.
+fn has_failed(request: &ToolCall, result: &ToolResult) -> bool {
+    let tool = request.name.as_str();
+    if tool != RUN_SHELL_COMMAND && aliased_tool(tool) != Some(RUN_SHELL_COMMAND) {
+        return false;
+    }
+    let Some(data) = &result.data else { return false };
+    match data.get("exitCode").and_then(Value::as_i64) {
+        Some(0) => false,
+        Some(1) => {
+            let command = request.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+            let last = command.split(['|', ';', '&', '\n']).map(str::trim).rfind(|part| !part.is_empty());
+            let program = last.and_then(|part| part.split_whitespace().next()).unwrap_or_default();
+            !SAYING_NO.contains(&program)
+        }
+        Some(_) => true,
+        None => data.get("signal").is_some_and(Value::is_string),
     }
 }
 

@@ -1,0 +1,244 @@
+//! What would come of a hook that cannot be asked? As far as its text and the disk tell: nothing is run.
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Hook, HookFailurePolicy, HookHandler, HookState,
+    command_words::{CommandWords, simple_command},
+    pins::lexical,
+};
+use sandbox::CommandEnvironment;
+
+/// The reason why a hook cannot be asked, and what comes of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookOutlook {
+    /// A sentence without its end.
+    pub why: String,
+    pub comes_of_it: HookFailurePolicy,
+}
+
+/// What a command finds where it is started.
+pub(super) struct CommandSurroundings<'a> {
+    /// The folder that it is started in.
+    pub root: &'a Path,
+    pub environment: &'a CommandEnvironment,
+    /// Folders of programs.
+    pub path: String,
+}
+
+/// What bash runs by itself, and words that make a command more than one.
+const OF_SHELL: &[&str] = &[
+    "!",
+    ".",
+    ":",
+    "[",
+    "[[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "case",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "if",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "time",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+    "{",
+];
+
+/// Programs that run the script that their first argument names.
+const INTERPRETERS: &[&str] = &["bash", "bun", "dash", "node", "perl", "python", "ruby", "sh", "zsh"];
+
+/// `None` = as far as can be told it can be asked. Blocks on the file system.
+pub(super) fn outlook(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<HookOutlook> {
+    let fails = |why: String| Some(HookOutlook { why, comes_of_it: hook.on_failure });
+    match (&hook.state, &hook.handler) {
+        (HookState::Changed { reason }, _) => fails(reason.clone()),
+        (_, HookHandler::Unreadable { mistake }) => fails(format!("it cannot be read: {mistake}")),
+        (HookState::On, HookHandler::Command { command, args }) => {
+            let words = match args {
+                Some(args) => Some(CommandWords::without_shell(command, args, |name| around.value(name))),
+                None => simple_command(command, |name| around.value(name)),
+            };
+            around.fault(&words?, args.is_none()).map(|(why, blocks)| HookOutlook {
+                why,
+                comes_of_it: if blocks { HookFailurePolicy::Block } else { hook.on_failure },
+            })
+        }
+        _ => None,
+    }
+}
+
+impl CommandSurroundings<'_> {
+    fn value(&self, name: &str) -> Option<String> {
+        match name {
+            "CLAUDE_PROJECT_DIR" | "GEMINI_PROJECT_DIR" | "PWD" => Some(self.root.to_str()?.to_owned()),
+            _ => self.environment.get(name).map(str::to_owned),
+        }
+    }
+
+    /// The reason why the command cannot do its work, and whether it ends with exit code 2, which blocks whatever a failure means.
+    fn fault(&self, words: &CommandWords, has_shell: bool) -> Option<(String, bool)> {
+        let program = words.get(0)?;
+        if has_shell && OF_SHELL.contains(&program) {
+            return None;
+        }
+        let found = match program.contains('/') {
+            true => lexical(&self.root.join(program)),
+            false => match self
+                .path
+                .split(':')
+                .map(|folder| Path::new(folder).join(program))
+                .find(|it| is_program(it))
+            {
+                Some(found) => found,
+                None => return Some((format!("there is no program `{program}`"), false)),
+            },
+        };
+        if !found.exists() {
+            return Some((format!("{} is not there", found.display()), false));
+        }
+        if found.is_dir() {
+            return Some((format!("{} is a folder", found.display()), false));
+        }
+        if !is_program(&found) {
+            let hint = format!("`chmod +x {}`", found.display());
+            return Some((format!("{} may not be executed ({hint})", found.display()), false));
+        }
+        let interpreter = interpreter(program, &found)?;
+        let script = words.get(1).filter(|word| !word.starts_with('-'))?;
+        let script = lexical(&self.root.join(script));
+        // Nobody can tell of a program's own commands (`bun run`), but of what can be nothing but a path.
+        let is_path = words.get(1).is_some_and(|word| word.contains('/') || word.contains('.'));
+        (is_path && !script.exists()).then(|| {
+            let ends_with_2 = interpreter.starts_with("python") || interpreter == "dash";
+            (format!("{} is not there", script.display()), ends_with_2)
+        })
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+/// The name of an interpreter, as its file has it: `sh` is another shell on each system.
+fn interpreter(program: &str, found: &Path) -> Option<String> {
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let called = name(&PathBuf::from(program))?;
+    let plain = called.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS
+        .contains(&plain)
+        .then(|| found.canonicalize().ok().and_then(|file| name(&file)).unwrap_or(called))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_begin_is_known_before_it_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (name, mode) in [("run.sh", 0o755), ("plain.sh", 0o644), ("python3", 0o755), ("dash", 0o755)] {
+            fs::write(root.join(name), "").unwrap();
+            fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut environment = CommandEnvironment::default();
+        environment.set("HOME", root.to_str().unwrap());
+        let path = root.to_str().unwrap().to_owned();
+        let around = CommandSurroundings { root: &root, environment: &environment, path };
+        let fault = |command: &str| {
+            let words = simple_command(command, |name| around.value(name))?;
+            let (why, blocks) = around.fault(&words, true)?;
+            Some((why.replace(&format!("{}/", root.display()), ""), blocks))
+        };
+        for (command, expected) in [
+            ("./gone.sh", Some(("gone.sh is not there", false))),
+            ("\"$CLAUDE_PROJECT_DIR\"/gone.sh --fast 2>&1", Some(("gone.sh is not there", false))),
+            ("~/gone.sh", Some(("gone.sh is not there", false))),
+            ("A=1 exec '${HOME}/gone.sh'", Some(("${HOME}/gone.sh is not there", false))),
+            ("${HOME}/plain.sh", Some(("plain.sh may not be executed (`chmod +x plain.sh`)", false))),
+            ("nosuchprogram x", Some(("there is no program `nosuchprogram`", false))),
+            ("python3 gone.py", Some(("gone.py is not there", true))),
+            ("dash ./gone.sh", Some(("gone.sh is not there", true))),
+            // What works, and what nobody can tell.
+            ("./run.sh", None),
+            ("run.sh", None),
+            ("python3 plain.sh", None),
+            ("python3 -c 'import gone'", None),
+            ("echo x", None),
+            ("./gone.sh || true", None),
+            ("$(which gone)", None),
+            ("$UNKNOWN/gone.sh", None),
+            ("if ./gone.sh; then exit 2; fi", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|(why, blocks)| (why.to_owned(), blocks));
+            assert_eq!(fault(command), expected, "{command}");
+        }
+        let args = ["${CLAUDE_PROJECT_DIR}/gone.py".to_owned()];
+        let words = CommandWords::without_shell("python3", &args, |name| around.value(name));
+        assert!(around.fault(&words, false).is_some_and(|(_, blocks)| blocks));
+    }
+}

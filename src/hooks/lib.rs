@@ -50,6 +50,7 @@ pub use library::HookLibrary;
 pub use matcher::HookMatcher;
 pub use outlook::HookOutlook;
 pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, home_files, read_hooks};
+pub use response::in_claude_codes_words;
 pub use runner::{HookRunner, HookTrial, LastHookAnswer};
 pub use services::{HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices};
 pub use set::HookSet;

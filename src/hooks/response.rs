@@ -6,7 +6,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{HookContract, HookedCall, HookedResult, tool_names};
+use super::{
+    HookContract, HookedCall, HookedResult,
+    tool_names::{self, ForeignCall},
+};
+use protocol::ToolCall;
 
 /// Where the text stands that the model reads.
 enum TextPlace {
@@ -35,6 +39,20 @@ impl TextPlace {
             _ => TextPlace::Field("content"),
         }
     }
+}
+
+/// A call in the words of Claude Code, as hooks find it in what was said: the tool and its arguments. `root`: where relative paths begin.
+pub fn in_claude_codes_words(call: &ToolCall, root: &Path) -> (String, Value) {
+    let of_server = call.name.as_str().strip_prefix("mcp.").and_then(|rest| rest.split_once('.'));
+    let hooked = HookedCall {
+        call_id: call.call_id.clone(),
+        tool: call.name.clone(),
+        mcp: of_server.map(|(server, tool)| (server.to_owned(), tool.to_owned())),
+        answered_by: None,
+        arguments: call.arguments.clone(),
+    };
+    let ForeignCall { name, arguments } = tool_names::shown(&hooked, HookContract::Claude, root);
+    (name, arguments)
 }
 
 /// A result in the words of a contract.

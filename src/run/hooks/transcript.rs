@@ -59,7 +59,7 @@ fn line(message: &ContextMessage, scene: &HookScene, cwd: &str) -> Value {
         MessageRole::Model => ("assistant", "assistant"),
         MessageRole::User | MessageRole::Tool => ("user", "user"),
     };
-    let content: Vec<Value> = message.parts.iter().filter_map(block).collect();
+    let content: Vec<Value> = message.parts.iter().filter_map(|part| block(part, Path::new(cwd))).collect();
     let mut told = json!({ "role": role, "content": content });
     if message.role == MessageRole::Model {
         told["model"] = json!(scene.model);
@@ -73,12 +73,15 @@ fn line(message: &ContextMessage, scene: &HookScene, cwd: &str) -> Value {
     })
 }
 
-fn block(part: &MessagePart) -> Option<Value> {
+/// `root`: where relative paths of calls begin.
+fn block(part: &MessagePart, root: &Path) -> Option<Value> {
     Some(match part {
         MessagePart::Text { text } => json!({ "type": "text", "text": text }),
         MessagePart::Thought { text, .. } => json!({ "type": "thinking", "thinking": text }),
         MessagePart::ToolCall(call) => {
-            json!({ "type": "tool_use", "id": call.call_id, "name": call.name, "input": call.arguments })
+            // As hooks are told of it: who looks for edits looks for `Edit`.
+            let (name, input) = hooks::in_claude_codes_words(call, root);
+            json!({ "type": "tool_use", "id": call.call_id, "name": name, "input": input })
         }
         MessagePart::ToolResult { call_id, parts, is_error, .. } => {
             let text: String = parts.iter().filter_map(MessagePart::as_text).collect();

@@ -130,6 +130,26 @@ async fn text_that_hooks_have_not_heard_reaches_no_model() {
     running.stop().await;
 }
 
+/// Who looks through what was said for edits finds them as hooks of Claude Code's do.
+#[tokio::test]
+async fn transcripts_have_tools_in_claude_codes_words() {
+    let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "Stop": ["cat > /dev/null"] }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    let file = house.dir.path().join(TRANSCRIPTS).join(&session).join(format!("{run}.jsonl"));
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let blocks: Vec<Value> =
+        lines.flat_map(|line| line["message"]["content"].as_array().unwrap().clone()).collect();
+    let used = blocks.iter().find(|block| block["type"] == "tool_use").unwrap();
+    assert_eq!(used["name"], "Write", "{used}");
+    assert_eq!(used["input"], json!({ "file_path": running.work().join("b.txt"), "content": "x" }));
+    running.stop().await;
+}
+
 /// Hooks read what was said; tools and commands of agents do not, also where it lies in their workspace.
 #[tokio::test]
 async fn transcripts_are_hidden_from_agents() {

@@ -9,7 +9,7 @@ use agents::AgentPlaces;
 use config::{ConfigPlaces, DaemonPlaces};
 use extensions::ExtensionFolders;
 use rules::RulePlaces;
-use sandbox::{secrets, secrets_elsewhere};
+use sandbox::{secrets, secrets_elsewhere, secrets_of_system};
 use skills::SkillPlaces;
 use sys::source_places::SourcePlaces;
 use tools::OwnFiles;
@@ -110,10 +110,10 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(closed).reading(read_from)
 }
 
-/// The secrets of whoever has this home and these variables.
+/// The secrets of whoever has this home and these variables, and of the system where it is root.
 pub(super) fn secrets_of(home: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let elsewhere = secrets_elsewhere(home, variable, CREDENTIALS_OF_AGENTS);
-    home.into_iter().flat_map(secrets).chain(elsewhere).collect()
+    home.into_iter().flat_map(secrets).chain(elsewhere).chain(secrets_of_system()).collect()
 }
 
 /// Where other agents' products keep what somebody signs in with who has this home.

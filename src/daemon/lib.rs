@@ -175,7 +175,8 @@ impl Daemon {
         let projects = projects(&settings, &store, extensions.clone()).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = BackgroundCommands::new(connections.clone(), stop.clone());
-        let commands = CommandRuntime::new(sandbox, settings.sources.environment.clone(), background);
+        let commands = CommandRuntime::new(sandbox, settings.sources.environment.clone(), background)
+            .telling_keys(secrets.clone());
         let leftovers = Leftovers::of(&settings.state_dir, &settings.own_files);
         let commands = Arc::new(leftovers.known_to(commands));
         leftovers.put_aside().await;

@@ -29,7 +29,7 @@ mod skills;
 mod survey;
 
 pub use self::skills::ProjectSkills;
-pub use programs::{ProjectProgram, changed};
+pub use programs::{ProjectProgram, ServerPrograms, changed};
 pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey};
 
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
@@ -199,14 +199,14 @@ impl ProjectReader {
     }
 
     /// The files of a workspace that are run, or named, where this server is started. Blocks on the file system.
-    pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> Vec<ProjectProgram> {
+    pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> ServerPrograms {
         let base = roots.first().map(String::as_str);
         programs::of_server((roots, base), transport, &self.shared.environment, &self.trust())
     }
 
     /// The same for a server of the user's own, which runs in none of the workspace's folders unless its entry says so, and is told
     /// of the files of every workspace that a person trusts: agents may write there as well.
-    pub fn programs_of_own_server(&self, roots: &[String], transport: &McpTransport) -> Vec<ProjectProgram> {
+    pub fn programs_of_own_server(&self, roots: &[String], transport: &McpTransport) -> ServerPrograms {
         let trust = self.trust();
         let others =
             trust.workspaces().filter(|(root, trusted)| *trusted && !roots.iter().any(|it| it == root));

@@ -11,6 +11,7 @@ use std::{
 use super::{AcknowledgementState, TrustRecords, below, digest};
 use config::{command_words, expand, read_bounded};
 use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
+use sys::guarded::ResolvedPath;
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -56,6 +57,14 @@ impl ProjectProgram {
     }
 }
 
+/// The files of workspaces that a server is started with.
+#[derive(Debug, Default)]
+pub struct ServerPrograms {
+    pub programs: Vec<ProjectProgram>,
+    /// Links of workspaces on the way to them, or out of there: another one leads to another program.
+    pub links: Vec<PathBuf>,
+}
+
 /// The files that the words of these commands lead to, each once. `roots` are canonical; commands run in the first. Blocks
 /// on the file system.
 pub(super) fn named_by(
@@ -64,12 +73,12 @@ pub(super) fn named_by(
     trust: &TrustRecords,
 ) -> Vec<ProjectProgram> {
     let Some(directory) = roots.first() else { return Vec::new() };
-    let mut named = ProgramCollector { roots, trust, programs: Vec::new() };
+    let mut named = ProgramCollector { roots, trust, found: ServerPrograms::default() };
     for (command, is_for_calls) in [(&commands.discovery, false), (&commands.call, true)] {
         let words = command.as_deref().and_then(|command| command_words(command).ok()).unwrap_or_default();
         words.iter().for_each(|word| named.add(Path::new(directory), word, is_for_calls));
     }
-    named.programs
+    named.found.programs
 }
 
 /// The files that what starts a server leads to: its command, arguments and variables. `base`: from which its `cwd` counts; without
@@ -79,13 +88,13 @@ pub(super) fn of_server(
     transport: &McpTransport,
     environment: &[(OsString, OsString)],
     trust: &TrustRecords,
-) -> Vec<ProjectProgram> {
-    let McpTransport::Stdio { command, args, env, cwd } = transport else { return Vec::new() };
+) -> ServerPrograms {
+    let McpTransport::Stdio { command, args, env, cwd } = transport else { return ServerPrograms::default() };
     // What cannot be filled in is not started.
     let fill = |text: &String| expand(text, environment).unwrap_or_else(|_| text.clone());
     let directory = Path::new(base.unwrap_or(NOWHERE)).join(cwd.as_ref().map(fill).unwrap_or_default());
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
-    let mut named = ProgramCollector { roots, trust, programs: Vec::new() };
+    let mut named = ProgramCollector { roots, trust, found: ServerPrograms::default() };
     let program = fill(command);
     let words: Vec<String> = args.iter().map(fill).collect();
     for word in std::iter::once(program.clone()).chain(words.clone()).chain(env.values().map(fill)) {
@@ -123,13 +132,13 @@ pub(super) fn of_server(
             }
         }
     }
-    named.programs
+    named.found
 }
 
 struct ProgramCollector<'a> {
     roots: &'a [String],
     trust: &'a TrustRecords,
-    programs: Vec<ProjectProgram>,
+    found: ServerPrograms,
 }
 
 impl ProgramCollector<'_> {
@@ -138,13 +147,18 @@ impl ProgramCollector<'_> {
         // Also of `--file=NAME`.
         let names = [Some(word), word.split_once('=').map(|(_, name)| name)];
         for name in names.into_iter().flatten().filter(|name| !name.is_empty()) {
+            let way = ResolvedPath::to(&directory.join(name));
+            let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
+            let links = way.links.into_iter().filter(is_inside);
+            self.found.links.extend(links);
             let Ok(file) = directory.join(name).canonicalize() else { continue };
             let mut roots = self.roots.iter();
             let Some(root) = roots.find(|root| file.starts_with(root)).filter(|_| file.is_file()) else {
                 continue;
             };
             let path = below(root, &file);
-            let known = self.programs.iter_mut().find(|known| known.root == *root && known.path == path);
+            let known =
+                self.found.programs.iter_mut().find(|known| known.root == *root && known.path == path);
             if let Some(known) = known {
                 known.is_for_calls |= is_for_calls;
                 continue;
@@ -152,7 +166,13 @@ impl ProgramCollector<'_> {
             let digest = current_digest(&file);
             // No file has this digest, so it only says whether any was acknowledged.
             let consent = self.trust.consent(root, &path, digest.as_deref().unwrap_or(""));
-            self.programs.push(ProjectProgram { root: root.clone(), path, digest, consent, is_for_calls });
+            self.found.programs.push(ProjectProgram {
+                root: root.clone(),
+                path,
+                digest,
+                consent,
+                is_for_calls,
+            });
         }
     }
 }

@@ -297,7 +297,7 @@ impl ProjectSurvey {
         }
         for (named, transport) in &self.servers {
             let places = (self.roots.as_slice(), self.roots.first().map(String::as_str));
-            let programs = of_server(places, transport, environment, trust);
+            let programs = of_server(places, transport, environment, trust).programs;
             add(programs, of_command(format!("{named} is started with it: {}", started(transport))));
         }
         for (ProjectProgram { root, path, digest, consent, .. }, effects) in found {

@@ -138,6 +138,62 @@ const SECRETS: &[&str] = &[
     ".lesshst",
 ];
 
+/// Files and folders in which the system keeps keys and passwords. Whoever is not root does not read them anyway; a daemon of root's may,
+/// whatever rights its commands have lost, since they are root's own. From the manuals of shadow(5), gshadow(5), sshd(8), wg(8), pppd(8),
+/// krb5.conf(5), chrony.conf(5), crontab(1), and of what NetworkManager, systemd, certbot, Kubernetes, OpenVPN and strongSwan install.
+const SECRETS_OF_SYSTEM: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/security/opasswd",
+    "/etc/ssh/ssh_host_dsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssh/ssh_host_key",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssl/private",
+    "/etc/pki/tls/private",
+    "/etc/pki/nssdb",
+    "/etc/letsencrypt",
+    "/etc/wireguard",
+    "/etc/openvpn",
+    "/etc/ipsec.secrets",
+    "/etc/swanctl/private",
+    "/etc/swanctl/swanctl.conf",
+    "/etc/NetworkManager/system-connections",
+    "/etc/netplan",
+    "/etc/wpa_supplicant",
+    "/etc/krb5.keytab",
+    "/etc/ppp/chap-secrets",
+    "/etc/ppp/pap-secrets",
+    "/etc/sssd",
+    "/etc/ldap.secret",
+    "/etc/pam_ldap.secret",
+    "/etc/chrony/chrony.keys",
+    "/etc/chrony.keys",
+    "/etc/bind/rndc.key",
+    "/etc/rndc.key",
+    "/etc/mysql/debian.cnf",
+    "/etc/postfix/sasl_passwd",
+    "/etc/postfix/sasl_passwd.db",
+    "/etc/exim4/passwd.client",
+    "/etc/kubernetes",
+    "/etc/rancher",
+    "/etc/docker/key.json",
+    "/etc/credstore",
+    "/etc/credstore.encrypted",
+    "/var/lib/NetworkManager/secret_key",
+    "/var/lib/systemd/credential.secret",
+    "/var/lib/systemd/random-seed",
+    "/var/lib/private",
+    "/var/lib/kubelet",
+    "/var/lib/sss/secrets",
+    "/var/lib/bluetooth",
+    "/var/lib/iwd",
+    "/var/spool/cron",
+];
+
 /// Variables by which programs keep theirs elsewhere, with the names there; without a name it is the place itself. From the manuals of
 /// those programs.
 const MOVED: &[(&str, &[&str])] = &[
@@ -231,6 +287,12 @@ pub struct HiddenPlaces {
 /// The secrets of people who have this home.
 pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     SECRETS.iter().map(move |name| home.join(name))
+}
+
+/// The secrets of the system itself, where this is a process of root's.
+pub fn secrets_of_system() -> impl Iterator<Item = PathBuf> {
+    let is_root = rustix::process::geteuid().is_root();
+    SECRETS_OF_SYSTEM.iter().filter(move |_| is_root).map(PathBuf::from)
 }
 
 /// The secrets that lie elsewhere since variables of this environment say so; `rows`: further places below a home.

@@ -29,7 +29,7 @@ mod stairs;
 mod walls;
 
 pub use environment::{CommandEnvironment, MARKER};
-pub use hidden::{HiddenPlaces, TEMPORARY, secrets, secrets_elsewhere};
+pub use hidden::{HiddenPlaces, TEMPORARY, secrets, secrets_elsewhere, secrets_of_system};
 pub use named::{NamedCommandParts, NamedPathError};
 pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
 pub use running::{CommandEnder, CommandHandle, CommandStartError, KeptBeside, RunningCommand};

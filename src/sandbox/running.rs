@@ -49,6 +49,11 @@ pub enum CommandStartError {
          meanwhile; end it, or call again when it has ended"
     )]
     Settings,
+    #[error(
+        "an MCP server is being started with a file of the workspace, and no command that could change it begins meanwhile; call again \
+         in a moment"
+    )]
+    ServerBegins,
     /// It was run, and nobody knows how far.
     #[error("what watches over the command ended before the command did")]
     Lost,

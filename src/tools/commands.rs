@@ -16,7 +16,7 @@ use super::{
     work,
 };
 use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
-use redact::Redactor;
+use redact::{KnownSecrets, Redactor};
 use sandbox::{
     CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
     SandboxMechanism, SandboxRules,
@@ -31,6 +31,7 @@ mod covers;
 mod judging;
 mod kept;
 mod report;
+mod still;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,7 @@ use covers::CoveredCommands;
 pub use judging::JudgingTurns;
 pub use kept::{ConfinedProgram, GitUse, KeptPlaces};
 pub use report::{report, signal_name};
+pub use still::{ServerFiles, StillFiles, StillHold};
 
 /// The variable by which programs are told of the span that they are part of.
 const TRACEPARENT: &str = "TRACEPARENT";
@@ -61,6 +63,9 @@ pub struct CommandRuntime {
     repositories: KnownRepositories,
     guards: RepositoryGuards,
     notes: RepositoryNotes,
+    still: StillFiles,
+    /// What is filled into servers' headers and variables is told here.
+    secrets: KnownSecrets,
 }
 
 /// What settings and agent say of a run's commands.
@@ -184,6 +189,8 @@ impl CommandRuntime {
             repositories: KnownRepositories::default(),
             guards: RepositoryGuards::default(),
             notes: RepositoryNotes::default(),
+            still: StillFiles::default(),
+            secrets: KnownSecrets::default(),
         }
     }
 
@@ -201,7 +208,23 @@ impl CommandRuntime {
     /// Has it noted there what repositories were before programs began.
     #[must_use]
     pub fn with_notes(self, notes: RepositoryNotes) -> CommandRuntime {
-        CommandRuntime { notes, ..self }
+        CommandRuntime { repositories: notes.known(), notes, ..self }
+    }
+
+    /// Telling there which keys are read for programs and servers.
+    #[must_use]
+    pub fn telling_keys(self, secrets: KnownSecrets) -> CommandRuntime {
+        CommandRuntime { secrets, ..self }
+    }
+
+    /// Keys that were read for programs and servers.
+    pub fn secrets(&self) -> &KnownSecrets {
+        &self.secrets
+    }
+
+    /// What servers are started with.
+    pub fn still_files(&self) -> &StillFiles {
+        &self.still
     }
 
     /// The daemon's own, secrets among it.
@@ -403,6 +426,7 @@ pub fn refused(error: &CommandStartError) -> ToolResult {
         | CommandStartError::NotSeen(_)
         | CommandStartError::NotRun(_)
         | CommandStartError::Settings
+        | CommandStartError::ServerBegins
         | CommandStartError::Ended(_)
         | CommandStartError::Lost => ToolErrorType::ShellExecuteError,
     };

@@ -78,7 +78,7 @@ pub use people::{
 pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
 pub use registry::{RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall};
-pub use repositories::{RepositoryNote, RepositoryNotes};
+pub use repositories::{RepositoryNote, RepositoryNotes, RepositoryReport, RepositoryReports};
 pub use spellings::{entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};

@@ -14,6 +14,7 @@ mod connection;
 mod content;
 mod elicitation;
 mod fields;
+mod keys;
 mod launch;
 mod lines;
 mod listing;

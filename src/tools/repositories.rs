@@ -29,15 +29,19 @@ mod folder;
 mod gitlinks;
 mod guard;
 mod hooks;
+mod known;
 mod notes;
+mod reports;
 mod roots;
 mod settings;
 mod state;
 
 use below::RepositoryBelow;
-pub use below::{KnownRepositories, RepositoriesBelow, is_repository};
+pub use below::{RepositoriesBelow, is_repository};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
+pub use known::KnownRepositories;
 pub use notes::RepositoryNotes;
+pub use reports::{RepositoryReport, RepositoryReports};
 pub use settings::values_that_run;
 use state::OLD_REMOTES;
 
@@ -225,6 +229,7 @@ pub fn kept_from_commands(
         make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
     }
     let (mut kept, mut stays) = (found.pointers, Vec::new());
+    kept.extend(found.whole);
     for RepositoryBelow { folder, base, is_of_worktree } in found.repositories {
         // A folder of that name alone is none.
         let is_any = ["HEAD", "config", "objects", "commondir"].iter().any(|name| folder.join(name).exists());

@@ -9,7 +9,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandRuntime, covers::CoverTicket};
+use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
@@ -55,6 +55,7 @@ pub struct KeptPlaces {
 struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
+    _writer: Option<StillHold>,
 }
 
 impl KeptBeside for KeptWhileRunning {
@@ -91,6 +92,19 @@ impl CommandRuntime {
             }
             false => None,
         };
+        // git puts new files in the place of what it checks out.
+        let still = match has_covers && !git.is_alone {
+            true => {
+                let (files, roots) = (self.still.clone(), roots.to_vec());
+                work::aside(move || files.kept_in(&roots)).await
+            }
+            false => Vec::new(),
+        };
+        // A server is no agent's, and goes on for as long as others do.
+        let writer = match is_server {
+            true => None,
+            false => Some(self.still.enter(roots, &still).await.ok_or(CommandStartError::ServerBegins)?),
+        };
         // From here on nobody else changes what it takes note of.
         let settings = match git.may_configure || (!has_covers && !is_server) {
             true => GuardedSettings::Written { named: git.settings, is_at_once: git.may_configure },
@@ -117,8 +131,10 @@ impl CommandRuntime {
             source,
         })?;
         guard.watch(self.background.tasks());
-        let KeptOfRepositories { read_only, stays } = kept;
-        let hold: Box<dyn KeptBeside> = Box::new(KeptWhileRunning { guard, _ticket: ticket });
+        let KeptOfRepositories { mut read_only, stays } = kept;
+        read_only.extend(still);
+        let hold: Box<dyn KeptBeside> =
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

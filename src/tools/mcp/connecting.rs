@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     auth::{AuthorizationRequired, OAuthHttpClient, OAuthSessions},
     connection::{McpClientHandler, McpConnection, McpListKind, McpRequestError},
+    keys::heard_in_header,
     launch::{self, LaunchContext, McpServerProcess},
     lines::JsonLineTransport,
     listing::{self, McpToolListing},
@@ -272,6 +273,9 @@ impl McpConnector<'_> {
     ) -> Result<RunningService<RoleClient, McpClientHandler>, McpConnectError> {
         let environment = self.ground.commands.environment();
         let (url, headers) = launch::headers(self.entry, environment).map_err(McpConnectError::Wrong)?;
+        for (name, value) in &headers {
+            heard_in_header(self.ground.commands.secrets(), self.name, name, value);
+        }
         let client = patient_client(&url)
             .ok_or_else(|| McpConnectError::Wrong("its `url` is no address of the web".to_owned()))?
             .map_err(|_| McpConnectError::Away("there is no way to the network".to_owned()))?;

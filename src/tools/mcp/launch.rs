@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::origin::ExtensionServerOrigin;
+use super::{keys::heard_in_variable, origin::ExtensionServerOrigin};
 use crate::{
     CommandRules, CommandRuntime, ConfinedProgram, KeptPlaces, TemporaryFolder, TemporaryFolders, Workspace,
     work,
@@ -52,6 +52,8 @@ pub struct McpServerProcess {
 
 /// Where and with what it is started.
 pub struct LaunchContext<'a> {
+    /// The entry's.
+    pub name: &'a str,
     pub commands: &'a CommandRuntime,
     pub rules: &'a CommandRules,
     pub redactor: &'a Redactor,
@@ -81,6 +83,7 @@ pub async fn launch(entry: &McpServerConfig, ground: &LaunchContext<'_>) -> Resu
     let mut values = Vec::new();
     for (name, text) in env {
         let value = fill(text)?;
+        heard_in_variable(ground.commands.secrets(), ground.name, name, &value);
         environment.set(name, &value);
         // As PYTHONPATH: parts of programs lie there. Others may name what is to be written, in a `/tmp` of its own.
         if name.ends_with("PATH") {

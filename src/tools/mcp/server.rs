@@ -21,6 +21,7 @@ use sys::{clock::Clock, tasks::TaskGroup};
 mod noted;
 mod pinned;
 mod supervisor;
+mod unchanged;
 
 pub(super) use noted::comparisons;
 
@@ -99,6 +100,7 @@ pub struct McpServerInstance {
     uses: Mutex<ServerLeases>,
     record: Mutex<ServerRecord>,
     complaints: StderrCapture,
+    unchanged: Mutex<unchanged::UnchangedFiles>,
 }
 
 /// What a server's task works with.
@@ -151,6 +153,7 @@ impl McpServerInstance {
             uses: Mutex::new(ServerLeases { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
             complaints: StderrCapture::default(),
+            unchanged: Mutex::default(),
         }
     }
 

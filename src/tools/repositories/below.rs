@@ -3,12 +3,13 @@
 //! Each command waits for the answer, so the search goes a few folders deep and ends after so many entries, the nearest first.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
+
+use super::known::KnownRepositories;
 
 use sys::regular_file;
 
@@ -18,10 +19,15 @@ const LONGEST_POINTER: u64 = 8 << 10;
 const DEEPEST: usize = 5;
 /// Entries that are looked at in all. Perf: 4,000 of them take some 5 ms.
 const MOST_ENTRIES: usize = 4_000;
-/// Repositories that are found at most: what is kept of each is a few mounts, and a command waits for each of them.
+/// The same of the first search of a daemon, whose finds are remembered.
+const MOST_ENTRIES_AT_FIRST: usize = 60_000;
+/// Repositories that a search finds at most beside those that are known: what is kept of each is a few mounts, and a command waits for each
+/// of them.
 const MOST_REPOSITORIES: usize = 24;
-/// Folders with repositories that are remembered.
-const MOST_KNOWN: usize = 1_000;
+/// The same of the first search of a daemon.
+const MOST_REPOSITORIES_AT_FIRST: usize = 200;
+/// Repositories that are kept part by part; of more each is kept as a whole.
+const MOST_KEPT: usize = 2 * MOST_REPOSITORIES;
 /// Folders of which others' programs make thousands, and in which nobody asks git for anything.
 const NOT_ENTERED: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
 
@@ -31,6 +37,8 @@ pub struct RepositoriesBelow {
     pub repositories: Vec<RepositoryBelow>,
     /// Files called `.git` that say where the repository of a folder is (gitrepository-layout(5)).
     pub pointers: Vec<PathBuf>,
+    /// Folders of repositories of which there are too many to keep single parts of them.
+    pub whole: Vec<PathBuf>,
 }
 
 /// A repository, or what one keeps for a linked worktree.
@@ -44,51 +52,49 @@ pub struct RepositoryBelow {
     pub is_of_worktree: bool,
 }
 
-/// Folders in which repositories were found, so that a later search finds no less. A cheap handle.
-#[derive(Debug, Clone, Default)]
-pub struct KnownRepositories(Arc<Mutex<BTreeSet<PathBuf>>>);
-
-impl KnownRepositories {
-    fn below(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_below = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
-        known.iter().filter(is_below).take(2 * MOST_REPOSITORIES).cloned().collect()
-    }
-
-    fn remember(&self, folders: impl Iterator<Item = PathBuf>) {
-        // Nothing panics while it is held.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for folder in folders {
-            // Those that were there first were there before a command that makes many.
-            if known.len() < MOST_KNOWN {
-                known.insert(folder);
-            }
-        }
-    }
-}
-
 impl RepositoriesBelow {
     /// Searches below `roots`. A nested one that came to be after `since` is left out. Blocks on the file system.
-    /// `known`: what earlier searches found, which is looked at whatever came in between.
+    /// `known`: what earlier searches found, which is looked at first, whatever came in between.
     pub fn find(
         roots: &[PathBuf],
         since: Option<SystemTime>,
         known: &KnownRepositories,
     ) -> RepositoriesBelow {
         let mut search = RepositorySearch { roots, since, ..RepositorySearch::default() };
+        (search.most_entries, search.most_repositories) = match known.is_first_search(roots) {
+            true => (MOST_ENTRIES_AT_FIRST, MOST_REPOSITORIES_AT_FIRST),
+            false => (MOST_ENTRIES, MOST_REPOSITORIES),
+        };
+        let is_first = search.most_entries == MOST_ENTRIES_AT_FIRST;
         for base in roots.iter().chain(&known.below(roots)) {
             search.named(base, 0);
         }
+        search.most_repositories += search.found.repositories.len();
         search.pending.extend(roots.iter().map(|root| (root.clone(), 0)));
         while let Some((folder, depth)) = search.pending.pop_front() {
-            if search.entries < MOST_ENTRIES && search.found.repositories.len() < MOST_REPOSITORIES {
-                search.enter(&folder, depth);
+            if search.is_at_end() {
+                search.is_cut = true;
+                break;
             }
+            search.enter(&folder, depth);
         }
-        search.found.pointers.sort();
-        search.found.pointers.dedup();
-        known.remember(search.found.repositories.iter().map(|it| it.base.clone()));
-        search.found
+        if search.is_cut && is_first {
+            let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+            known.tell(format!(
+                "not all of {} could be searched for repositories below it, since there are more than {MOST_ENTRIES_AT_FIRST} \
+                 files or {MOST_REPOSITORIES_AT_FIRST} repositories: commands of agents are not kept from the settings and hooks of \
+                 those that were not found; open a smaller folder as workspace",
+                roots.join(", ")
+            ));
+        }
+        let RepositorySearch { mut found, .. } = search;
+        found.pointers.sort();
+        found.pointers.dedup();
+        known.remember(roots, found.repositories.iter().map(|it| it.base.clone()));
+        // Those that were known first stand first.
+        let more = found.repositories.split_off(found.repositories.len().min(MOST_KEPT));
+        found.whole.extend(more.into_iter().map(|it| it.folder));
+        found
     }
 }
 
@@ -109,9 +115,17 @@ struct RepositorySearch<'a> {
     found: RepositoriesBelow,
     pending: VecDeque<(PathBuf, usize)>,
     entries: usize,
+    most_entries: usize,
+    most_repositories: usize,
+    /// Something was not entered.
+    is_cut: bool,
 }
 
 impl RepositorySearch<'_> {
+    fn is_at_end(&self) -> bool {
+        self.most_entries <= self.entries || self.most_repositories <= self.found.repositories.len()
+    }
+
     fn enter(&mut self, folder: &Path, depth: usize) {
         // By name, before anything is listed: whoever fills the folder does not hide it.
         if self.named(folder, depth) || depth >= DEEPEST {
@@ -119,8 +133,8 @@ impl RepositorySearch<'_> {
         }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entries += 1;
-            if MOST_ENTRIES < self.entries {
-                tracing::debug!(roots = ?self.roots, "not all repositories below are looked for");
+            if self.most_entries < self.entries {
+                self.is_cut = true;
                 break;
             }
             let name = entry.file_name();
@@ -201,7 +215,9 @@ impl RepositorySearch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeSet;
+
+    use super::{super::reports::RepositoryReports, *};
 
     fn repository(folder: &Path) {
         for name in ["objects", "refs", "hooks"] {
@@ -254,8 +270,49 @@ mod tests {
         for number in 0..2 * MOST_REPOSITORIES {
             repository(&root.join(format!("r{number}/.git")));
         }
-        let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
-        assert_eq!(found.repositories.len(), MOST_REPOSITORIES);
+        let known = KnownRepositories::default();
+        let find = || RepositoriesBelow::find(std::slice::from_ref(&root), None, &known);
+        // All that the first one finds is known from then on, and the rest is kept as a whole.
+        let count = 2 * MOST_REPOSITORIES + 5;
+        for number in 2 * MOST_REPOSITORIES..count {
+            repository(&root.join(format!("r{number}/.git")));
+        }
+        let found = find();
+        assert_eq!((found.repositories.len(), found.whole.len()), (MOST_KEPT, count - MOST_KEPT));
+        for number in count..count + 2 * MOST_REPOSITORIES {
+            repository(&root.join(format!("r{number}/.git")));
+        }
+        assert_eq!(find().whole.len(), count + MOST_REPOSITORIES - MOST_KEPT);
+    }
+
+    /// An agent says how many there are, and which are the nearest; the daemon may have been started anew since.
+    #[test]
+    fn what_was_found_before_a_restart_comes_first_and_what_cannot_be_found_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (work, state) = (root.join("work"), root.join("state"));
+        let reports = RepositoryReports::new(&state);
+        let find = || {
+            let known = KnownRepositories::kept_in(&state, reports.clone());
+            RepositoriesBelow::find(std::slice::from_ref(&work), None, &known)
+        };
+        let persons = work.join("vendor/z/.git");
+        repository(&persons);
+        assert_eq!(find().repositories.len(), 1);
+        for number in 0..MOST_REPOSITORIES_AT_FIRST + 10 {
+            repository(&work.join(format!("a{number}/.git")));
+        }
+        let found = find();
+        assert_eq!(found.repositories[0].folder, persons);
+        assert!(reports.recent()[0].text.contains("not all of"), "{:?}", reports.recent());
+        // As many files as a usual search never sees the end of.
+        for number in 0..MOST_ENTRIES + 10 {
+            fs::write(work.join(format!("0{number}")), "").unwrap();
+        }
+        assert_eq!(find().repositories[0].folder, persons);
+        fs::write(state.join("known-repositories.json"), "[").unwrap();
+        find();
+        assert!(reports.recent().iter().any(|report| report.text.contains("cannot be read")));
     }
 
     /// Whoever fills a folder with files hides nothing that is in it, nor what was found below it before.

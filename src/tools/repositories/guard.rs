@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     below::RepositoriesBelow,
     notes::{NoteHold, RepositoryNotes},
+    reports::RepositoryReports,
     roots::{RootState, WatchedRoot, linked_repository},
     state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
 };
@@ -102,6 +103,8 @@ struct WatchedFolders {
     settings: GuardedSettings,
     /// The others.
     guards: OnceLock<RepositoryGuards>,
+    /// Where the person is told what was done.
+    reports: OnceLock<RepositoryReports>,
     /// The workspace's folders.
     paths: Vec<PathBuf>,
     /// The moment before which what came to be is a person's.
@@ -128,9 +131,17 @@ impl RepositoryNote {
     /// Puts right what programs did that a daemon did not live to see the end of. Answers in words what was done. Nothing may have been
     /// started yet. Blocks.
     pub fn look_at_left(notes: &RepositoryNotes) -> Vec<String> {
-        notes.take_left(|text| {
+        let done = notes.take_left(|text| {
             serde_json::from_slice::<RepositoryNote>(text).ok().map(RepositoryNote::look_again)
-        })
+        });
+        let told = |done: &String| {
+            format!(
+                "the daemon ended while commands or servers of agents went on, and what they had done since was put right at its next \
+                 start, or what you had done yourself meanwhile: {done}; what was there lies beside it"
+            )
+        };
+        notes.reports().add(done.iter().map(told));
+        done
     }
 
     fn look_again(self) -> Vec<String> {
@@ -142,8 +153,15 @@ impl RepositoryNote {
             is_over: false,
         };
         let (state, ending) = (Mutex::new(state), Mutex::default());
-        let watched =
-            WatchedFolders { settings, guards: OnceLock::new(), paths, since: files_now(), state, ending };
+        let watched = WatchedFolders {
+            settings,
+            guards: OnceLock::new(),
+            reports: OnceLock::new(),
+            paths,
+            since: files_now(),
+            state,
+            ending,
+        };
         watched.mend(true).iter().map(words).collect()
     }
 }
@@ -183,6 +201,7 @@ impl RepositoryGuard {
             watched: Arc::new(WatchedFolders {
                 settings,
                 guards: OnceLock::new(),
+                reports: OnceLock::new(),
                 paths,
                 since,
                 state,
@@ -206,6 +225,8 @@ impl RepositoryGuard {
     pub fn note_in(&mut self, notes: &RepositoryNotes) -> io::Result<()> {
         let text = serde_json::to_vec(&self.note()).map_err(io::Error::other)?;
         self.note = notes.keep(&text)?;
+        // It is told once.
+        let _told = self.watched.reports.set(notes.reports());
         Ok(())
     }
 
@@ -346,9 +367,7 @@ impl Drop for RepositoryGuard {
     fn drop(&mut self) {
         self.stop.cancel();
         let mut end = || {
-            for mended in self.watched.mend(true) {
-                tell(&mended);
-            }
+            self.watched.tell(&self.watched.mend(true));
             drop(self.note.take());
         };
         // Whoever dropped it goes on when it is done; others of its thread need not wait.
@@ -362,9 +381,7 @@ impl WatchedFolders {
     /// While it goes on. Answers which folders are to be watched from now on. Blocks.
     fn look(&self) -> Vec<PathBuf> {
         let mended = self.mend(false);
-        for mended in &mended {
-            tell(mended);
-        }
+        self.tell(&mended);
         if let Some(attack) = mended.iter().find(|it| it.is_attack) {
             let why = format!(
                 "it was ended, with all that it started: {}. git itself changes no such thing in this way; what was there is there again",
@@ -383,6 +400,14 @@ impl WatchedFolders {
             more.extend(Some(path.join("hooks")).filter(|hooks| hooks.is_dir()));
         }
         more
+    }
+
+    /// Has the log and the person know of it.
+    fn tell(&self, mended: &[MendedPlace]) {
+        mended.iter().for_each(tell);
+        if let Some(reports) = self.reports.get() {
+            reports.add(mended.iter().map(|it| format!("a command or server of an agent: {}", words(it))));
+        }
     }
 
     fn end(&self, why: String) {

@@ -17,6 +17,7 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::{known::KnownRepositories, reports::RepositoryReports};
 use crate::{
     artifacts::{make_folders, replace_durably},
     digest, work,
@@ -32,7 +33,7 @@ const LONGEST_NOTE: u64 = 64 << 20;
 /// A note's name while it is written.
 const DRAFT: &str = "draft";
 
-/// The place where notes are kept. A cheap handle.
+/// The place where notes are kept, and what else is known of repositories over restarts. A cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryNotes(Option<Arc<NotesFolder>>);
 
@@ -44,6 +45,8 @@ struct NotesFolder {
     unused: Notify,
     /// None stays any more.
     is_closing: AtomicBool,
+    reports: RepositoryReports,
+    known: KnownRepositories,
 }
 
 /// A note that is on the disk until this is dropped, or a little longer.
@@ -54,12 +57,25 @@ pub struct NoteHold {
 
 impl RepositoryNotes {
     pub fn new(state_dir: &Path) -> RepositoryNotes {
+        let reports = RepositoryReports::new(state_dir);
         RepositoryNotes(Some(Arc::new(NotesFolder {
+            known: KnownRepositories::kept_in(state_dir, reports.clone()),
+            reports,
             folder: state_dir.join(FOLDER),
             notes: Mutex::default(),
             unused: Notify::new(),
             is_closing: AtomicBool::new(false),
         })))
+    }
+
+    /// What the person is told of repositories.
+    pub fn reports(&self) -> RepositoryReports {
+        self.0.as_ref().map(|notes| notes.reports.clone()).unwrap_or_default()
+    }
+
+    /// Where repositories were found.
+    pub fn known(&self) -> KnownRepositories {
+        self.0.as_ref().map(|notes| notes.known.clone()).unwrap_or_default()
     }
 
     /// Has it on the disk, durably. `None` = nobody keeps a state here. Blocks.

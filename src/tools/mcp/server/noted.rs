@@ -132,7 +132,7 @@ fn names_files(entry: &McpServerConfig) -> bool {
 async fn files(projects: &ProjectReader, roots: &[String], entry: &McpServerConfig) -> WorkspaceFiles {
     let (projects, roots, entry) = (projects.clone(), roots.to_vec(), entry.clone());
     work::aside(move || {
-        let programs = projects.programs_of_own_server(&roots, &entry.transport).into_iter();
+        let programs = projects.programs_of_own_server(&roots, &entry.transport).programs.into_iter();
         programs.map(|it| (format!("{}/{}", it.root, it.path), it.digest)).collect()
     })
     .await

@@ -89,7 +89,7 @@ fn unread(
     entry: &McpServerConfig,
     origin: &ServerOrigin,
 ) -> Option<String> {
-    let programs = projects.programs_of_server(roots, &entry.transport);
+    let programs = projects.programs_of_server(roots, &entry.transport).programs;
     let trust = projects.trust();
     let untrusted = roots.iter().find(|root| !trust.is_trusted(root));
     if let (ServerOrigin::Agent { of_project: true, .. }, Some(root)) = (origin, untrusted) {

@@ -94,6 +94,7 @@ impl McpServerInstance {
             let rules = host.rules();
             let commands = rules.commands.clone().for_agent(self.origin.sandbox());
             let ground = LaunchContext {
+                name: &self.name,
                 commands: host.commands(),
                 rules: &commands,
                 in_workspace: self.may_run_in_workspace(host),
@@ -115,12 +116,18 @@ impl McpServerInstance {
                 seen_below_temporary: OnceLock::new(),
                 sign_ins: &rules.sign_ins,
             };
-            if let Some(why) = self.refused(host).await {
+            // Until it is connected: by then it has read what it is started with.
+            let unchanged = self.unchanged(host).await;
+            if unchanged.is_ok()
+                && let Some(why) = self.refused(host).await
+            {
                 return self.left(host, Some(why));
             }
             let begun = host.clock().monotonic();
             let connected = async {
+                let unchanged = unchanged.map_err(McpConnectError::Away)?;
                 let open = connector.open().await?;
+                drop(unchanged);
                 Ok::<ConnectionEnd, McpConnectError>(self.attend(open, &connector, host, &token).await)
             };
             let end = match host.tasks().caught(TASK, connected).await {

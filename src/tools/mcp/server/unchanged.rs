@@ -1,0 +1,71 @@
+//! Are the files that a server is started with the ones that were looked at?
+//!
+//! Between a look at a file and the program that reads it there is a moment in which a command of an agent could put another file
+//! there, and the right one back afterwards. So no such command goes on while a server begins.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{McpHost, McpServerInstance, lock};
+use crate::{
+    commands::{ServerFiles, StillHold},
+    mcp::origin::ServerOrigin,
+    work,
+};
+
+/// What keeps the files of a server from commands for as long as it is known.
+#[derive(Debug, Default)]
+pub(super) struct UnchangedFiles {
+    files: ServerFiles,
+    hold: Option<StillHold>,
+}
+
+impl McpServerInstance {
+    /// Sees to it that nobody can exchange what it is started with until the answer is dropped. `None` = there is nothing of the kind. In
+    /// words why it cannot begin now.
+    pub(super) async fn unchanged(&self, host: &Arc<dyn McpHost>) -> Result<Option<StillHold>, String> {
+        let is_own = match self.origin {
+            ServerOrigin::User => true,
+            ServerOrigin::Project | ServerOrigin::Agent { .. } => false,
+            // Its files lie in no workspace.
+            ServerOrigin::Extension(_) => return Ok(None),
+        };
+        if !self.entry.is_program() {
+            return Ok(None);
+        }
+        let (projects, roots, transport) =
+            (host.projects().clone(), self.roots.clone(), self.entry.transport.clone());
+        let files = work::aside(move || {
+            let found = match is_own {
+                true => projects.programs_of_own_server(&roots, &transport),
+                false => projects.programs_of_server(&roots, &transport),
+            };
+            let path = |root: &str, path: &str| -> PathBuf { Path::new(root).join(path) };
+            let files = found.programs.iter().map(|it| path(&it.root, &it.path)).collect();
+            ServerFiles { files, links: found.links }
+        })
+        .await;
+        let still = host.commands().still_files();
+        if !files.is_empty() {
+            // Commands that begin from now on are kept from them, and so are not waited for.
+            let mut kept = lock(&self.unchanged);
+            if kept.files != files || kept.hold.is_none() {
+                *kept = UnchangedFiles { hold: Some(still.keep(files.clone())), files: files.clone() };
+            }
+        } else {
+            *lock(&self.unchanged) = UnchangedFiles::default();
+            return Ok(None);
+        }
+        let held = still.begin(&files);
+        let first = files.files.first().or(files.links.first());
+        held.map(Some).ok_or_else(|| {
+            let path = first.map(|path| path.display().to_string()).unwrap_or_default();
+            format!(
+                "it is started with {path}, and a command of an agent goes on that could exchange that meanwhile; it begins when the \
+                 command has ended"
+            )
+        })
+    }
+}

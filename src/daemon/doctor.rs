@@ -25,9 +25,9 @@ use sys::key_file;
 mod discovery;
 mod extensions;
 mod programs;
-mod repositories;
 mod sandbox;
 mod web_search;
+mod workspaces;
 
 pub(super) use sandbox::remove_left;
 
@@ -60,7 +60,7 @@ pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) 
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
         within(state, "sandbox", sandbox::check(state)).await,
-        within(state, "repositories", repositories::check(state)).await,
+        within(state, "workspaces", workspaces::check(state)).await,
         within(state, "discovery", discovery::check(state)).await,
         within(state, "webSearch", web_search::check(state)).await,
         within(state, "programs", programs::check(state)).await,

@@ -88,6 +88,11 @@ pub struct CommandHandle {
 pub trait KeptBeside: Send + Sync {
     /// The command has begun; this ends it.
     fn begins(&self, _ender: CommandEnder) {}
+
+    /// All of the command has ended. Answers what whoever ran it is told. Blocks for a moment.
+    fn finish(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Ends a command for what it did, from wherever that is seen.
@@ -149,6 +154,12 @@ impl CommandHandle {
         kept.begins(CommandEnder { control, ended_for: Arc::clone(&self.ended_for) });
         self.beside = Some(kept);
         Ok(())
+    }
+
+    /// Lets go of what was kept, if all of the command has ended. Answers what whoever ran it is told. Blocks for a moment.
+    pub fn finish(&mut self) -> Vec<String> {
+        let kept = if self.is_over { self.beside.take() } else { None };
+        kept.map(|mut kept| kept.finish()).unwrap_or_default()
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.

@@ -20,6 +20,8 @@ pub struct AutorunPath {
     pub why: &'static str,
     /// Where that is written.
     pub source: &'static str,
+    /// No build writes it, so commands do not either, unless whoever allowed one was told that it does.
+    pub is_kept: bool,
 }
 
 /// A file or folder that is run or obeyed under another name than its own: a link leads there, or settings name it.

@@ -11,7 +11,10 @@ use std::{
 
 mod git_programs;
 mod home;
+mod kept;
 mod start_files;
+
+pub use kept::{AutorunGuard, WritesTold};
 
 use super::{
     links::LinksBelow,

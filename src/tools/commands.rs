@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     ActiveSkills, CallContext, OwnFiles, PrepareContext, TemporaryFolders, Workspace,
+    autorun::WritesTold,
     repositories::{KnownRepositories, RepositoryGuards, RepositoryNotes},
     work,
 };
@@ -119,6 +120,7 @@ pub struct CommandRequest {
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
     pub git: GitUse,
+    pub writes: WritesTold,
     /// The span of the call that runs it; it gets that as `TRACEPARENT`.
     pub span: Option<TraceContext>,
     /// Fires when others have waited long enough for git, which changes settings, to be done.
@@ -135,6 +137,7 @@ impl CommandRequest {
             terminal: None,
             input: Vec::new(),
             git: GitUse::default(),
+            writes: WritesTold::default(),
             span: None,
             yields: CancellationToken::new(),
         }
@@ -254,8 +257,12 @@ impl CommandRuntime {
         }
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
         let profile = rules.confinement.profile;
-        let program =
-            ConfinedProgram::Command { temporary: &temporary, git: wanted.git, yields: wanted.yields };
+        let program = ConfinedProgram::Command {
+            temporary: &temporary,
+            git: wanted.git,
+            writes: wanted.writes,
+            yields: wanted.yields,
+        };
         let KeptPlaces { mut read_only, stays, hold } = self.kept_from(program, &roots, profile).await?;
         if profile == SandboxProfile::WorkspaceWrite {
             // What may be read although it is hidden is not written where it lies in a root.

@@ -52,6 +52,7 @@ mod undo;
 mod walk;
 mod work;
 mod workspace;
+mod workspace_reports;
 
 pub use self::skills::{ActiveSkillCheck, ActiveSkillFolder, ActiveSkills};
 pub use activate_skill::{
@@ -78,7 +79,7 @@ pub use people::{
 pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
 pub use registry::{RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall};
-pub use repositories::{RepositoryNote, RepositoryNotes, RepositoryReport, RepositoryReports};
+pub use repositories::{RepositoryNote, RepositoryNotes};
 pub use spellings::{entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
@@ -87,6 +88,7 @@ pub use workspace::{
     BadRoot, ExistingFile, FileAttributes, IgnoreRules, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
     WriteOutcome, WriteRequest,
 };
+pub use workspace_reports::{WorkspaceReport, WorkspaceReports};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {

@@ -31,17 +31,16 @@ mod guard;
 mod hooks;
 mod known;
 mod notes;
-mod reports;
 mod roots;
 mod settings;
 mod state;
 
 use below::RepositoryBelow;
 pub use below::{RepositoriesBelow, is_repository};
+pub use folder::{folder_at, rename_aside, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;
 pub use notes::RepositoryNotes;
-pub use reports::{RepositoryReport, RepositoryReports};
 pub use settings::values_that_run;
 use state::OLD_REMOTES;
 

@@ -19,6 +19,7 @@ mod later;
 pub mod server;
 mod soak;
 mod trusted;
+mod unchanged;
 mod writing;
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";

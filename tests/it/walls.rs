@@ -36,6 +36,7 @@ use crate::{
 
 mod kept;
 mod linked;
+mod of_system;
 mod races;
 mod readable;
 mod replaced;

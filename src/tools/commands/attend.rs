@@ -8,6 +8,7 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, OutputCapture, covers::GIT_YIELDS_AFTER};
+use crate::work;
 use redact::{Redactor, StreamRedactor};
 use sandbox::{CommandHandle, CommandStartError, RunningCommand};
 use store::LiveAppender;
@@ -89,6 +90,8 @@ pub struct FinishedCommand {
     pub cut: Option<CommandCutReason>,
     pub confined_by: Option<&'static str>,
     pub took: Duration,
+    /// What was done about files that it made.
+    pub told: Vec<String>,
 }
 
 /// Waits for the end of a command. Dropping this ends it.
@@ -108,15 +111,18 @@ pub async fn attend(
         cut: None,
     };
     let ended = watched.until_end(bounds, cx).await?;
-    let SupervisedCommand { stdout, stderr, screen, cut, .. } = watched;
+    let SupervisedCommand { stdout, stderr, mut hold, screen, cut } = watched;
     screen.finish().await;
+    let took = cx.clock.monotonic().saturating_sub(begun);
+    let told = work::aside(move || hold.finish()).await;
     Ok(FinishedCommand {
         ended,
         stdout: stdout.capture,
         stderr: stderr.capture,
         cut,
         confined_by,
-        took: cx.clock.monotonic().saturating_sub(begun),
+        took,
+        told,
     })
 }
 

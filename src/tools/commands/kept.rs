@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
+    autorun::{AutorunGuard, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -20,7 +21,7 @@ use sandbox::{CommandEnder, CommandStartError, KeptBeside, SandboxMechanism};
 /// A program that would be run.
 pub enum ConfinedProgram<'a> {
     /// A command of a session. `temporary`: the session's folder.
-    Command { temporary: &'a Path, git: GitUse, yields: CancellationToken },
+    Command { temporary: &'a Path, git: GitUse, writes: WritesTold, yields: CancellationToken },
     /// A hook, beside the commands of a session.
     Hook { temporary: &'a Path },
     /// It goes on for as long as anybody wants.
@@ -56,11 +57,16 @@ struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
+    autorun: Option<AutorunGuard>,
 }
 
 impl KeptBeside for KeptWhileRunning {
     fn begins(&self, ender: CommandEnder) {
         self.guard.begins(ender);
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default()
     }
 }
 
@@ -77,12 +83,17 @@ impl CommandRuntime {
             return Ok(KeptPlaces::default());
         }
         let is_server = matches!(program, ConfinedProgram::Server);
-        let (since, git, yields) = match program {
-            ConfinedProgram::Command { temporary, git, yields } => (born(temporary), git, yields),
-            ConfinedProgram::Hook { temporary } => {
-                (born(temporary), GitUse::default(), CancellationToken::new())
+        let (since, git, yields, writes) = match program {
+            // git writes what commits have.
+            ConfinedProgram::Command { temporary, git, writes, yields } => {
+                let writes = (!git.is_alone).then_some(writes);
+                (born(temporary), git, yields, writes)
             }
-            ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new()),
+            // A person acknowledged it, and some keep their notes beside their settings.
+            ConfinedProgram::Hook { temporary } => {
+                (born(temporary), GitUse::default(), CancellationToken::new(), None)
+            }
+            ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new(), None),
         };
         let has_covers = matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
         let ticket = match has_covers {
@@ -124,17 +135,24 @@ impl CommandRuntime {
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since);
             guard.note_in(&notes)?;
             guard.join(&guards);
-            Ok((guard, repositories::kept_from_commands(&roots, leave, found)?))
+            let kept = repositories::kept_from_commands(&roots, leave, found)?;
+            let autorun =
+                writes.map(|writes| AutorunGuard::over(&roots, writes, has_covers, notes.reports()));
+            Ok((guard, kept, autorun))
         });
-        let (guard, kept) = looked.await.map_err(|source| CommandStartError::System {
+        let (guard, kept, autorun) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
             source,
         })?;
         guard.watch(self.background.tasks());
         let KeptOfRepositories { mut read_only, stays } = kept;
         read_only.extend(still);
+        let autorun = autorun.map(|(autorun, covered)| {
+            read_only.extend(covered);
+            autorun
+        });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

@@ -52,7 +52,7 @@ pub async fn report(finished: FinishedCommand, starter: &CommandStarter, is_term
 
 fn told(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool) -> ToolResult {
     let rules = starter.rules();
-    let FinishedCommand { ended, stdout, stderr, cut, confined_by, took } = finished;
+    let FinishedCommand { ended, stdout, stderr, cut, confined_by, took, told } = finished;
     let (raw, problems) = (stdout.text(), plain(&stderr.text()));
     let output = if is_terminal { terminal_text(&raw) } else { plain(&raw) };
     let mut text = heading(ended, *cut, &output);
@@ -98,6 +98,10 @@ fn told(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool)
             "[git could not go to another branch: a script, or a command that runs something beside git, does not change `HEAD`. Call the \
              git commands by themselves, and the rest in another call.]",
         );
+    }
+    for told in told {
+        end_line(&mut text);
+        text.push_str(&format!("[{told}.]"));
     }
     let error = error(ended, *cut);
     if let Some(error) = &error {

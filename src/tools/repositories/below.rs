@@ -217,7 +217,8 @@ impl RepositorySearch<'_> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{super::reports::RepositoryReports, *};
+    use super::*;
+    use crate::workspace_reports::WorkspaceReports;
 
     fn repository(folder: &Path) {
         for name in ["objects", "refs", "hooks"] {
@@ -291,7 +292,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (work, state) = (root.join("work"), root.join("state"));
-        let reports = RepositoryReports::new(&state);
+        let reports = WorkspaceReports::new(&state);
         let find = || {
             let known = KnownRepositories::kept_in(&state, reports.clone());
             RepositoriesBelow::find(std::slice::from_ref(&work), None, &known)

@@ -141,28 +141,28 @@ fn path_of(held: &OwnedFd) -> PathBuf {
 /// Under a name beside it, of which git knows nothing: what a command wrote may be somebody's work. Of a folder also what git would take it
 /// for a repository by: the person is told its name, and may look into it.
 pub fn put_aside(folder: &OwnedFd, name: &str) -> io::Result<()> {
-    let Some(aside) = rename_aside(folder, name)?.and_then(|aside| folder_in(folder, &aside)) else {
+    let Some(aside) = rename_aside(folder, name, ASIDE)?.and_then(|aside| folder_in(folder, &aside)) else {
         return Ok(());
     };
     for name in ["HEAD", ".git"].into_iter().filter(|name| kind_in(&aside, name).is_some()) {
-        rename_aside(&aside, name)?;
+        rename_aside(&aside, name, ASIDE)?;
     }
     Ok(())
 }
 
-/// Answers the name that it has now; `None` = there was nothing.
-fn rename_aside(folder: &OwnedFd, name: &str) -> io::Result<Option<String>> {
+/// Renames an entry to a name with `infix` behind its own that is not there yet. Answers that; `None` = there was nothing.
+pub fn rename_aside(folder: &OwnedFd, name: &str, infix: &str) -> io::Result<Option<String>> {
     let numbered = (0..MOST_NUMBERED).map(|number| number.to_string());
     let others = (0..MOST_UNGUESSED).map(|_| ids::fresh::<String>());
     for end in numbered.chain(others) {
-        let aside = format!("{name}{ASIDE}{end}");
+        let aside = format!("{name}{infix}{end}");
         match renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(Some(aside)),
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::EXIST) => (),
             // File systems without it: a name that nobody can guess was never there.
             Err(Errno::INVAL | Errno::NOSYS) => {
-                let aside = format!("{name}{ASIDE}{}", ids::fresh::<String>());
+                let aside = format!("{name}{infix}{}", ids::fresh::<String>());
                 renameat(folder, name, folder, &aside)?;
                 return Ok(Some(aside));
             }

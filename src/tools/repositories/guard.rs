@@ -19,11 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     below::RepositoriesBelow,
     notes::{NoteHold, RepositoryNotes},
-    reports::RepositoryReports,
     roots::{RootState, WatchedRoot, linked_repository},
     state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
 };
-use crate::work;
+use crate::{work, workspace_reports::WorkspaceReports};
 use sandbox::CommandEnder;
 use sys::{
     folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker},
@@ -104,7 +103,7 @@ struct WatchedFolders {
     /// The others.
     guards: OnceLock<RepositoryGuards>,
     /// Where the person is told what was done.
-    reports: OnceLock<RepositoryReports>,
+    reports: OnceLock<WorkspaceReports>,
     /// The workspace's folders.
     paths: Vec<PathBuf>,
     /// The moment before which what came to be is a person's.

@@ -10,8 +10,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::reports::RepositoryReports;
-use crate::artifacts::{make_folders, replace_durably};
+use crate::{
+    artifacts::{make_folders, replace_durably},
+    workspace_reports::WorkspaceReports,
+};
 use sys::regular_file;
 
 /// Below the state folder.
@@ -33,7 +35,7 @@ struct KnownState {
     /// `None` = they are kept in memory alone.
     state_dir: Option<PathBuf>,
     list: Mutex<KnownList>,
-    reports: RepositoryReports,
+    reports: WorkspaceReports,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ struct KnownList {
 
 impl KnownRepositories {
     /// Those that daemons with this state found.
-    pub fn kept_in(state_dir: &Path, reports: RepositoryReports) -> KnownRepositories {
+    pub fn kept_in(state_dir: &Path, reports: WorkspaceReports) -> KnownRepositories {
         let (state_dir, list) = (Some(state_dir.to_owned()), Mutex::default());
         KnownRepositories(Arc::new(KnownState { state_dir, list, reports }))
     }

@@ -17,10 +17,11 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{known::KnownRepositories, reports::RepositoryReports};
+use super::known::KnownRepositories;
 use crate::{
     artifacts::{make_folders, replace_durably},
     digest, work,
+    workspace_reports::WorkspaceReports,
 };
 use sys::clock::Clock;
 
@@ -45,7 +46,7 @@ struct NotesFolder {
     unused: Notify,
     /// None stays any more.
     is_closing: AtomicBool,
-    reports: RepositoryReports,
+    reports: WorkspaceReports,
     known: KnownRepositories,
 }
 
@@ -57,7 +58,7 @@ pub struct NoteHold {
 
 impl RepositoryNotes {
     pub fn new(state_dir: &Path) -> RepositoryNotes {
-        let reports = RepositoryReports::new(state_dir);
+        let reports = WorkspaceReports::new(state_dir);
         RepositoryNotes(Some(Arc::new(NotesFolder {
             known: KnownRepositories::kept_in(state_dir, reports.clone()),
             reports,
@@ -69,7 +70,7 @@ impl RepositoryNotes {
     }
 
     /// What the person is told of repositories.
-    pub fn reports(&self) -> RepositoryReports {
+    pub fn reports(&self) -> WorkspaceReports {
         self.0.as_ref().map(|notes| notes.reports.clone()).unwrap_or_default()
     }
 

@@ -9,8 +9,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{PrepareContext, commands::GitUse, own_files::GuardedFiles, work};
-use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
+use crate::{PrepareContext, autorun::WritesTold, commands::GitUse, own_files::GuardedFiles, work};
+use protocol::{CommandWord, ConfirmationDetails, ResourceAccess, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
 
 /// Names of one folder that are looked at for a pattern. Listing more would keep a question waiting.
@@ -113,6 +113,15 @@ pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
     GitUse { is_alone, may_configure, goes_on: goes_on(reading), settings: git_settings(reading) }
+}
+
+/// Tells which files a text says that it writes.
+pub fn writes_told(reading: &ShellAnalysis, background: bool) -> WritesTold {
+    let written = reading.accesses.iter().filter_map(|access| match access {
+        ResourceAccess::Write { path } => Some(path.clone()),
+        _ => None,
+    });
+    WritesTold { named: written.collect(), goes_on: background }
 }
 
 /// Sub-commands of git that go on with what waits, or begin what may wait.

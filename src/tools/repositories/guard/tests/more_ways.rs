@@ -174,7 +174,9 @@ fn a_repository_that_the_index_names_runs_nothing() {
     write("evil");
     nest("plain");
     drop(first);
-    assert!(!root.join("evil/.git").exists() && root.join("evil/.git.not-by-git-0/config").exists());
+    let aside = root.join("evil/.git.not-by-git-0");
+    assert!(!root.join("evil/.git").exists() && aside.join("config").exists());
+    assert!(!aside.join("HEAD").exists(), "whoever looks into it has git run nothing");
     assert!(root.join("plain/.git").exists() && root.join("own/.git").exists());
     let next = guard();
     next.watched.mend(false);

@@ -1,14 +1,14 @@
-//! What became of repositories of workspaces that a person should know of?
+//! What became of workspaces that a person should know of?
 
 use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD, blocking};
-use tools::RepositoryReports;
+use tools::WorkspaceReports;
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
-    let reports = RepositoryReports::new(&state.state_dir);
+    let reports = WorkspaceReports::new(&state.state_dir);
     blocking(move || {
         let recent = reports.recent();
         if recent.is_empty() {
-            return DoctorFinding::ok("nothing had to be put right in repositories of workspaces");
+            return DoctorFinding::ok("nothing had to be put right after commands of agents");
         }
         let told: Vec<String> = recent
             .iter()
@@ -25,7 +25,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
             more => format!("; and {more} more"),
         };
         DoctorFinding::warning(format!("{}{more}", told.join("; "))).with_hint(
-            "look whether it is as you want it: what was in the place of what was put back lies beside it as `NAME.not-by-git-0`; this is \
+            "look whether it is as you want it: what was put aside lies beside it, with `.not-by-git-0` or `.not-run-0` behind its name; this is \
              told for two weeks",
         )
     })

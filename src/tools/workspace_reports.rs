@@ -1,4 +1,4 @@
-//! What became of repositories that a person should know of: what was put right, and what could not be watched?
+//! What became of workspaces that a person should know of: what was put right or aside, and what could not be watched?
 //!
 //! The log of the daemon says it at once; this keeps it for the person who was not there, over restarts.
 
@@ -15,8 +15,8 @@ use protocol::Timestamp;
 use sys::regular_file;
 
 /// Below the state folder.
-const FILE: &str = "repository-reports.json";
-const DRAFT: &str = "repository-reports.draft";
+const FILE: &str = "workspace-reports.json";
+const DRAFT: &str = "workspace-reports.draft";
 /// Reports that are kept: the last ones.
 const MOST: usize = 100;
 /// Bytes of the file that are read: reports are lines with a few paths.
@@ -28,7 +28,7 @@ const TOLD_FOR: i64 = 14 * 24 * 3_600;
 
 /// The place where they are kept. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct RepositoryReports(Option<Arc<ReportsFile>>);
+pub struct WorkspaceReports(Option<Arc<ReportsFile>>);
 
 #[derive(Debug)]
 struct ReportsFile {
@@ -38,16 +38,16 @@ struct ReportsFile {
 
 /// One of them, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RepositoryReport {
+pub struct WorkspaceReport {
     /// When it happened last.
     pub at: Timestamp,
     pub text: String,
 }
 
-impl RepositoryReports {
-    pub fn new(state_dir: &Path) -> RepositoryReports {
+impl WorkspaceReports {
+    pub fn new(state_dir: &Path) -> WorkspaceReports {
         let state_dir = state_dir.to_owned();
-        RepositoryReports(Some(Arc::new(ReportsFile { state_dir, turn: Mutex::default() })))
+        WorkspaceReports(Some(Arc::new(ReportsFile { state_dir, turn: Mutex::default() })))
     }
 
     /// Keeps these for the person. The same again is one that happened later. Blocks.
@@ -61,7 +61,7 @@ impl RepositoryReports {
         for text in texts {
             let text: String = text.chars().take(LONGEST_REPORT).collect();
             reports.retain(|report| report.text != text);
-            reports.push(RepositoryReport { at, text });
+            reports.push(WorkspaceReport { at, text });
         }
         reports.drain(..reports.len().saturating_sub(MOST));
         let written = serde_json::to_vec(&reports).map_err(std::io::Error::other).and_then(|bytes| {
@@ -69,12 +69,12 @@ impl RepositoryReports {
             replace_durably(&file.state_dir.join(FILE), &file.state_dir.join(DRAFT), &bytes)
         });
         if let Err(error) = written {
-            tracing::warn!(%error, "what was done to repositories is told here alone");
+            tracing::warn!(%error, "what was done in workspaces is told here alone");
         }
     }
 
     /// The reports of the last weeks, the oldest first. Blocks.
-    pub fn recent(&self) -> Vec<RepositoryReport> {
+    pub fn recent(&self) -> Vec<WorkspaceReport> {
         let Some(file) = &self.0 else { return Vec::new() };
         let _turn = file.turn.lock().unwrap_or_else(PoisonError::into_inner);
         file.read(now())
@@ -82,16 +82,16 @@ impl RepositoryReports {
 }
 
 impl ReportsFile {
-    fn read(&self, now: Timestamp) -> Vec<RepositoryReport> {
+    fn read(&self, now: Timestamp) -> Vec<WorkspaceReport> {
         let path = self.state_dir.join(FILE);
         if fs::symlink_metadata(&path).is_err() {
             return Vec::new();
         }
         let bytes = regular_file::read_bounded(&path, LONGEST).ok().flatten();
-        let read = bytes.and_then(|bytes| serde_json::from_slice::<Vec<RepositoryReport>>(&bytes).ok());
+        let read = bytes.and_then(|bytes| serde_json::from_slice::<Vec<WorkspaceReport>>(&bytes).ok());
         let mut reports = read.unwrap_or_else(|| {
             let text = format!("`{}` cannot be read; what it told is unknown", path.display());
-            vec![RepositoryReport { at: now, text }]
+            vec![WorkspaceReport { at: now, text }]
         });
         reports.retain(|report| now.0 - report.at.0 < TOLD_FOR * 1_000_000);
         reports
@@ -111,14 +111,14 @@ mod tests {
     #[test]
     fn reports_outlive_the_daemon_each_is_told_once_and_old_ones_are_not() {
         let folder = tempfile::tempdir().unwrap();
-        let reports = RepositoryReports::new(folder.path());
+        let reports = WorkspaceReports::new(folder.path());
         assert!(reports.recent().is_empty());
         reports.add(["one".to_owned(), "two".to_owned()]);
         reports.add(["one".to_owned()]);
-        let again = RepositoryReports::new(folder.path());
-        let texts = |of: &RepositoryReports| of.recent().into_iter().map(|it| it.text).collect::<Vec<_>>();
+        let again = WorkspaceReports::new(folder.path());
+        let texts = |of: &WorkspaceReports| of.recent().into_iter().map(|it| it.text).collect::<Vec<_>>();
         assert_eq!(texts(&again), ["two", "one"]);
-        let old = RepositoryReport { at: Timestamp(now().0 - TOLD_FOR * 1_000_000), text: "old".to_owned() };
+        let old = WorkspaceReport { at: Timestamp(now().0 - TOLD_FOR * 1_000_000), text: "old".to_owned() };
         fs::write(folder.path().join(FILE), serde_json::to_vec(&[old]).unwrap()).unwrap();
         assert!(texts(&again).is_empty());
         again.add((0..2 * MOST).map(|number| number.to_string()));

@@ -41,6 +41,7 @@ mod races;
 mod readable;
 mod replaced;
 mod repositories;
+mod run_by_others;
 mod table;
 
 /// A home that is the workspace, with everything in it that a daemon reads or keeps, and that people hide.

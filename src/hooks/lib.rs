@@ -25,6 +25,7 @@ mod outlook;
 mod pins;
 mod places;
 mod ranked;
+mod reach;
 mod reading;
 mod records;
 mod response;

@@ -22,6 +22,7 @@ use super::{
     event,
     matcher::HookMatcher,
     pins::PinContext,
+    reach,
     reading::{self, ReadingPlace},
 };
 use config::read_bounded;
@@ -343,7 +344,14 @@ impl PlacesReader<'_> {
                 self.program(root, path, now, &hook);
             }
         }
-        hook.names_workspace = !programs.pinned.is_empty() || programs.names_missing;
+        let may_reach = match &hook.handler {
+            // No shell fills in its words, so each is known by its name.
+            HookHandler::Command { command, args: None } => {
+                reach::may_reach(command, self.pins.roots, self.pins.home)
+            }
+            _ => false,
+        };
+        hook.names_workspace = !programs.pinned.is_empty() || programs.names_missing || may_reach;
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {

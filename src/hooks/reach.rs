@@ -1,0 +1,436 @@
+//! Could a command run a file of the workspace that its words do not name for sure: by a pattern, a variable, a folder, or since it is
+//! started in the workspace?
+//!
+//! What stands in such a file is an agent's to write, and nobody acknowledged it. So a hook of the settings of which this may be is
+//! confined. Words are read as a shell splits them, quotes aside; what is taken for too much is only confined.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Programs that run what a file says that they are given, by the beginnings of their names.
+const INTERPRETERS: &[&str] = &[
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "mksh",
+    "fish",
+    "python",
+    "pypy",
+    "node",
+    "deno",
+    "bun",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "Rscript",
+    "julia",
+    "tclsh",
+    "osascript",
+    "pwsh",
+    "awk",
+    "gawk",
+    "mawk",
+    "source",
+    ".",
+];
+/// Programs that run others with what they find, or what stands in a folder that they are given.
+const RUNNERS: &[&str] =
+    &["xargs", "find", "fd", "parallel", "run-parts", "make", "gmake", "just", "entr", "watchexec"];
+/// Programs that run, or load as code, what lies in the folder that they are started in: its settings, packages, tasks and plugins. From
+/// their manuals.
+const OF_FOLDER: &[&str] = &[
+    "bundle",
+    "bunx",
+    "cargo",
+    "composer",
+    "direnv",
+    "docker-compose",
+    "eslint",
+    "flake8",
+    "gradle",
+    "gradlew",
+    "gulp",
+    "hatch",
+    "invoke",
+    "jest",
+    "just",
+    "lefthook",
+    "lint-staged",
+    "make",
+    "gmake",
+    "mise",
+    "mocha",
+    "mvn",
+    "mvnw",
+    "mypy",
+    "nox",
+    "npm",
+    "npx",
+    "nx",
+    "pdm",
+    "phpunit",
+    "pipenv",
+    "playwright",
+    "pnpm",
+    "pnpx",
+    "poetry",
+    "pre-commit",
+    "prettier",
+    "pydoc",
+    "pydoc3",
+    "pylint",
+    "pytest",
+    "rake",
+    "rollup",
+    "rspec",
+    "rubocop",
+    "stylelint",
+    "task",
+    "tox",
+    "turbo",
+    "uv",
+    "uvx",
+    "vite",
+    "vitest",
+    "webpack",
+    "yarn",
+];
+/// Options by which Node and its like evaluate a text, whose `require` looks in the folder.
+const EVALUATES: &[&str] = &["-e", "-p", "-pe", "--eval", "--print", "eval"];
+/// Programs that [`EVALUATES`] is about.
+const NODES: &[&str] = &["node", "nodejs", "bun", "deno"];
+/// Words before the program's own.
+const BEFORE: &[&str] = &[
+    "env", "exec", "command", "nohup", "nice", "time", "timeout", "sudo", "then", "do", "else", "if",
+    "while", "until", "!", "{", "builtin", "eval",
+];
+/// Variables that lead out of every workspace but a home, or into the project's folder, where files are known by name.
+const KNOWN: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "PROJECT_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+];
+/// Letters by which a shell takes a word for a pattern.
+const PATTERN: &[char] = &['*', '?', '['];
+/// Texts within texts that are read.
+const DEEPEST: usize = 3;
+
+/// One word, and whether each of its letters is quoted, so that it stands for itself.
+#[derive(Debug, Default, Clone)]
+struct HookWord {
+    letters: Vec<(char, Quoting)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quoting {
+    None,
+    /// Variables are filled in.
+    Double,
+    Single,
+}
+
+impl HookWord {
+    fn text(&self) -> String {
+        self.letters.iter().map(|(letter, _)| letter).collect()
+    }
+
+    fn is_pattern(&self) -> bool {
+        self.letters.iter().any(|(letter, quoting)| *quoting == Quoting::None && PATTERN.contains(letter))
+    }
+
+    /// True if it has a variable of which nobody knows what it holds.
+    fn is_open(&self) -> bool {
+        let mut letters = self.letters.iter().peekable();
+        while let Some((letter, quoting)) = letters.next() {
+            if *letter != '$' || *quoting == Quoting::Single {
+                continue;
+            }
+            let is_braced = letters.next_if(|(letter, _)| *letter == '{').is_some();
+            let mut name = String::new();
+            while let Some((letter, _)) = letters.next_if(|(it, _)| it.is_ascii_alphanumeric() || *it == '_')
+            {
+                name.push(*letter);
+            }
+            let is_plain = !is_braced || letters.peek().is_some_and(|(letter, _)| *letter == '}');
+            if !is_plain || !KNOWN.contains(&name.as_str()) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// True if the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks for a look
+/// at the folders that its words name.
+pub(super) fn may_reach(text: &str, roots: &[String], home: &Path) -> bool {
+    may_reach_at(text, roots, home, 0)
+}
+
+fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool {
+    let Some(first) = roots.first() else { return false };
+    let commands = commands(text);
+    let name = |word: &HookWord| -> String {
+        let text = word.text();
+        text.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let is_runner = |word: &HookWord| RUNNERS.contains(&name(word).as_str());
+    let is_interpreter = |word: &HookWord| {
+        let name = name(word);
+        let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        INTERPRETERS.iter().any(|it| *it == name || *it == bare)
+    };
+    let runs_what_it_is_given = commands.iter().flatten().any(|word| is_runner(word) || is_interpreter(word));
+    commands.iter().any(|words| {
+        let of_workspace = |word: &HookWord| {
+            word.is_pattern() && fixed_folder(word, first, home).is_some_and(|it| is_below(&it, roots))
+        };
+        let is_folder = |word: &HookWord| {
+            let path = lexical(&Path::new(first).join(filled(&word.text(), first, home)));
+            is_below(&path, roots) && !roots.iter().any(|root| Path::new(root) == path) && path.is_dir()
+        };
+        let mut program = words.iter().skip_while(|word| {
+            let text = word.text();
+            BEFORE.contains(&text.as_str()) || text.contains('=') && !text.starts_with('=')
+        });
+        let first_word = program.clone().next();
+        // Behind a wrapper and its options it may be any.
+        let is_wrapped = words.first().is_some_and(|word| BEFORE.contains(&word.text().as_str()));
+        let programs: Vec<&HookWord> =
+            program.clone().take(if is_wrapped { words.len() } else { 1 }).collect();
+        if first_word.is_some_and(|word| word.is_open() || word.is_pattern())
+            || words.iter().any(of_workspace)
+        {
+            return true;
+        }
+        if runs_what_it_is_given && words.iter().any(is_folder)
+            || programs.iter().any(|word| loads_from_folder(&name(word), words))
+        {
+            return true;
+        }
+        let Some(at) = program.find(|word| is_interpreter(word)) else { return false };
+        let is_shell = name(at).ends_with("sh");
+        let mut is_code = false;
+        for word in program {
+            let text = word.text();
+            if is_code {
+                return is_shell && depth < DEEPEST && may_reach_at(&text, roots, home, depth + 1);
+            }
+            if text.starts_with('-') && text != "-" {
+                // What follows is code, and no file.
+                is_code = text.ends_with('c') || matches!(text.as_str(), "-e" | "-m" | "--eval" | "-p");
+                continue;
+            }
+            // The file that is run; what stands behind it are its arguments.
+            return word.is_open();
+        }
+        false
+    })
+}
+
+/// True of a program that runs something of the folder it is started in. That Python does not is said in its environment, which some options
+/// and wrappers have it ignore.
+fn loads_from_folder(program: &str, words: &[HookWord]) -> bool {
+    let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text().as_str()));
+    if OF_FOLDER.contains(&program) || NODES.contains(&program) && has(EVALUATES) {
+        return true;
+    }
+    let is_python = program.starts_with("python") || program.starts_with("pypy");
+    let texts: Vec<String> = words.iter().map(HookWord::text).collect();
+    // Letters of options may stand together: `-Ec`. What stands behind `-c` is code.
+    let options = texts.iter().skip(1).take_while(|text| !text.ends_with('c') || !text.starts_with('-'));
+    let letters = |letter: char| {
+        let is_so =
+            |text: &&String| text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
+        options.clone().any(|text| is_so(&text))
+            || texts.iter().any(|text| is_so(&text) && text.ends_with('c'))
+    };
+    let is_cleared = has(&["-i", "-", "--ignore-environment"])
+        && texts.iter().any(|text| text == "env" || text.ends_with("/env"));
+    let is_told = texts.iter().any(|text| text.contains("PYTHONSAFEPATH"));
+    is_python && !letters('I') && !letters('P') && (letters('E') || is_cleared || is_told)
+}
+
+/// The folder that a pattern searches: what stands before its first letter that is one.
+fn fixed_folder(word: &HookWord, first: &str, home: &Path) -> Option<PathBuf> {
+    let fixed: String = word
+        .letters
+        .iter()
+        .take_while(|(letter, quoting)| *quoting != Quoting::None || !PATTERN.contains(letter))
+        .map(|(letter, _)| letter)
+        .collect();
+    let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = if fixed.starts_with('/') && folder.is_empty() { "/" } else { folder };
+    Some(lexical(&Path::new(first).join(filled(folder, first, home))))
+}
+
+fn filled(text: &str, first: &str, home: &Path) -> String {
+    let home = home.to_string_lossy();
+    let mut text = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => text.to_owned(),
+    };
+    for name in ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR", "PWD"] {
+        text = text.replace(&format!("${{{name}}}"), first).replace(&format!("${name}"), first);
+    }
+    text.replace("${HOME}", &home).replace("$HOME", &home)
+}
+
+fn is_below(path: &Path, roots: &[String]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The words of each simple command of a text, of commands within it, too.
+fn commands(text: &str) -> Vec<Vec<HookWord>> {
+    let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), HookWord::default());
+    let mut is_word = false;
+    let mut quoting = Quoting::None;
+    let mut letters = text.chars().peekable();
+    let mut end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
+        if std::mem::take(is_word) {
+            words.push(std::mem::take(word));
+        }
+    };
+    while let Some(letter) = letters.next() {
+        let begins_other = letter == '`' || letter == '$' && letters.peek() == Some(&'(');
+        match (quoting, letter) {
+            (Quoting::Single, '\'') | (Quoting::Double, '"') => quoting = Quoting::None,
+            (Quoting::None, '\'') => (quoting, is_word) = (Quoting::Single, true),
+            (Quoting::None, '"') => (quoting, is_word) = (Quoting::Double, true),
+            (Quoting::None, '\\') | (Quoting::Double, '\\') => {
+                if let Some(next) = letters.next().filter(|next| *next != '\n') {
+                    word.letters.push((next, Quoting::Single));
+                    is_word = true;
+                }
+            }
+            (Quoting::None, '#') if !is_word => while letters.next_if(|letter| *letter != '\n').is_some() {},
+            // What it puts out is nobody's to tell; what it runs is read as a command of its own.
+            (Quoting::None | Quoting::Double, _) if begins_other => {
+                word.letters.push(('$', quoting));
+                is_word = true;
+                let inner = inner(letter, &mut letters);
+                all.extend(commands(&inner));
+            }
+            (Quoting::None, ';' | '|' | '&' | '(' | ')' | '\n') => {
+                end_word(&mut word, &mut words, &mut is_word);
+                all.push(std::mem::take(&mut words));
+            }
+            (Quoting::None, '<' | '>') => end_word(&mut word, &mut words, &mut is_word),
+            (Quoting::None, letter) if letter.is_whitespace() => {
+                end_word(&mut word, &mut words, &mut is_word)
+            }
+            (_, letter) => {
+                word.letters.push((letter, quoting));
+                is_word = true;
+            }
+        }
+    }
+    end_word(&mut word, &mut words, &mut is_word);
+    all.push(words);
+    all.retain(|words| !words.is_empty());
+    all
+}
+
+/// The text of a command within a text, up to its end.
+fn inner(begin: char, letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
+    let mut text = String::new();
+    if begin == '`' {
+        while let Some(letter) = letters.next().filter(|letter| *letter != '`') {
+            text.push(letter);
+        }
+        return text;
+    }
+    let _opening = letters.next();
+    let mut depth = 1;
+    for letter in letters.by_ref() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => (),
+        }
+        if depth == 0 {
+            break;
+        }
+        text.push(letter);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_run_a_file_of_the_workspace_is_told_from_what_takes_one_as_an_argument() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("tools")).unwrap();
+        let roots = [root.to_str().unwrap().to_owned()];
+        let home = Path::new("/home/ann");
+        for text in [
+            "sh tools/gua*.sh",
+            ". tools/gu?rd.sh",
+            "for f in tools/*.sh; do sh $f; done",
+            "find tools -name '*.sh' -exec sh {} \\;",
+            "ls tools/*.sh | head -1 | xargs sh",
+            "T=tools; sh $T/guard.sh",
+            "sh -c \"sh tools/${X:-guard}.sh\"",
+            "bash -lc 'exec $T/guard'",
+            "python3 tools",
+            "python3.11 -u \"$SCRIPT\"",
+            "make -C tools",
+            "$T/guard.sh",
+            "\"$(ls -t tools/x | head -1)\"",
+            "sh \"$CLAUDE_PROJECT_DIR\"/tools/*.sh",
+            "echo x; run-parts \"$CLAUDE_PROJECT_DIR/tools\"",
+            "echo `sh $T/x`",
+            "env A=b nice sh $T/x",
+            "python3 -E -c 'import json'",
+            "python3 -Ec 'import json'",
+            "env -i /usr/bin/python3 -c 'import json'",
+            "env -u PYTHONSAFEPATH python3 -c 'import json'",
+            "PYTHONSAFEPATH= python3 -c 'import json'",
+            "pydoc3 json",
+            "node -e 'require(\"x\")'",
+            "f=$(jq -r .tool_input.file_path); npx prettier --write \"$f\"",
+            "cd / && npm test",
+        ] {
+            assert!(may_reach(text, &roots, home), "{text}");
+        }
+        for text in [
+            "jq -r '.tool_input.file_path | select(test(\"[.]ts$\"))'",
+            "python3 -I -E -c 'import json'",
+            "python3 -Ic 'import json'",
+            "python3 ~/.claude/hooks/check.py \"$FILE\"",
+            "python3 -c \"import json, sys; print(json.load(sys.stdin)['x'])\"",
+            "bash \"$HOME/.claude/hooks/guard.sh\" $ARGS",
+            "notify-send 'done?' \"$MSG\"",
+            "ls /etc/*.conf",
+            "grep -E '^[a-z]*$' tools/list",
+            "cat > /dev/null # sh $T/*",
+            "curl -s https://example.com/?a=b --data \"$X\"",
+            "true",
+        ] {
+            // A letter of a pattern that no quotes hide is one for the shell, too.
+            let text = text.replace("/?a", "/%3Fa");
+            assert!(!may_reach(&text, &roots, home), "{text}");
+        }
+    }
+}

@@ -65,7 +65,7 @@ pub struct CommandRuntime {
     guards: RepositoryGuards,
     notes: RepositoryNotes,
     still: StillFiles,
-    /// What is filled into servers' headers and variables is told here.
+    /// The keys that are filled into servers' headers and variables.
     secrets: KnownSecrets,
 }
 
@@ -225,7 +225,7 @@ impl CommandRuntime {
         &self.secrets
     }
 
-    /// What servers are started with.
+    /// Files that servers are started with.
     pub fn still_files(&self) -> &StillFiles {
         &self.still
     }

@@ -368,13 +368,18 @@ async fn a_program_gets_its_own_variables_and_none_of_the_daemons_secrets() {
             .map(|(name, value)| (name.into(), value.into()))
             .to_vec();
     let mut entry = server::entry("plain");
-    entry["env"]["TOKEN"] = "<${MY_TOKEN}${NOT_SET:-!}>".into();
+    entry["env"]["GIVEN"] = "<${MY_TOKEN}${NOT_SET:-!}>".into();
+    entry["env"]["TOKEN"] = "only-${MY_TOKEN}-here".into();
     let house = house.settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     run(&running).await;
     let ends = ends(&running).await;
     let told = text(&ends[0]);
-    assert!(told.contains("TOKEN=<t0ken-of-mine!>"), "{told}");
+    assert!(told.contains("GIVEN=<t0ken-of-mine!>"), "{told}");
+    assert!(
+        told.contains("TOKEN=[redacted") && !told.contains("only-t0ken"),
+        "what is called a key is hidden: {told}"
+    );
     assert!(!told.contains("MY_TOKEN") && !told.contains("OTHER_SECRET"), "{told}");
     let work = running.work().canonicalize().unwrap();
     assert!(told.contains("in ") && !told.ends_with(&format!("in {}", work.display())), "{told}");

@@ -6,7 +6,7 @@ const fn row(path: &'static str, why: &'static str, source: &'static str) -> Aut
     AutorunPath { path, why, source, is_kept: false }
 }
 
-/// What no build, package manager or version manager writes by itself: settings that people write, of editors, agents' products, hooks and
+/// A row of what no build, package manager or version manager writes by itself: settings that people write, of editors, agents' products, hooks and
 /// shells.
 const fn kept(path: &'static str, why: &'static str, source: &'static str) -> AutorunPath {
     AutorunPath { path, why, source, is_kept: true }

@@ -33,7 +33,7 @@ const MOST_TOLD: usize = 5;
 /// Files of hooks lie in this folder, and what their runner makes anew in folders below it.
 const HUSKY: &str = ".husky";
 
-/// What a command's words say of the files that it writes.
+/// Everything that a command's words say of the files that it writes.
 #[derive(Debug, Clone, Default)]
 pub struct WritesTold {
     /// Absolute, without links.
@@ -46,22 +46,22 @@ pub struct WritesTold {
 pub struct AutorunGuard {
     roots: Vec<PathBuf>,
     told: WritesTold,
-    /// What was there; `None` = a mount keeps it.
+    /// The state of everything that was there; `None` = a mount keeps it.
     before: BTreeMap<PathBuf, Option<PlaceState>>,
     reports: WorkspaceReports,
     is_over: bool,
 }
 
-/// What there is at one place.
+/// Everything that there is at one place.
 #[derive(Debug, Default)]
 struct PlaceState {
-    files: BTreeMap<PathBuf, FileState>,
+    files: BTreeMap<PathBuf, NotedFile>,
     /// There was more than is noted.
     is_cut: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum FileState {
+enum NotedFile {
     Link(PathBuf),
     File {
         /// Device, inode, size and the time of the last change, which nobody sets.
@@ -151,7 +151,7 @@ impl AutorunGuard {
         }
     }
 
-    fn put_aside(&self, path: &Path, why: &'static str, before: Option<&FileState>, done: &mut Vec<String>) {
+    fn put_aside(&self, path: &Path, why: &'static str, before: Option<&NotedFile>, done: &mut Vec<String>) {
         let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let what = match before {
             None => format!("`{}` came to be", shown.display()),
@@ -186,7 +186,7 @@ impl Drop for AutorunGuard {
 }
 
 /// Renames an entry and puts what was there in its place. Answers its new name.
-fn aside(path: &Path, before: Option<&FileState>) -> io::Result<Option<String>> {
+fn aside(path: &Path, before: Option<&NotedFile>) -> io::Result<Option<String>> {
     let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
         return Ok(None);
     };
@@ -194,9 +194,9 @@ fn aside(path: &Path, before: Option<&FileState>) -> io::Result<Option<String>> 
     let Some(aside) = rename_aside(&above, name, ASIDE)? else { return Ok(None) };
     match before {
         None => (),
-        Some(FileState::Link(to)) => rustix::fs::symlinkat(to, &above, name)?,
-        Some(FileState::File { bytes: Some(bytes), mode, .. }) => write_in(&above, name, bytes, *mode)?,
-        Some(FileState::File { bytes: None, .. }) => {
+        Some(NotedFile::Link(to)) => rustix::fs::symlinkat(to, &above, name)?,
+        Some(NotedFile::File { bytes: Some(bytes), mode, .. }) => write_in(&above, name, bytes, *mode)?,
+        Some(NotedFile::File { bytes: None, .. }) => {
             return Err(io::Error::other(format!(
                 "it lies there as `{aside}`, and what was there was not kept"
             )));
@@ -227,8 +227,8 @@ impl PlaceState {
                 break;
             }
             let noted = match found.is_symlink() {
-                true => fs::read_link(&path).ok().map(FileState::Link),
-                false => Some(FileState::file(&path, &found, bytes_left)),
+                true => fs::read_link(&path).ok().map(NotedFile::Link),
+                false => Some(NotedFile::file(&path, &found, bytes_left)),
             };
             state.files.extend(noted.map(|noted| (path, noted)));
         }
@@ -236,23 +236,23 @@ impl PlaceState {
     }
 }
 
-impl FileState {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> FileState {
+impl NotedFile {
+    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> NotedFile {
         let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let longest = LONGEST.min(*bytes_left);
         let is_read = found.is_file() && 0 < longest && found.size() <= longest;
         let bytes = is_read.then(|| regular_file::read_bounded(path, longest).ok().flatten()).flatten();
         *bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64).min(*bytes_left);
-        FileState::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
+        NotedFile::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
     }
 
     /// True if the file is what it was, also where it was written anew.
-    fn is_same(&self, now: &FileState, path: &Path) -> bool {
+    fn is_same(&self, now: &NotedFile, path: &Path) -> bool {
         match (self, now) {
-            (FileState::Link(before), FileState::Link(now)) => before == now,
+            (NotedFile::Link(before), NotedFile::Link(now)) => before == now,
             (
-                FileState::File { stamp, bytes, mode },
-                FileState::File { stamp: stamp_now, mode: mode_now, .. },
+                NotedFile::File { stamp, bytes, mode },
+                NotedFile::File { stamp: stamp_now, mode: mode_now, .. },
             ) => {
                 let is_as_it_was = || {
                     let now = regular_file::read_bounded(path, LONGEST).ok().flatten();
@@ -265,7 +265,7 @@ impl FileState {
     }
 }
 
-/// What is there of the rows that no build writes, with who runs it.
+/// Paths that are there of the rows that no build writes, with who runs them.
 fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
     let names: HashSet<String> =
@@ -319,7 +319,7 @@ mod tests {
         fs::read_to_string(root.join(name)).unwrap_or_default()
     }
 
-    /// Of every row that is kept, what comes is put aside, and what is changed is what it was; of the others nothing is touched.
+    /// Every row that is kept: what comes is put aside, and what is changed is what it was; of the others nothing is touched.
     #[test]
     fn what_a_command_makes_of_each_row_that_no_build_writes_is_not_run() {
         for row in AUTOMATIC {

@@ -90,7 +90,7 @@ pub struct FinishedCommand {
     pub cut: Option<CommandCutReason>,
     pub confined_by: Option<&'static str>,
     pub took: Duration,
-    /// What was done about files that it made.
+    /// Sentences about files that it made and that were put aside.
     pub told: Vec<String>,
 }
 

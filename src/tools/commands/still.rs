@@ -16,7 +16,7 @@ use tokio::{sync::Notify, time::timeout};
 /// The longest wait of a command for a server that begins; it is longer than a server may take.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// What servers are started with, and who may write there. A cheap handle.
+/// Files that servers are started with, and who may write there. A cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct StillFiles(Arc<StillState>);
 
@@ -29,7 +29,7 @@ struct StillState {
 #[derive(Debug, Default)]
 struct StillLists {
     next: u64,
-    /// By server: what it is started with.
+    /// Files that each server is started with.
     kept: BTreeMap<u64, ServerFiles>,
     /// Servers that begin.
     beginning: BTreeMap<u64, Vec<PathBuf>>,
@@ -69,7 +69,7 @@ impl FileWriter {
     }
 }
 
-/// Which of its lists an entry is in.
+/// The list that an entry is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StillList {
     Kept,

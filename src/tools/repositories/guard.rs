@@ -102,7 +102,7 @@ struct WatchedFolders {
     settings: GuardedSettings,
     /// The others.
     guards: OnceLock<RepositoryGuards>,
-    /// Where the person is told what was done.
+    /// The place where the person is told what was done.
     reports: OnceLock<WorkspaceReports>,
     /// The workspace's folders.
     paths: Vec<PathBuf>,

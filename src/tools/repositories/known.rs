@@ -41,7 +41,7 @@ struct KnownState {
 #[derive(Debug, Default)]
 struct KnownList {
     is_read: bool,
-    /// In the order in which they were found.
+    /// The first that was found stands first.
     folders: Vec<PathBuf>,
     is_in: HashSet<PathBuf>,
     /// Folders of workspaces that this daemon has searched far and wide.

@@ -74,7 +74,7 @@ impl RepositoryNotes {
         self.0.as_ref().map(|notes| notes.reports.clone()).unwrap_or_default()
     }
 
-    /// Where repositories were found.
+    /// Folders in which repositories were found.
     pub fn known(&self) -> KnownRepositories {
         self.0.as_ref().map(|notes| notes.known.clone()).unwrap_or_default()
     }

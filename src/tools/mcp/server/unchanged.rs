@@ -15,7 +15,7 @@ use crate::{
     work,
 };
 
-/// What keeps the files of a server from commands for as long as it is known.
+/// A server's files, kept from commands for as long as it is known.
 #[derive(Debug, Default)]
 pub(super) struct UnchangedFiles {
     files: ServerFiles,

@@ -191,7 +191,7 @@ impl Daemon {
             ProgramLog::open(store.clone(), Arc::clone(&clock), children.owner_programs().clone()).await?;
         let references = SettingsReferences::in_settings(
             &settings.config,
-            &settings.sources.environment,
+            (&settings.sources, &settings.rules),
             &settings.state_dir,
         );
         let places = commands.sandbox.hidden().clone();
@@ -215,6 +215,7 @@ impl Daemon {
             settings.sources.environment.clone(),
             Arc::clone(&clock),
             connections.clone(),
+            children.owner_programs().clone(),
         );
         let hook_library = hooks::HookLibrary::default();
         let confinement = command_rules(&settings.config).confinement;

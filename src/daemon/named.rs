@@ -10,9 +10,11 @@ use std::{
 
 use tokio::task::JoinError;
 
-use super::{confirmation_router, guarded_places::credentials_of_agents, rpc::TOKEN_FILE};
-use config::{DaemonConfig, KeySource, SystemFileChoice};
+use super::{confirmation_router, guarded_places::credentials_of_agents, hook_places, rpc::TOKEN_FILE};
+use config::{ConfigSources, DaemonConfig, KeySource, SystemFileChoice};
+use hooks::HookPlaces;
 use redact::KnownSecrets;
+use rules::RulePlaces;
 use sys::{
     key_file,
     named_files::{NamedFileLists, NamedFiles},
@@ -26,6 +28,9 @@ const MOST_KEY_BYTES: u64 = 64 << 10;
 /// What the settings name.
 pub(super) struct SettingsReferences {
     programs: Vec<Vec<String>>,
+    /// Where the owner's own hooks are looked for.
+    hooks: HookPlaces,
+    environment: Vec<(OsString, OsString)>,
     /// What each file is for.
     keys: Vec<(String, PathBuf)>,
     /// What agents are told: an agent that wrote it would say what the next one is.
@@ -37,9 +42,11 @@ pub(super) struct SettingsReferences {
 impl SettingsReferences {
     pub fn in_settings(
         config: &DaemonConfig,
-        environment: &[(OsString, OsString)],
+        (sources, rules): (&ConfigSources, &RulePlaces),
         state_dir: &Path,
     ) -> SettingsReferences {
+        let environment = &sources.environment;
+        let hooks = hook_places::places_of(config, sources, rules, &[]);
         let (mut programs, mut keys) = (vec![config.approval.notify_command.value.clone()], Vec::new());
         let mut place = |name: String, source: &KeySource| match source {
             KeySource::File(path) => keys.push((name, path.clone())),
@@ -77,12 +84,23 @@ impl SettingsReferences {
             (Ok(below), Some(home)) => home.join(below),
             _ => path.clone(),
         }));
-        SettingsReferences { programs, keys, prompts, home, state_dir: state_dir.to_owned() }
+        let environment = environment.clone();
+        SettingsReferences {
+            programs,
+            hooks,
+            environment,
+            keys,
+            prompts,
+            home,
+            state_dir: state_dir.to_owned(),
+        }
     }
 
     /// Looks the programs up. Blocks on the file system.
     fn look_up(&self) -> OwnerProgramsLookup {
-        OwnerProgramsLookup::of(self.programs.iter().cloned())
+        let mut lookup = OwnerProgramsLookup::of(self.programs.iter().cloned());
+        lookup.add_scripts(hooks::own_scripts(&self.hooks, &self.environment));
+        lookup
     }
 
     /// Takes the programs as they were looked up, keeps files from agents and learns keys. Blocks on the file system.

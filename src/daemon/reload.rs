@@ -143,7 +143,8 @@ pub(super) async fn reload_whole(
     let (_, last) = state.store.append_keyed(events, keyed).await?;
     let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
-    let references = SettingsReferences::in_settings(&config, &state.sources.environment, &state.state_dir);
+    let references =
+        SettingsReferences::in_settings(&config, (&state.sources, &state.rule_places), &state.state_dir);
     let files = state.commands.sandbox.hidden().named().clone();
     named::take_in(references, &state.program_log, &files, &state.secrets)
         .await

@@ -13,13 +13,14 @@ use super::{
     Hook, HookHandler, HookOrigin, HookOutlook, HookServices, HookSettings, HookWorkspace,
     answer::HandlerEnd,
     outlook::{self, CommandSurroundings},
-    pins,
+    own_scripts, pins,
 };
 use protocol::HookOutcome;
 use redact::Redactor;
 use sandbox::{CommandEnvironment, Sandbox, SandboxMechanism};
 use sys::{
     clock::Clock,
+    owner_programs::OwnerPrograms,
     programs::{self, USUAL_PATH},
 };
 
@@ -40,6 +41,8 @@ pub(super) struct HandlerParts {
     pub shell: String,
     /// Folders in which programs are found that run outside of a sandbox, without links.
     pub program_folders: Arc<[PathBuf]>,
+    /// The files of the owner's own hooks, and where agents could have written one.
+    pub owner_programs: OwnerPrograms,
 }
 
 /// The progress of a handler has come.
@@ -84,6 +87,7 @@ impl HandlerParts {
         sandbox: Sandbox,
         environment: Vec<(OsString, OsString)>,
         clock: Arc<dyn Clock>,
+        owner_programs: OwnerPrograms,
     ) -> HandlerParts {
         let variable = |wanted: &str| {
             environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str())
@@ -97,6 +101,7 @@ impl HandlerParts {
             sandbox,
             environment: environment.into(),
             clock,
+            owner_programs,
         }
     }
 
@@ -140,7 +145,7 @@ impl HandlerParts {
         services: &dyn HookServices,
     ) -> HandlerProgress {
         let ended = |end| HandlerProgress::Ended(end);
-        let states = match self.unchanged(hook).await {
+        let states = match self.unchanged(hook, workspace).await {
             Ok(states) => states,
             Err(why) => {
                 return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
@@ -182,9 +187,14 @@ impl HandlerParts {
     }
 
     /// The files that it runs, which are what a person acknowledged: looked at once more, right before it runs. Else what is not.
-    async fn unchanged(&self, hook: &Hook) -> Result<ProgramStates, String> {
+    async fn unchanged(&self, hook: &Hook, workspace: &HookWorkspace) -> Result<ProgramStates, String> {
         if let super::HookState::Changed { reason } = &hook.state {
             return Err(reason.clone());
+        }
+        if hook.origin.is_own()
+            && let Some(why) = self.refused_script(&hook.handler, &workspace.roots).await
+        {
+            return Err(why);
         }
         if hook.programs.is_empty() {
             return Ok(ProgramStates::default());
@@ -199,6 +209,20 @@ impl HandlerParts {
             }
         });
         looked.await.unwrap_or_else(|error| Err(format!("its programs cannot be looked at: {error}")))
+    }
+
+    /// Why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
+    async fn refused_script(&self, handler: &HookHandler, roots: &[PathBuf]) -> Option<String> {
+        if !matches!(handler, HookHandler::Command { .. }) {
+            return None;
+        }
+        let (programs, environment) = (self.owner_programs.clone(), Arc::clone(&self.environment));
+        let (handler, roots) = (handler.clone(), roots.to_vec());
+        let looked = tokio::task::spawn_blocking(move || {
+            let script = own_scripts::of_handler(&handler, &environment)?;
+            programs.refused_script(&script, &roots)
+        });
+        looked.await.unwrap_or_else(|error| Some(format!("its files cannot be looked at: {error}")))
     }
 }
 

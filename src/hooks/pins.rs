@@ -250,7 +250,7 @@ pub(super) fn below(root: &str, file: &Path) -> String {
 }
 
 /// Everything that may be names of files in a command: once with quotes taken as part of a word, once as ends of words.
-fn pieces(text: &str) -> Vec<String> {
+pub(super) fn pieces(text: &str) -> Vec<String> {
     let text = &without_outputs(text);
     let plain = text.replace(['"', '\''], "").replace('\\', "");
     let is_end = |letter: char| letter.is_whitespace() || BETWEEN.contains(&letter);

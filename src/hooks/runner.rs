@@ -30,7 +30,7 @@ use super::{
 use protocol::{HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
 use redact::Redactor;
 use sandbox::Sandbox;
-use sys::{clock::Clock, tasks::TaskGroup};
+use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 
 /// Hooks of one event that run at once (spec 08).
 const AT_ONCE: usize = 16;
@@ -86,15 +86,17 @@ pub struct HookTrial {
 
 impl HookRunner {
     /// `environment`: the daemon's own; hooks get what every command gets of it. `tasks`: what asynchronous hooks run in.
+    /// `owner_programs`: knows the files of the owner's own hooks.
     pub fn new(
         sandbox: Sandbox,
         environment: Vec<(OsString, OsString)>,
         clock: Arc<dyn Clock>,
         tasks: TaskGroup,
+        owner_programs: OwnerPrograms,
     ) -> HookRunner {
         HookRunner {
             shared: Arc::new(HookRunnerInner {
-                parts: HandlerParts::new(sandbox, environment, clock),
+                parts: HandlerParts::new(sandbox, environment, clock, owner_programs),
                 tasks,
                 async_places: Arc::new(Semaphore::new(MOST_ASYNC)),
                 inboxes: AsyncInboxes::default(),

@@ -13,11 +13,12 @@ use std::{
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use protocol::{EventSeq, SessionId};
+use protocol::{EventBody, EventSeq, SessionId};
 use sys::{
     clock::Clock,
     histogram::{DurationCounts, DurationHistogram},
     tasks::TaskGroup,
+    worked_folders::WorkedFolders,
 };
 
 mod alive;
@@ -75,6 +76,8 @@ struct StoreState {
     live: LiveTexts,
     is_full: watch::Receiver<bool>,
     missing_reserve: Option<String>,
+    /// The folders of all sessions.
+    worked: WorkedFolders,
     /// Deleted sessions whose events are being taken away.
     removals: Arc<removals::SessionRemovals>,
     commit_times: Arc<DurationHistogram>,
@@ -172,7 +175,10 @@ impl EventStore {
         let writer =
             writer::StoreWriter::new(connection, opened.options, opened.head, news, Arc::clone(&clock), room);
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
+        let worked = WorkedFolders::default();
+        worked.add(read::sessions::worked_folders(&opened.readers).await?);
         let shared = StoreState {
+            worked,
             path: opened.path,
             log_id: opened.log_id,
             stopped_cleanly: opened.stopped_cleanly,
@@ -192,6 +198,11 @@ impl EventStore {
         let store = EventStore { shared: Arc::new(shared) };
         store.note_alive();
         Ok(store)
+    }
+
+    /// The folders of all sessions that there are, or were since the store was opened.
+    pub fn worked_folders(&self) -> &WorkedFolders {
+        &self.shared.worked
     }
 
     /// Appends in one transaction, in order; answers once it is durable. Returns the `seq` of the first and of
@@ -216,6 +227,12 @@ impl EventStore {
         keyed: Option<KeyedAnswer>,
         is_urgent: bool,
     ) -> Result<(EventSeq, EventSeq), StoreError> {
+        // Before anybody can work there.
+        for event in &events {
+            if let EventBody::SessionCreated(created) = &event.body {
+                self.shared.worked.add(created.roots.iter().map(PathBuf::from));
+            }
+        }
         let (reply, answer) = oneshot::channel();
         let request = writer::WriterRequest::append(events, keyed, is_urgent, reply)?;
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;

@@ -20,3 +20,4 @@ pub mod source_places;
 pub mod systemd;
 pub mod tasks;
 pub mod warden;
+pub mod worked_folders;

@@ -24,7 +24,11 @@ use std::{
 use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 
-use super::{programs, regular_file};
+use super::{programs, regular_file, worked_folders::WorkedFolders};
+
+mod scripts;
+
+pub use scripts::OwnerScript;
 
 /// Largest file of which a digest is made: each use reads it again. A larger program must lie where only root writes.
 const LARGEST: u64 = 512 << 20;
@@ -41,6 +45,10 @@ struct OwnerProgramsState {
     programs: LookedUpPrograms,
     /// The files that they may be run with, by the id of each.
     records: BTreeMap<String, ProgramFiles>,
+    /// Where an agent could have written the files of a script.
+    worked: WorkedFolders,
+    /// Of files of scripts, which are looked at each time that one is run.
+    digests: scripts::KnownDigests,
 }
 
 type LookedUpPrograms = BTreeMap<Vec<String>, Result<OwnerProgram, String>>;
@@ -52,7 +60,7 @@ pub type ProgramFiles = BTreeMap<PathBuf, String>;
 pub struct ProgramRecord {
     /// Made of the words of the settings: other words are another program.
     pub id: String,
-    /// The first of the words.
+    /// The first of the words, or what a script is.
     pub name: String,
     pub files: ProgramFiles,
 }
@@ -80,6 +88,8 @@ struct OwnerProgram {
     folders: BTreeSet<PathBuf>,
     /// Files that were found changed, until the settings are read anew or a person acknowledges them.
     changed: BTreeSet<PathBuf>,
+    /// It is a text that a shell runs, and this is known of it.
+    script: Option<OwnerScript>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,10 +126,12 @@ impl OwnerPrograms {
     pub fn replace(&self, lookup: OwnerProgramsLookup) {
         let mut known = self.known();
         let programs = lookup.0.into_iter().map(|(words, program)| {
-            let program = program.and_then(|program| program.held_to(known.records.get(&id_of(&words))));
+            let record = known.records.get(&id_of(&words));
+            let program = program.and_then(|program| program.held_to(record, &known.worked));
             (words, program)
         });
-        known.programs = programs.collect();
+        let programs = programs.collect();
+        known.programs = programs;
     }
 
     /// A command that runs just what was noted; the error is the end of a sentence about the program. One that no settings named
@@ -130,7 +142,7 @@ impl OwnerPrograms {
             let program = OwnerProgram::look_up(words);
             let mut known = self.known();
             let program = match known.records.get(&id_of(words)) {
-                Some(record) => program.and_then(|program| program.held_to(Some(record))),
+                Some(record) => program.and_then(|program| program.held_to(Some(record), &known.worked)),
                 None => program,
             };
             known.programs.insert(words.to_vec(), program.clone());
@@ -164,8 +176,10 @@ impl OwnerPrograms {
     pub fn changed(&self) -> Vec<PathBuf> {
         let programs = self.known().programs.clone();
         for (words, program) in programs.iter().filter_map(|(words, it)| Some((words, it.as_ref().ok()?))) {
+            let worked = self.known().worked.clone();
             let other = program.files.iter().filter(|file| !file.is_as_noted());
-            let other: Vec<PathBuf> = other.map(|file| file.path.clone()).collect();
+            let other = other.map(|file| file.path.clone()).filter(|file| program.is_held(file, &worked));
+            let other: Vec<PathBuf> = other.collect();
             if let Some(Ok(program)) = self.known().programs.get_mut(words) {
                 program.changed.extend(other);
             }
@@ -188,14 +202,17 @@ impl OwnerPrograms {
             (known.programs.clone(), known.records.clone())
         };
         let compared = programs.iter().map(|(words, program)| {
-            let (id, now) = (id_of(words), OwnerProgram::look_up(words));
+            let (id, now) = (
+                id_of(words),
+                program.as_ref().map_or_else(|_| OwnerProgram::look_up(words), |program| program.anew(words)),
+            );
             let refused = match (program, &now) {
                 (Ok(program), Ok(_)) => program.changed.first().map(|file| changed(file)),
                 (Err(why), _) | (_, Err(why)) => Some(why.clone()),
             };
-            let files = now.map(|now| now.record(words).files).unwrap_or_default();
             let noted = records.get(&id).cloned();
-            let now = ProgramRecord { id, name: words[0].clone(), files };
+            let nothing = || ProgramRecord { id, name: words[0].clone(), files: ProgramFiles::new() };
+            let now = now.map_or_else(|_| nothing(), |now| now.record(words));
             ProgramComparison { now, noted, refused }
         });
         compared.collect()
@@ -257,22 +274,37 @@ impl OwnerProgram {
             Ok(NotedFile { is_open: is_open(&path), path, digest })
         });
         let files = files.collect::<Result<_, String>>()?;
-        Ok(OwnerProgram { path, files, folders, changed: BTreeSet::new() })
+        Ok(OwnerProgram { path, files, folders, changed: BTreeSet::new(), script: None })
+    }
+
+    /// Looks it up once more.
+    fn anew(&self, words: &[String]) -> Result<OwnerProgram, String> {
+        self.script.as_ref().map_or_else(
+            || OwnerProgram::look_up(words),
+            |script| OwnerProgram::of_script(script, &digest_of),
+        )
     }
 
     fn record(&self, words: &[String]) -> ProgramRecord {
         let open = self.files.iter().filter(|file| file.is_open);
         let files = open.filter_map(|file| Some((file.path.clone(), text_of(&file.digest?))));
-        ProgramRecord { id: id_of(words), name: words[0].clone(), files: files.collect() }
+        let name = self.script.as_ref().map_or_else(|| words[0].clone(), |script| script.name.clone());
+        ProgramRecord { id: id_of(words), name, files: files.collect() }
     }
 
     /// The program, with those of its files as changed that are not what was remembered.
-    fn held_to(mut self, record: Option<&ProgramFiles>) -> Result<OwnerProgram, String> {
+    fn held_to(
+        mut self,
+        record: Option<&ProgramFiles>,
+        worked: &WorkedFolders,
+    ) -> Result<OwnerProgram, String> {
         let Some(record) = record else {
             return Err("is not run: which files it has could not be noted in the log".to_owned());
         };
         let is_other = |file: &&NotedFile| {
-            file.is_open && file.digest.map(|digest| text_of(&digest)).as_ref() != record.get(&file.path)
+            file.is_open
+                && self.is_held(&file.path, worked)
+                && file.digest.map(|digest| text_of(&digest)).as_ref() != record.get(&file.path)
         };
         self.changed = self.files.iter().filter(is_other).map(|file| file.path.clone()).collect();
         for file in &self.changed {

@@ -37,6 +37,7 @@ impl ProgramLog {
         clock: Arc<dyn Clock>,
         owner_programs: OwnerPrograms,
     ) -> Result<ProgramLog, StoreError> {
+        owner_programs.heed(store.worked_folders().clone());
         let noted = store.noted_programs().await?;
         for program in noted.iter().filter(|program| program.source == ProgramSource::Command) {
             owner_programs.remember(program.id.0.clone(), files_of(program));
@@ -60,10 +61,11 @@ impl ProgramLog {
         noted.values().filter(|program| program.source == ProgramSource::McpServer).cloned().collect()
     }
 
-    /// Notes programs of which nothing is known, after the log was told.
+    /// Notes programs of which nothing is known, and scripts that the owner changed, after the log was told.
     pub async fn note_new(&self, lookup: &OwnerProgramsLookup) -> Result<(), StoreError> {
-        let new = lookup.records().into_iter().map(command);
-        self.note(new.filter(|program| self.get(&program.id).is_none()).collect(), None).await.map(drop)
+        let noted = |id: &str| self.get(&ProgramId(id.to_owned())).map(|program| files_of(&program));
+        let new = lookup.unnoted(noted, self.0.store.worked_folders()).into_iter().map(command);
+        self.note(new.collect(), None).await.map(drop)
     }
 
     /// Tells the log with which files these programs may be run, and then goes by it. `by`: a client whose person says so.

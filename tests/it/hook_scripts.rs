@@ -22,7 +22,7 @@ use subagentd::{
     },
     redact::Redactor,
     sandbox::SandboxMechanism,
-    sys::{clock::SystemClock, tasks::TaskGroup},
+    sys::{clock::SystemClock, owner_programs::OwnerPrograms, tasks::TaskGroup},
     trust::{self, TrustRecords},
 };
 
@@ -86,7 +86,13 @@ impl Bench {
         }
         let sandbox = confined_by(folder.path(), MECHANISM.clone());
         let environment = std::env::vars_os().collect();
-        let runner = HookRunner::new(sandbox, environment, SystemClock::new(), TaskGroup::new());
+        let runner = HookRunner::new(
+            sandbox,
+            environment,
+            SystemClock::new(),
+            TaskGroup::new(),
+            OwnerPrograms::default(),
+        );
         Bench { kept: Vec::new(), folder, runner, trust: TrustRecords::default() }
     }
 

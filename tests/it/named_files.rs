@@ -203,3 +203,72 @@ async fn programs_of_the_settings_are_held_to_their_files_over_restarts() {
     drop(client);
     running.stop().await;
 }
+
+/// A hook of the settings runs outside of the sandbox wherever it is asked, so no agent writes what it runs: neither in the workspace
+/// that asks nor in another.
+#[tokio::test]
+async fn a_hooks_script_in_another_workspace_is_run_as_it_was_noted() {
+    const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nRead.\n";
+    let reads = || [Reply::calls(&[("read_file", json!({ "path": "a.txt" }))]), Reply::done("done")];
+    let script = Script::new(reads());
+    let other = tempfile::tempdir().unwrap();
+    let folder = other.path().canonicalize().unwrap();
+    let (guard, ran, evil) = (folder.join("hooks/guard.sh"), folder.join("ran"), folder.join("evil"));
+    let says = |marker: &Path| format!("#!/bin/sh\ncat > /dev/null\ntouch {}\n", marker.display());
+    program(&guard, "#!/bin/sh\ncat > /dev/null\n");
+    let hook = json!({ "matcher": "read_file", "hooks": [{ "type": "command", "command": guard }] });
+    let house = House::new()
+        .script(&script)
+        .agent("reader", READER)
+        .agent("writer", AGENT)
+        .file("a.txt", "a\n")
+        .settings(&json!({ "hooks": { "PreToolUse": [hook] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    // What its owner changes where no agent works is theirs.
+    program(&guard, &says(&ran));
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    assert!(ran.exists());
+    // From now on agents may work there.
+    client.call("session/create", json!({ "workspace": folder })).await;
+    for (name, expected) in [("hooks/guard.sh", "critical"), ("hooks/json.py", "high"), ("x.py", "low")] {
+        let call = json!({
+            "tool": "write_file", "arguments": { "path": name, "content": "x" }, "workspace": folder, "agent": "writer",
+        });
+        assert_eq!(client.call("policy/check", call).await["risk"], expected, "{name}");
+    }
+    program(&guard, &says(&evil));
+    script.replace(reads());
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    assert!(!evil.exists(), "the changed script was run");
+    let log = running.log().await;
+    let ends = log.iter().filter(|it| it["type"] == "tool.state" && it["data"]["name"] == "read_file");
+    let told = ends.last().unwrap()["data"].to_string();
+    assert!(told.contains("guard.sh") && told.contains("subagent trust --programs"), "{told}");
+    let doctor = client.call("daemon/doctor", json!({})).await.to_string();
+    assert!(doctor.contains("guard.sh"), "{doctor}");
+    // Also after a restart, and until a person has looked.
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    script.replace(reads());
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    assert!(!evil.exists(), "the changed script was run after a restart");
+    let programs = client.call("programs/list", json!({})).await["programs"].clone();
+    let changed = programs.as_array().unwrap().iter().find(|it| it["changed"] == true).unwrap();
+    assert!(changed["name"].as_str().unwrap().starts_with("the hook `"), "{programs}");
+    let files = changed["files"].as_array().unwrap().iter();
+    let files: Vec<Value> =
+        files.map(|file| json!({ "path": file["path"], "digest": file["now"] })).collect();
+    client.call("programs/acknowledge", json!({ "id": changed["id"], "files": files })).await;
+    script.replace(reads());
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    assert!(evil.exists(), "what was acknowledged was not run");
+    drop(client);
+    running.stop().await;
+}

@@ -58,8 +58,11 @@ async fn acknowledge(
     // One event that was asked for is one that was written.
     let seq = state.program_log.note(vec![noted], by(&caller)).await?.unwrap_or_else(|| state.store.head());
     let settings = state.settings.get();
-    let references =
-        SettingsReferences::in_settings(&settings.config, &state.sources.environment, &state.state_dir);
+    let references = SettingsReferences::in_settings(
+        &settings.config,
+        (&state.sources, &state.rule_places),
+        &state.state_dir,
+    );
     let files = state.commands.sandbox.hidden().named().clone();
     named::take_in(references, &state.program_log, &files, &state.secrets)
         .await

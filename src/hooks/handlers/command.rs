@@ -22,6 +22,7 @@ use sandbox::{
 use sys::{
     clock::Clock,
     warden::{CommandLimits, WardenSignal},
+    worked_folders::WorkedFolders,
 };
 
 /// Bytes of standard output: a longer answer is none (spec 08).
@@ -84,7 +85,8 @@ pub(super) async fn start(
         LOADING_NOTHING.iter().for_each(|(name, value)| environment.set(name, value));
         // Python takes modules from beside a script no more either, so it is told where that is.
         let texts = std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
-        let folders = module_folders(texts, &environment, &workspace.roots).await;
+        let worked = parts.owner_programs.worked_folders();
+        let folders = module_folders(texts, &environment, (&workspace.roots, &worked)).await;
         environment.set("PYTHONPATH", &folders.join(":"));
     }
     let words: Vec<String> = match args {
@@ -146,11 +148,11 @@ pub(super) async fn start(
 }
 
 /// Folders from which Python may take modules: of scripts that a command names, and of the environment's `PYTHONPATH`. None of them
-/// is a workspace's, and none is one into which everybody may write.
+/// is a workspace's, be it of this run or of another, and none is one into which everybody may write.
 async fn module_folders(
     texts: impl Iterator<Item = &str>,
     environment: &CommandEnvironment,
-    roots: &[PathBuf],
+    (roots, worked): (&[PathBuf], &WorkedFolders),
 ) -> Vec<String> {
     /// Words of a command that are looked at.
     const MOST: usize = 256;
@@ -178,7 +180,8 @@ async fn module_folders(
     for folder in folders {
         let Ok(folder) = tokio::fs::canonicalize(folder).await else { continue };
         let is_closed = tokio::fs::metadata(&folder).await.is_ok_and(|it| it.mode() & 0o002 == 0);
-        let is_apart = !roots.iter().any(|root| folder.starts_with(root));
+        // What lies within another workspace is kept from its agents where the settings name it; a whole workspace cannot be.
+        let is_apart = !roots.iter().any(|root| folder.starts_with(root)) && !worked.is_one(&folder);
         let folder = folder.to_str().filter(|folder| is_closed && is_apart && !folder.contains(':'));
         kept.extend(folder.filter(|folder| !kept.iter().any(|it| it == folder)).map(str::to_owned));
     }

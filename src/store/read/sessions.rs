@@ -1,7 +1,9 @@
 //! Which sessions are there, and what is in one?
 
+use std::path::PathBuf;
+
 use futures_util::TryStreamExt as _;
-use sqlx::{Row as _, sqlite::SqliteRow};
+use sqlx::{Row as _, SqlitePool, sqlite::SqliteRow};
 
 use super::{
     ListPage, calls, newest, people,
@@ -50,6 +52,16 @@ pub struct SessionView {
 pub(crate) const SESSIONS_BEFORE: &str = "
 select * from sessions where (last_active_us, session_id) < (?1, ?2)
 order by last_active_us desc, session_id desc";
+
+pub(crate) const WORKED_FOLDERS: &str = "select distinct roots from sessions";
+
+/// The folders of all sessions.
+pub(crate) async fn worked_folders(readers: &SqlitePool) -> Result<Vec<PathBuf>, StoreError> {
+    let rows = sqlx::query(WORKED_FOLDERS).fetch_all(readers).await?;
+    let roots = rows.iter().map(|row| serde_json::from_str::<Vec<PathBuf>>(row.get("roots")));
+    // The writer wrote them as such a list.
+    Ok(roots.flat_map(Result::unwrap_or_default).collect())
+}
 
 /// Live ones always, however old; of the others the newest.
 pub(crate) const SESSION_RUNS: &str = "

@@ -159,6 +159,36 @@ async fn a_users_server_runs_no_file_of_a_workspace_that_nobody_trusts() {
     running.stop().await;
 }
 
+/// Agents work in other folders than the one for which a server is started; what they make there is no code of it.
+#[tokio::test]
+async fn a_users_server_runs_no_file_that_an_agent_of_another_workspace_made() {
+    let script = calling(&[]);
+    let other = tempfile::tempdir().unwrap();
+    let folder = other.path().canonicalize().unwrap();
+    let (serve, evil) = (folder.join("serve.sh"), folder.join("evil"));
+    let changed = format!("touch {}\nexec \"$@\"\n", evil.display());
+    fs::write(&serve, "exec \"$@\"\n").unwrap();
+    let mut entry = by_script();
+    entry["args"][0] = json!(serve);
+    let running = house(&script, "plain").settings(&json!({ "mcpServers": { "s": entry } })).boot().await;
+    let mut client = running.client();
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "ready");
+    // Its owner may change it where no agent works.
+    fs::write(&serve, "exec  \"$@\"\n").unwrap();
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "ready");
+    // A workspace that nobody trusts.
+    client.call("session/create", json!({ "workspace": folder })).await;
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "ready");
+    fs::write(&serve, &changed).unwrap();
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "failed");
+    let why = status(&mut client, &running, "s").await.1;
+    assert!(why.contains("serve.sh") && why.contains("`subagent trust --programs`"), "{why}");
+    assert!(!evil.exists(), "what an agent made was run");
+    drop(client);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn a_pin_holds_program_and_version() {
     let program = std::env::current_exe().unwrap();

@@ -1,14 +1,14 @@
 //! Is a server of the user's own started with the files that it was first started with, or that a person acknowledged since?
 //!
-//! Its words are the user's, but a file of a workspace that they name is whatever an agent made of it. The log keeps which files
+//! Its words are the user's, but a file that they name is whatever an agent made of it where agents work. The log keeps which files
 //! these were (`program.noted`), so it makes no difference whether the daemon was started in between.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{McpHost, McpServerInstance};
 use crate::mcp::origin::ServerOrigin;
 use crate::{digest, work};
-use project::ProjectReader;
+use project::OwnServerFile;
 use protocol::{
     McpServerConfig, McpTransport, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted, ProgramSource,
     TrustedFile,
@@ -18,49 +18,51 @@ use protocol::{
 type WorkspaceFiles = BTreeMap<String, Option<String>>;
 
 impl McpServerInstance {
-    /// A file of a workspace that became another one, or came to be, since it was noted. A server that was never started is noted.
+    /// A file that an agent may have written, and that became another one, or came to be, since it was noted. A server that was never
+    /// started is noted; so is what the user changed where no agent works.
     pub(super) async fn other_than_noted(&self, host: &Arc<dyn McpHost>) -> Option<String> {
         if self.origin != ServerOrigin::User {
             return None;
         }
-        let now = files(host.projects(), &self.roots, &self.entry).await;
-        if let Some((path, _)) = now.iter().find(|(_, digest)| digest.is_none()) {
-            return Some(format!("it is started with {path}, which cannot be read"));
+        let now = files(host, &self.roots, &self.entry).await;
+        if let Some(file) = now.iter().find(|file| file.is_of_agents && file.digest.is_none()) {
+            return Some(format!("it is started with {}, which cannot be read", file.path.display()));
         }
         let log = host.program_log();
         let id = id(&self.name, &self.roots, &self.entry);
-        let noted = match log.get(&id) {
-            Some(noted) => noted,
-            None if now.is_empty() && !names_files(&self.entry) => return None,
-            None => program(&self.name, id, &self.roots, Vec::new()),
-        };
-        let is_new = log.get(&noted.id).is_none();
-        let mut unknown = Vec::new();
-        for (path, digest) in &now {
-            match noted.files.iter().find(|file| file.path == *path) {
-                Some(file) if Some(&file.digest) == digest.as_ref() => (),
-                // Of another workspace, which was not trusted yet when the server was noted.
-                None if is_new || !self.roots.iter().any(|root| Path::new(path).starts_with(root)) => {
-                    let digest = digest.clone()?;
-                    unknown.push(TrustedFile { path: path.clone(), digest });
-                }
-                Some(_) | None => {
-                    return Some(format!(
-                        "it is started with {path}, which is another file than when it was first started; look at it, and if it \
-                         is right, acknowledge it: `subagent trust --programs`"
-                    ));
-                }
-            }
+        let before = log.get(&id);
+        if before.is_none() && now.is_empty() && !names_files(&self.entry) {
+            return None;
         }
-        if is_new || !unknown.is_empty() {
-            let files = noted.files.iter().cloned().chain(unknown).collect();
-            let noted = ProgramNoted { files, acknowledged: false, ..noted };
+        let mut noted: WorkspaceFiles = before.iter().flat_map(noted_files).collect();
+        let mut is_other = before.is_none();
+        for OwnServerFile { path, digest, is_of_agents } in now {
+            let path = path.to_string_lossy().into_owned();
+            if digest.is_some() && noted.get(&path) == Some(&digest) {
+                continue;
+            }
+            if before.is_some() && is_of_agents {
+                return Some(format!(
+                    "it is started with {path}, which is another file than when it was first started; look at it, and if it \
+                     is right, acknowledge it: `subagent trust --programs`"
+                ));
+            }
+            is_other |= noted.insert(path, digest.clone()) != Some(digest);
+        }
+        if is_other {
+            let files =
+                noted.into_iter().filter_map(|(path, digest)| Some(TrustedFile { path, digest: digest? }));
+            let noted = program(&self.name, id, &self.roots, files.collect());
             if let Err(error) = log.note(vec![noted], None).await {
                 return Some(format!("which files it is started with could not be noted: {error}"));
             }
         }
         None
     }
+}
+
+fn noted_files(noted: &ProgramNoted) -> impl Iterator<Item = (String, Option<String>)> + '_ {
+    noted.files.iter().map(|file| (file.path.clone(), Some(file.digest.clone())))
 }
 
 /// The servers of the user's own that were started with files of a workspace, as they were noted and as they are. Those that the
@@ -75,20 +77,23 @@ pub async fn comparisons(
         if id(&noted.name, &noted.workspace, entry) != noted.id {
             continue;
         }
-        let mut now = files(host.projects(), &noted.workspace, entry).await;
-        let mut compare = |file: &TrustedFile| NotedProgramFile {
-            path: file.path.clone(),
-            noted: Some(file.digest.clone()),
-            now: now.remove(&file.path).flatten(),
-        };
-        let mut all: Vec<NotedProgramFile> = noted.files.iter().map(&mut compare).collect();
+        let now = files(host, &noted.workspace, entry).await;
+        let mut before: WorkspaceFiles = noted_files(&noted).collect();
         // What is gone is no other code; what came to be is.
-        let is_other = all.iter().any(|file| file.now.is_some() && file.now != file.noted);
-        let in_workspace = |path: &str| noted.workspace.iter().any(|root| Path::new(path).starts_with(root));
-        let is_more = now.keys().any(|path| in_workspace(path));
-        all.extend(now.into_iter().map(|(path, now)| NotedProgramFile { path, noted: None, now }));
+        let is_other = |file: &OwnServerFile| {
+            let path = file.path.to_string_lossy();
+            file.is_of_agents && before.get(path.as_ref()) != Some(&file.digest)
+        };
+        let changed = now.iter().any(is_other);
+        let of_now = now.into_iter().map(|file| {
+            let path = file.path.to_string_lossy().into_owned();
+            NotedProgramFile { noted: before.remove(&path).flatten(), path, now: file.digest }
+        });
+        let mut all: Vec<NotedProgramFile> = of_now.collect();
+        all.extend(before.into_iter().map(|(path, noted)| NotedProgramFile { path, noted, now: None }));
+        all.sort_by(|one, other| one.path.cmp(&other.path));
         let ProgramNoted { id, source, name, workspace, .. } = noted;
-        compared.push(NotedProgram { id, source, name, workspace, files: all, changed: is_other || is_more });
+        compared.push(NotedProgram { id, source, name, workspace, files: all, changed });
     }
     compared
 }
@@ -128,12 +133,9 @@ fn names_files(entry: &McpServerConfig) -> bool {
     }
 }
 
-/// The files that it is started with, of its workspace and of every other that a person trusts: an agent may write there, too.
-async fn files(projects: &ProjectReader, roots: &[String], entry: &McpServerConfig) -> WorkspaceFiles {
-    let (projects, roots, entry) = (projects.clone(), roots.to_vec(), entry.clone());
-    work::aside(move || {
-        let programs = projects.programs_of_own_server(&roots, &entry.transport).programs.into_iter();
-        programs.map(|it| (format!("{}/{}", it.root, it.path), it.digest)).collect()
-    })
-    .await
+/// The files that it is started with, wherever they lie.
+async fn files(host: &Arc<dyn McpHost>, roots: &[String], entry: &McpServerConfig) -> Vec<OwnServerFile> {
+    let (projects, roots, entry) = (host.projects().clone(), roots.to_vec(), entry.clone());
+    let worked = host.program_log().owner_programs().worked_folders();
+    work::aside(move || projects.files_of_own_server(&roots, &worked, &entry.transport).files).await
 }

@@ -3,10 +3,7 @@
 //! Between a look at a file and the program that reads it there is a moment in which a command of an agent could put another file
 //! there, and the right one back afterwards. So no such command goes on while a server begins.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use super::{McpHost, McpServerInstance, lock};
 use crate::{
@@ -37,13 +34,15 @@ impl McpServerInstance {
         }
         let (projects, roots, transport) =
             (host.projects().clone(), self.roots.clone(), self.entry.transport.clone());
+        let worked = host.program_log().owner_programs().worked_folders();
         let files = work::aside(move || {
-            let found = match is_own {
-                true => projects.programs_of_own_server(&roots, &transport),
-                false => projects.programs_of_server(&roots, &transport),
-            };
-            let path = |root: &str, path: &str| -> PathBuf { Path::new(root).join(path) };
-            let files = found.programs.iter().map(|it| path(&it.root, &it.path)).collect();
+            if is_own {
+                let found = projects.files_of_own_server(&roots, &worked, &transport);
+                let files = found.files.into_iter().filter(|file| file.is_of_agents).map(|file| file.path);
+                return ServerFiles { files: files.collect(), links: found.links };
+            }
+            let found = projects.programs_of_server(&roots, &transport);
+            let files = found.programs.iter().map(|it| Path::new(&it.root).join(&it.path)).collect();
             ServerFiles { files, links: found.links }
         })
         .await;

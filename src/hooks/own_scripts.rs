@@ -1,0 +1,93 @@
+//! Which files do hooks of the owner's own settings run, whichever workspace they are asked in?
+//!
+//! Such hooks run outside of a sandbox, so an agent must not write what they run: neither where they are asked nor in another
+//! workspace. The files of the workspace that asks are held to what a person trusted there ([`pins`](super::pins)).
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use super::{HookHandler, HookPlaces, HookState, pins, read_hooks};
+use sys::owner_programs::OwnerScript;
+use trust::TrustRecords;
+
+/// Variables that lead to folders of the person's own.
+const FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "HOME"];
+
+/// Folders of one command to which it may go before it runs something.
+const MOST_FOLDERS: usize = 16;
+
+/// The commands of all hooks that run outside of a sandbox in every workspace. `environment`: the daemon's own. Blocks on the file
+/// system.
+pub fn own_scripts(places: &HookPlaces, environment: &[(OsString, OsString)]) -> Vec<OwnerScript> {
+    let everywhere = HookPlaces { roots: Vec::new(), ..places.clone() };
+    let read = read_hooks(&everywhere, &[], &TrustRecords::default());
+    let own =
+        read.set.hooks().iter().filter(|hook| hook.origin.is_own() && hook.state != HookState::Untrusted);
+    own.filter_map(|hook| of_handler(&hook.handler, environment)).collect()
+}
+
+/// The command of one hook; `None` when it names no file that counts from nowhere.
+pub(super) fn of_handler(handler: &HookHandler, environment: &[(OsString, OsString)]) -> Option<OwnerScript> {
+    let HookHandler::Command { command, args } = handler else { return None };
+    let texts = || std::iter::once(command).chain(args.iter().flatten());
+    let pieces: Vec<String> = texts().flat_map(|text| pins::pieces(text)).collect();
+    let absolute =
+        |piece: &String| Some(PathBuf::from(filled(piece, environment))).filter(|it| it.is_absolute());
+    let mut named: Vec<PathBuf> = pieces.iter().filter_map(absolute).collect();
+    // `cd FOLDER && ./x.sh`
+    let folders: Vec<PathBuf> =
+        named.iter().filter(|path| path.is_dir()).take(MOST_FOLDERS).cloned().collect();
+    let relative = pieces.iter().filter(|piece| !piece.starts_with(['/', '~', '$']));
+    named.extend(relative.flat_map(|piece| folders.iter().map(move |folder| folder.join(piece))));
+    named.sort();
+    named.dedup();
+    if named.is_empty() {
+        return None;
+    }
+    let words = std::iter::once("hook".to_owned()).chain(texts().cloned()).collect();
+    Some(OwnerScript { words, name: format!("the hook `{}`", handler.shown()), named })
+}
+
+/// A word with the folders in it that its variables mean.
+fn filled(piece: &str, environment: &[(OsString, OsString)]) -> String {
+    let value = |name: &str| {
+        let found = environment.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.to_string_lossy().into_owned())
+    };
+    let text = match (piece.strip_prefix("~/"), value("HOME")) {
+        (Some(below), Some(home)) => Path::new(&home).join(below).to_string_lossy().into_owned(),
+        _ => piece.to_owned(),
+    };
+    FOLDERS.iter().fold(text, |text, name| match value(name) {
+        Some(folder) => text.replace(&format!("${{{name}}}"), &folder).replace(&format!("${name}"), &folder),
+        None => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_by_whatever_way_a_command_names_them() {
+        let environment: Vec<(OsString, OsString)> =
+            [("HOME", "/h/me"), ("CLAUDE_PLUGIN_ROOT", "/h/me/plugins/x")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .to_vec();
+        for (command, args, expected) in [
+            ("~/dotfiles/guard.sh", None, "/h/me/dotfiles/guard.sh"),
+            ("python3 \"$HOME/dotfiles/guard.py\" --fast", None, "/h/me/dotfiles/guard.py"),
+            ("exec ${CLAUDE_PLUGIN_ROOT}/run", None, "/h/me/plugins/x/run"),
+            ("cd /usr&&./bin/env", None, "/usr/./bin/env"),
+            ("node", Some(vec!["${HOME}/g.mjs"]), "/h/me/g.mjs"),
+            ("/opt/guard", Some(vec![]), "/opt/guard"),
+        ] {
+            let args = args.map(|args| args.into_iter().map(str::to_owned).collect());
+            let handler = HookHandler::Command { command: command.to_owned(), args };
+            let script = of_handler(&handler, &environment).unwrap();
+            assert!(script.named.contains(&PathBuf::from(expected)), "{command}: {:?}", script.named);
+        }
+    }
+}

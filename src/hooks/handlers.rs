@@ -145,7 +145,7 @@ impl HandlerParts {
         services: &dyn HookServices,
     ) -> HandlerProgress {
         let ended = |end| HandlerProgress::Ended(end);
-        let states = match self.unchanged(hook, workspace).await {
+        let states = match self.unchanged(hook).await {
             Ok(states) => states,
             Err(why) => {
                 return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
@@ -187,12 +187,12 @@ impl HandlerParts {
     }
 
     /// The files that it runs, which are what a person acknowledged: looked at once more, right before it runs. Else what is not.
-    async fn unchanged(&self, hook: &Hook, workspace: &HookWorkspace) -> Result<ProgramStates, String> {
+    async fn unchanged(&self, hook: &Hook) -> Result<ProgramStates, String> {
         if let super::HookState::Changed { reason } = &hook.state {
             return Err(reason.clone());
         }
         if hook.origin.is_own()
-            && let Some(why) = self.refused_script(&hook.handler, &workspace.roots).await
+            && let Some(why) = self.refused_script(hook).await
         {
             return Err(why);
         }
@@ -212,15 +212,16 @@ impl HandlerParts {
     }
 
     /// Why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
-    async fn refused_script(&self, handler: &HookHandler, roots: &[PathBuf]) -> Option<String> {
-        if !matches!(handler, HookHandler::Command { .. }) {
+    async fn refused_script(&self, hook: &Hook) -> Option<String> {
+        if !matches!(hook.handler, HookHandler::Command { .. }) {
             return None;
         }
-        let (programs, environment) = (self.owner_programs.clone(), Arc::clone(&self.environment));
-        let (handler, roots) = (handler.clone(), roots.to_vec());
+        let (parts, handler) = (self.clone(), hook.handler.clone());
+        let files = hook.programs.iter().map(|program| Path::new(&program.root).join(&program.path));
+        let pinned: Vec<PathBuf> = files.collect();
         let looked = tokio::task::spawn_blocking(move || {
-            let script = own_scripts::of_handler(&handler, &environment)?;
-            programs.refused_script(&script, &roots)
+            let script = own_scripts::of_handler(&handler, &parts.environment, &parts.program_folders)?;
+            parts.owner_programs.refused_script(&script, &pinned)
         });
         looked.await.unwrap_or_else(|error| Some(format!("its files cannot be looked at: {error}")))
     }

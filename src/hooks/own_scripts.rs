@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::{HookHandler, HookPlaces, HookState, pins, read_hooks};
-use sys::owner_programs::OwnerScript;
+use sys::{
+    owner_programs::{OwnerScript, interpreter_of},
+    programs::folders_of_person,
+};
 use trust::TrustRecords;
 
 /// Variables that lead to folders of the person's own.
@@ -23,19 +26,28 @@ const MOST_FOLDERS: usize = 16;
 pub fn own_scripts(places: &HookPlaces, environment: &[(OsString, OsString)]) -> Vec<OwnerScript> {
     let everywhere = HookPlaces { roots: Vec::new(), ..places.clone() };
     let read = read_hooks(&everywhere, &[], &TrustRecords::default());
-    let own =
-        read.set.hooks().iter().filter(|hook| hook.origin.is_own() && hook.state != HookState::Untrusted);
-    own.filter_map(|hook| of_handler(&hook.handler, environment)).collect()
+    let own = read.set.hooks().iter();
+    let own = own.filter(|hook| hook.origin.is_own() && hook.state != HookState::Untrusted);
+    let variable = |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let folders =
+        folders_of_person(variable("PATH").map(OsString::as_os_str), variable("HOME").map(Path::new));
+    own.filter_map(|hook| of_handler(&hook.handler, environment, &folders)).collect()
 }
 
-/// The command of one hook; `None` when it names no file that counts from nowhere.
-pub(super) fn of_handler(handler: &HookHandler, environment: &[(OsString, OsString)]) -> Option<OwnerScript> {
+/// The command of one hook. `program_folders`: in which programs are found by their names. `None` when it names no file that counts from nowhere.
+pub(super) fn of_handler(
+    handler: &HookHandler,
+    environment: &[(OsString, OsString)],
+    program_folders: &[PathBuf],
+) -> Option<OwnerScript> {
     let HookHandler::Command { command, args } = handler else { return None };
     let texts = || std::iter::once(command).chain(args.iter().flatten());
     let pieces: Vec<String> = texts().flat_map(|text| pins::pieces(text)).collect();
     let absolute =
         |piece: &String| Some(PathBuf::from(filled(piece, environment))).filter(|it| it.is_absolute());
     let mut named: Vec<PathBuf> = pieces.iter().filter_map(absolute).collect();
+    let names = pieces.iter().filter(|piece| !piece.contains(['/', '$', '~']));
+    named.extend(names.flat_map(|name| found(name, program_folders)));
     // `cd FOLDER && ./x.sh`
     let folders: Vec<PathBuf> =
         named.iter().filter(|path| path.is_dir()).take(MOST_FOLDERS).cloned().collect();
@@ -48,6 +60,18 @@ pub(super) fn of_handler(handler: &HookHandler, environment: &[(OsString, OsStri
     }
     let words = std::iter::once("hook".to_owned()).chain(texts().cloned()).collect();
     Some(OwnerScript { words, name: format!("the hook `{}`", handler.shown()), named })
+}
+
+/// Files elsewhere that run where a program is named by its name alone. The folders of programs themselves are kept from agents; what
+/// a link in them leads to, or what a script in them is run by, may lie where agents work.
+fn found(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let is_elsewhere = |path: &PathBuf| {
+        path.canonicalize().is_ok_and(|real| !folders.iter().any(|folder| real.starts_with(folder)))
+    };
+    let programs: Vec<PathBuf> =
+        folders.iter().map(|folder| folder.join(name)).filter(|path| path.is_file()).collect();
+    let interpreters = programs.iter().filter_map(|program| interpreter_of(program));
+    programs.iter().cloned().chain(interpreters).filter(is_elsewhere).collect()
 }
 
 /// A word with the folders in it that its variables mean.
@@ -86,8 +110,30 @@ mod tests {
         ] {
             let args = args.map(|args| args.into_iter().map(str::to_owned).collect());
             let handler = HookHandler::Command { command: command.to_owned(), args };
-            let script = of_handler(&handler, &environment).unwrap();
+            let script = of_handler(&handler, &environment, &[]).unwrap();
             assert!(script.named.contains(&PathBuf::from(expected)), "{command}: {:?}", script.named);
         }
+    }
+
+    #[test]
+    fn a_program_that_is_named_by_its_name_is_what_its_link_or_first_line_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["bin", "dotfiles"] {
+            std::fs::create_dir(path(name)).unwrap();
+        }
+        std::fs::write(path("dotfiles/guard"), "#!/bin/sh\n").unwrap();
+        std::os::unix::fs::symlink(path("dotfiles/guard"), path("bin/linked")).unwrap();
+        std::fs::write(path("bin/run"), format!("#!{}\n", path("dotfiles/guard").display())).unwrap();
+        std::fs::write(path("bin/own"), "#!/bin/sh\n").unwrap();
+        let folders = [path("bin").canonicalize().unwrap()];
+        let named = |command: &str| {
+            let handler = HookHandler::Command { command: command.to_owned(), args: None };
+            of_handler(&handler, &[], &folders).map(|script| script.named).unwrap_or_default()
+        };
+        assert!(named("linked --x").contains(&folders[0].join("linked")));
+        assert!(named("run").contains(&path("dotfiles/guard")));
+        // The folder itself is kept from agents.
+        assert!(named("own | nothing").iter().all(|path| path.ends_with("sh")));
     }
 }

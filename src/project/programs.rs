@@ -11,7 +11,7 @@ use std::{
 use super::{AcknowledgementState, TrustRecords, below, digest};
 use config::{command_words, expand, read_bounded};
 use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
-use sys::guarded::ResolvedPath;
+use sys::{guarded::ResolvedPath, owner_programs::interpreter_of, programs::folders_of_person};
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -113,6 +113,21 @@ pub(super) fn of_server(
                 named.add(&directory, value, true);
             }
         });
+    }
+    if !program.contains('/') {
+        // The folders of programs are kept from agents; what a link in them leads to need not be.
+        let path = match env.get("PATH") {
+            Some(path) => Some(OsString::from(fill(path))),
+            None => environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
+        };
+        let folders = folders_of_person(path.as_deref(), home.as_deref());
+        let found = folders.iter().map(|folder| folder.join(&program)).find(|path| path.is_file());
+        let led_to = found.iter().cloned().chain(found.as_deref().and_then(interpreter_of));
+        for file in led_to.filter_map(|file| file.canonicalize().ok()) {
+            if !folders.iter().any(|folder| file.starts_with(folder)) {
+                named.add(Path::new(NOWHERE), &file.to_string_lossy(), true);
+            }
+        }
     }
     let runner = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     // Which file says what is run, where the words do not.

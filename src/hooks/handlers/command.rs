@@ -56,6 +56,9 @@ const LOADING_NOTHING: &[(&str, &str)] = &[
     ("R_ENVIRON_USER", "/dev/null"),
 ];
 
+/// A place that holds no modules.
+const NO_MODULES: &str = "/dev/null";
+
 /// Starts the command; why it was not, to be read after the hook's name.
 pub(super) async fn start(
     parts: &HandlerParts,
@@ -87,7 +90,9 @@ pub(super) async fn start(
         let texts = std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
         let worked = parts.owner_programs.worked_folders();
         let folders = module_folders(texts, &environment, (&workspace.roots, &worked)).await;
-        environment.set("PYTHONPATH", &folders.join(":"));
+        // Never empty: `PYTHONPATH=$PYTHONPATH:/x` would begin with the folder that it is started in.
+        let path = if folders.is_empty() { NO_MODULES.to_owned() } else { folders.join(":") };
+        environment.set("PYTHONPATH", &path);
     }
     let words: Vec<String> = match args {
         // Outside of a sandbox the shell is the system's, whatever lies in a folder of the person's own.

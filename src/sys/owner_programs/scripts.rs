@@ -15,8 +15,8 @@ use std::{
 use rustix::process::geteuid;
 
 use super::{
-    MOST_FILES, NotedFile, OwnerProgram, OwnerPrograms, OwnerProgramsLookup, changed, digest_of, first_line,
-    folders_around, id_of, is_open, is_roots,
+    MOST_FILES, NotedFile, OwnerProgram, OwnerPrograms, OwnerProgramsLookup, add_with_interpreters, changed,
+    digest_of, first_line, folders_around, id_of, is_open, is_roots,
 };
 use crate::worked_folders::WorkedFolders;
 
@@ -75,6 +75,11 @@ impl KnownDigests {
     }
 }
 
+/// The file that a script names on its first line as what runs it, if it is one.
+pub fn interpreter_of(path: &Path) -> Option<PathBuf> {
+    first_line(path).first().map(PathBuf::from).filter(|named| named.is_absolute())
+}
+
 impl OwnerProgramsLookup {
     /// Looks these up as well. Blocks on the file system.
     pub fn add_scripts(&mut self, scripts: impl IntoIterator<Item = OwnerScript>) {
@@ -123,8 +128,8 @@ impl OwnerPrograms {
         self.known().worked.clone()
     }
 
-    /// Why a script must not be run, as the end of a sentence. Files in `apart`, the folders of the run that asks, are held to what a
-    /// person trusted there. A script that no settings had when they were read is noted now. Blocks on the file system.
+    /// Why a script must not be run, as the end of a sentence. Files in `apart` are held to what a person trusted in the workspace
+    /// that asks. A script that no settings had when they were read is noted now. Blocks on the file system.
     pub fn refused_script(&self, script: &OwnerScript, apart: &[PathBuf]) -> Option<String> {
         let digests = self.known().digests.clone();
         let now = match OwnerProgram::of_script(script, &|path| digests.of(path)) {
@@ -133,7 +138,7 @@ impl OwnerPrograms {
         };
         let mut known = self.known();
         let worked = known.worked.clone();
-        let is_apart = |file: &NotedFile| apart.iter().any(|root| file.path.starts_with(root));
+        let is_apart = |file: &NotedFile| apart.contains(&file.path);
         let Some(before) = known.programs.get_mut(&script.words) else {
             let record = known.records.get(&id_of(&script.words)).cloned();
             let held = match &record {
@@ -205,7 +210,7 @@ impl OwnerProgram {
                         || !first_line(&path).is_empty())
             });
             if is_run {
-                files.insert(path);
+                add_with_interpreters(path, &mut files, &mut names);
                 names.insert(named.clone());
             }
         }

@@ -129,3 +129,50 @@ fn a_program_that_was_changed_while_no_daemon_was_there_is_not_run() {
     nothing.replace(OwnerProgramsLookup::of([words.to_vec()]));
     assert!(nothing.command(&words).unwrap_err().contains("could not be noted"));
 }
+
+/// A file of a script is its owner's to change, but where agents work: there it is what was noted. Also one that comes to be.
+#[test]
+fn a_script_is_held_to_its_files_where_agents_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+    let named = vec![path("guard.sh"), path("helper.py"), path("notes.md")];
+    let guard = OwnerScript { words: vec!["hook".to_owned(), "x".to_owned()], name: "x".to_owned(), named };
+    script(&path("guard.sh"), "#!/bin/sh\n");
+    fs::write(path("notes.md"), "a\n").unwrap();
+    let programs = OwnerPrograms::default();
+    let worked = WorkedFolders::default();
+    programs.heed(worked.clone());
+    let look = || {
+        let mut lookup = OwnerProgramsLookup::default();
+        lookup.add_scripts([guard.clone()]);
+        let noted = |id: &str| programs.known().records.get(id).cloned();
+        let unnoted = lookup.unnoted(noted, &worked);
+        unnoted.into_iter().for_each(|record| programs.remember(record.id, record.files));
+        programs.replace(lookup);
+    };
+    look();
+    let refused = |apart: &[PathBuf]| programs.refused_script(&guard, apart);
+    script(&path("guard.sh"), "#!/bin/sh\nowner\n");
+    assert_eq!(refused(&[]), None);
+    worked.add([folder.path().canonicalize().unwrap()]);
+    assert_eq!(refused(&[]), None);
+    // What is no program may change.
+    fs::write(path("notes.md"), "b\n").unwrap();
+    assert_eq!(refused(&[]), None);
+    fs::write(path("helper.py"), "x\n").unwrap();
+    assert!(refused(&[]).unwrap().contains("helper.py"));
+    assert_eq!(refused(&[path("helper.py")]), None);
+    fs::remove_file(path("helper.py")).unwrap();
+    script(&path("guard.sh"), "#!/bin/sh\nagent\n");
+    let why = refused(&[]).unwrap();
+    assert!(why.contains("guard.sh") && why.contains("subagent trust --programs"), "{why}");
+    assert_eq!(programs.found_changed(), [path("guard.sh"), path("helper.py")]);
+    // Reading the settings anew is no acknowledgement; neither is another daemon.
+    look();
+    assert!(refused(&[]).is_some());
+    let compared = programs.compared();
+    assert!(compared[0].refused.is_some() && compared[0].now.name == "x", "{compared:?}");
+    programs.remember(compared[0].now.id.clone(), compared[0].now.files.clone());
+    look();
+    assert_eq!(refused(&[]), None);
+}

@@ -184,6 +184,10 @@ async fn a_users_server_runs_no_file_that_an_agent_of_another_workspace_made() {
     assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "failed");
     let why = status(&mut client, &running, "s").await.1;
     assert!(why.contains("serve.sh") && why.contains("`subagent trust --programs`"), "{why}");
+    // The file is the same one for whichever workspace it is started.
+    let third = tempfile::tempdir().unwrap();
+    let asked = json!({ "workspace": third.path(), "server": "s" });
+    assert_eq!(client.call("mcp/connect", asked).await["state"], "failed");
     assert!(!evil.exists(), "what an agent made was run");
     drop(client);
     running.stop().await;

@@ -41,7 +41,13 @@ impl McpServerInstance {
             if digest.is_some() && noted.get(&path) == Some(&digest) {
                 continue;
             }
-            if before.is_some() && is_of_agents {
+            // A file is what it is for whichever workspace a server is started.
+            let known: Vec<ProgramNoted> = log.servers();
+            let mut elsewhere =
+                known.iter().flat_map(noted_files).filter(|(other, _)| *other == path).peekable();
+            let is_known_elsewhere = elsewhere.peek().is_some();
+            let is_same_elsewhere = elsewhere.any(|(_, other)| other == digest);
+            if is_of_agents && !is_same_elsewhere && (before.is_some() || is_known_elsewhere) {
                 return Some(format!(
                     "it is started with {path}, which is another file than when it was first started; look at it, and if it \
                      is right, acknowledge it: `subagent trust --programs`"

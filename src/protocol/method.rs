@@ -305,8 +305,8 @@ methods! {
     call "workspace/list" => WorkspaceList(NoParams) -> WorkspaceListResult;
     /// Says whether a workspace's own agents, rules and settings count, as they are now.
     call "workspace/trust" => WorkspaceTrust(WorkspaceTrustParams) -> WorkspaceTrustResult;
-    /// The programs that settings name (`approval.notifyCommand`, key commands, MCP servers of the user's own), with the files
-    /// that they were first run with. One whose files changed since is not run, also after a restart.
+    /// The programs that settings name (`approval.notifyCommand`, key commands, hooks and MCP servers of the user's own), with the
+    /// files that they were first run with. One whose files changed since is not run, also after a restart.
     call "programs/list" => ProgramsList(NoParams) -> ProgramsListResult;
     /// A person has looked at a program that changed: it may be run as it is now.
     call "programs/acknowledge" => ProgramsAcknowledge(ProgramsAcknowledgeParams) -> ProgramsAcknowledgeResult;

@@ -282,7 +282,7 @@ impl fmt::Display for ProgramId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ProgramSource {
-    /// A command that the daemon runs itself: `approval.notifyCommand`, or one that prints a key.
+    /// A command that the daemon runs itself: `approval.notifyCommand`, one that prints a key, or a hook of the settings.
     Command,
     /// A server of the user's own, in one workspace.
     McpServer,
@@ -294,7 +294,7 @@ pub enum ProgramSource {
 pub struct ProgramNoted {
     pub id: ProgramId,
     pub source: ProgramSource,
-    /// The first word of the command, or the server's name.
+    /// The first word of the command, or the server's name; of a hook its command in a few words.
     pub name: String,
     /// The folders of the workspace that a server is started in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -25,7 +25,10 @@ use protocol::{
 use redact::Redactor;
 
 pub mod diff;
+mod kept_secrets;
 pub mod text;
+
+pub use kept_secrets::keeps_secrets;
 
 use text::TextFile;
 

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, text::TextFile},
+    changing::{
+        ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, keeps_secrets, text::TextFile,
+    },
     declared,
 };
 use crate::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal};
@@ -119,6 +121,8 @@ impl BuiltInDefinition for EditFileTool {
         })?;
         let edited = edited(old.as_ref(), &replacements, seen, &shown, &cx.redactor)?;
         let new = &edited.text;
+        let given = replacements.iter().map(|replacement| replacement.old_string.as_str());
+        keeps_secrets(&shown, (old.as_ref(), new), given, &cx.redactor)?;
         let bytes = new.written().map_err(|encoding| {
             let message = format!(
                 "`{shown}` is written in {encoding}, which has no room for some character of newString; write it without"

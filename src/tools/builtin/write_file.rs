@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, text::TextFile},
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, keeps_secrets, text::TextFile},
     declared,
 };
 use crate::{CallContext, Invocation, Permit, PrepareContext};
@@ -71,6 +71,7 @@ impl BuiltInDefinition for WriteFileTool {
             Some(old) => old.with_bytes(old.form.ends.given_to(&content).into_owned().into_bytes()),
             None => TextFile::new(&content),
         };
+        keeps_secrets(&cx.workspace.shown(&place), (old.as_ref(), &new), std::iter::empty(), &cx.redactor)?;
         let bytes = match new.written() {
             Ok(bytes) => bytes,
             Err(encoding) => {

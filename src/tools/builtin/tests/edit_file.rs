@@ -531,6 +531,53 @@ async fn long_contents_are_left_out_and_long_diffs_cut_without_half_a_secret() {
     assert_hidden(&diff);
 }
 
+/// A model is shown a mark in place of a secret; written back it would take the secret's place.
+#[tokio::test]
+async fn marks_do_not_take_the_place_of_secrets() {
+    let config = format!("port: 1\nkey: {SECRET}\nhost: a\n");
+    let mut bench = Bench::new(&[("config", &config), ("notes", "[redacted:env:MY_TOKEN] is a mark\n")]);
+    bench.redactor = redactor();
+    let mark = "[redacted:env:MY_TOKEN]";
+    let whole = format!("port: 2\nkey: {mark}\nhost: a\n");
+    let lines = (format!("port: 1\nkey: {mark}\n"), format!("port: 2\nkey: {mark}\n"));
+    for (tool, arguments) in [
+        ("write_file", json!({"path": "config", "content": whole})),
+        ("edit_file", json!({"path": "config", "oldString": lines.0, "newString": lines.1})),
+        // It would be taken out by what was not shown.
+        ("edit_file", json!({"path": "config", "oldString": lines.0, "newString": "port: 2\n"})),
+        (
+            "edit_file",
+            json!({"path": "config", "oldString": "host: a", "newString": format!("host: {mark}")}),
+        ),
+    ] {
+        let said = bench.text(tool, arguments).await;
+        assert!(
+            said.contains("holds a secret where you were shown") || said.starts_with("EDIT_NO_OCCURRENCE"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(bench.root().join("config")).unwrap(), config);
+    }
+    for (tool, arguments, path, expected) in [
+        (
+            "edit_file",
+            json!({"path": "config", "oldString": "port: 1", "newString": "port: 2"}),
+            "config",
+            config.replace('1', "2"),
+        ),
+        // A mark that stands in the file itself, and one in a file that holds no secret.
+        (
+            "edit_file",
+            json!({"path": "notes", "oldString": mark, "newString": format!("{mark}{mark}")}),
+            "notes",
+            format!("{mark}{mark} is a mark\n"),
+        ),
+        ("write_file", json!({"path": "new", "content": whole}), "new", whole.clone()),
+    ] {
+        bench.text(tool, arguments).await;
+        assert_eq!(fs::read_to_string(bench.root().join(path)).unwrap(), expected);
+    }
+}
+
 #[tokio::test]
 async fn what_is_too_large_is_refused_before_it_is_read() {
     let bench = Bench::new(&[]);

@@ -144,7 +144,7 @@ impl<'a> VerdictBuilder<'a> {
             // Of several the one with the most to say: a delegate before advice.
             let delegate = HookDelegate {
                 hook: hook.id.clone(),
-                origin: hook.origin.clone(),
+                speaks_for_person: hook.speaks_for_person(),
                 shown_permissions: answer.shown_permissions,
             };
             self.verdict.delegate.get_or_insert(delegate);
@@ -309,7 +309,11 @@ impl<'a> VerdictBuilder<'a> {
         let by = hook.id.clone();
         let verdict = match action {
             "accept" => {
-                let by = HookDelegate { hook: by, origin: hook.origin.clone(), shown_permissions: None };
+                let by = HookDelegate {
+                    hook: by,
+                    speaks_for_person: hook.speaks_for_person(),
+                    shown_permissions: None,
+                };
                 ElicitationVerdict::Accept { content, by }
             }
             "decline" => ElicitationVerdict::Decline { by },

@@ -175,6 +175,12 @@ pub struct PinnedProgram {
 }
 
 impl Hook {
+    /// Whether what it answers may count as a person's answer: it is the system's or the user's, and runs nothing that an agent of the
+    /// workspace could write.
+    pub fn speaks_for_person(&self) -> bool {
+        self.origin.is_own() && !self.names_workspace
+    }
+
     /// True if it may be in [`HookSet::matching`](super::HookSet::matching): it runs, or fails where it guards.
     pub(super) fn takes_part(&self, event: HookEventName) -> bool {
         if !self.events.contains(&event) {

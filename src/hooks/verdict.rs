@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{HookId, HookOrigin, ranked::RankedChanges};
+use super::{HookId, ranked::RankedChanges};
 use protocol::{HookDecision, HookFired};
 
 /// A text for the model, and who gave it.
@@ -22,12 +22,13 @@ pub struct HookStop {
     pub reason: String,
 }
 
-/// A hook that would answer a question in the person's place. Of the system or the user it may, where the setting
-/// `approval.hooksMayApprove` says so and the risk is not `critical`: whoever fired looks at both. Of others it is advice.
+/// A hook that would answer a question in the person's place. One of the system or the user may that runs nothing of the workspace, where
+/// the setting `approval.hooksMayApprove` says so and the risk is not `critical`: whoever fired looks at both. Of others it is advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookDelegate {
     pub hook: HookId,
-    pub origin: HookOrigin,
+    /// It is the system's or the user's, and no agent can write what it runs.
+    pub speaks_for_person: bool,
     /// `updatedPermissions`, only to be shown.
     pub shown_permissions: Option<Value>,
 }

@@ -141,8 +141,8 @@ fn consent_to_a_question_is_only_a_delegates_word() {
     // The failure of another one leaves it to a person, whatever the delegate says.
     assert_eq!(both.decision, Some(HookDecision::Ask));
     assert_eq!(
-        both.delegate.map(|it| (it.origin, it.shown_permissions)),
-        Some((HookOrigin::User, Some(json!([]))))
+        both.delegate.map(|it| (it.speaks_for_person, it.shown_permissions)),
+        Some((true, Some(json!([]))))
     );
 }
 

@@ -83,13 +83,21 @@ pub(super) async fn start(
             environment.set("CLAUDE_CODE_SESSION_ID", session);
         }
     }
-    if !is_confined {
-        environment.set("PATH", &parts.path_outside(&workspace.roots));
+    // What an agent puts into the workspace is no program of a hook's, and no module, by its name alone.
+    environment.set("PATH", &parts.path_outside(&workspace.roots));
+    let texts = || std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
+    // A module that a confined hook names is one of the folder that it is started in.
+    if !(is_confined && runs_module(texts())) {
         LOADING_NOTHING.iter().for_each(|(name, value)| environment.set(name, value));
         // Python takes modules from beside a script no more either, so it is told where that is.
-        let texts = std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
         let worked = parts.owner_programs.worked_folders();
-        let folders = module_folders(texts, &environment, (&workspace.roots, &worked)).await;
+        let folders = match is_confined {
+            true => {
+                module_folders(texts(), &environment, (&[], &WorkedFolders::default()), &workspace.roots)
+                    .await
+            }
+            false => module_folders(texts(), &environment, (&workspace.roots, &worked), &[]).await,
+        };
         // Never empty: `PYTHONPATH=$PYTHONPATH:/x` would begin with the folder that it is started in.
         let path = if folders.is_empty() { NO_MODULES.to_owned() } else { folders.join(":") };
         environment.set("PYTHONPATH", &path);
@@ -152,24 +160,40 @@ pub(super) async fn start(
     Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
 }
 
+/// True of a command that has Python run a module by its name.
+fn runs_module<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
+    texts.flat_map(str::split_whitespace).any(|word| word == "-m")
+}
+
 /// Folders from which Python may take modules: of scripts that a command names, and of the environment's `PYTHONPATH`. None of them
-/// is a workspace's, be it of this run or of another, and none is one into which everybody may write.
+/// is a workspace's, be it of this run or of another, and none is one into which everybody may write. `from`: folders from which the
+/// command may name a script.
 async fn module_folders(
     texts: impl Iterator<Item = &str>,
     environment: &CommandEnvironment,
     (roots, worked): (&[PathBuf], &WorkedFolders),
+    from: &[PathBuf],
 ) -> Vec<String> {
     /// Words of a command that are looked at.
     const MOST: usize = 256;
     let home = environment.get("HOME").unwrap_or_default();
     let is_between = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter);
-    let scripts = texts.flat_map(|text| text.split(is_between)).take(MOST).filter_map(|piece| {
-        let mut path = filled(piece, environment).replace("${HOME}", home).replace("$HOME", home);
-        if let Some(below) = path.strip_prefix("~/") {
-            path = format!("{home}/{below}");
-        }
-        Some(PathBuf::from(path)).filter(|path| path.is_absolute())
-    });
+    let pieces = texts.flat_map(|text| text.split(is_between)).filter(|piece| !piece.is_empty()).take(MOST);
+    let paths: Vec<PathBuf> = pieces
+        .map(|piece| {
+            let path = filled(piece, environment).replace("${HOME}", home).replace("$HOME", home);
+            PathBuf::from(path.strip_prefix("~/").map_or(path.clone(), |below| format!("{home}/{below}")))
+        })
+        .collect();
+    // `cd FOLDER && python3 guard.py`
+    let below = paths.iter().flat_map(|path| from.iter().map(move |root| root.join(path)));
+    let named: Vec<PathBuf> =
+        if from.is_empty() { Vec::new() } else { below.filter(|path| path.is_dir()).collect() };
+    let scripts: Vec<PathBuf> = paths
+        .iter()
+        .flat_map(|path| from.iter().chain(&named).map(move |folder| folder.join(path)).chain([path.clone()]))
+        .filter(|path| path.is_absolute())
+        .collect();
     let mut folders: Vec<PathBuf> = Vec::new();
     for script in scripts {
         let Ok(script) = tokio::fs::canonicalize(script).await else { continue };

@@ -209,7 +209,7 @@ impl CallGate {
             let message = said(verdict, "refused the call");
             hooks.refusal = Some(HookRefusal { message, interrupt: verdict.interrupt });
         } else if let Some(delegate) = &verdict.delegate {
-            let may = self.hooks.may_approve() && delegate.origin.is_own();
+            let may = self.hooks.may_approve() && delegate.speaks_for_person;
             // What it would change nobody has judged, and what it would allow for longer is the person's to say.
             let is_plain = verdict.updated_input.is_none() && delegate.shown_permissions.is_none();
             let is_question = matches!(confirmation.details, ConfirmationDetails::Question { .. });

@@ -32,6 +32,9 @@ use trust::TrustRecords;
 /// Letters of a session's title that a hook gives.
 const MOST_TITLE_CHARS: usize = 200;
 
+/// Below a session's folder: what its hooks keep for a while.
+const TEMPORARY: &str = "hooks-tmp";
+
 /// The way in which the names of tools from servers of the Model Context Protocol begin.
 const MCP_TOOL: &str = "mcp.";
 
@@ -249,9 +252,10 @@ impl RunHooks {
         .await
     }
 
-    /// The place where programs of the session put what is temporary; empty = the folder cannot be made, and no program is run.
+    /// The place where hooks of the session put what is temporary: another one than its commands', who could change what a guard keeps
+    /// there. Empty = the folder cannot be made, and no program is run.
     async fn temporary(&self, session: &SessionId) -> PathBuf {
-        let folder = self.artifacts.session_folder(session).map(|folder| folder.join("tmp"));
+        let folder = self.artifacts.session_folder(session).map(|folder| folder.join(TEMPORARY));
         let made = super::super::unblocked(move || {
             let folder = folder?;
             DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;

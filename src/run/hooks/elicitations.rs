@@ -135,7 +135,7 @@ impl ElicitationHooks {
             (None, content) => content.is_none(),
         };
         asked.verdict.decision != Some(HookDecision::Ask)
-            && by.origin.is_own()
+            && by.speaks_for_person
             && self.hooks.may_approve()
             && fits
     }

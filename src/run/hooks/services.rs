@@ -53,7 +53,7 @@ pub(crate) trait HookTools: Send + Sync {
 pub(super) struct RunHookServices {
     /// Canonical.
     pub roots: Vec<PathBuf>,
-    /// The session's folder for temporary files.
+    /// The session's folder for temporary files of hooks.
     pub temporary: PathBuf,
     pub commands: Arc<CommandRuntime>,
     /// Only of the call whose arguments hooks may change.

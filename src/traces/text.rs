@@ -11,6 +11,9 @@ use super::facts::EventFacts;
 /// Bytes that are kept of each text: an answer with a page of spans must stay one that can be sent. The docs say the same.
 const TEXT_BYTES: usize = 16 * 1024;
 
+/// Digits that keep two commands apart which run at the same time.
+const CHANCE_DIGITS: usize = 8;
+
 /// Bytes of the number of a connection.
 const NUMBER_BYTES: usize = 36;
 
@@ -126,7 +129,10 @@ pub(super) fn moment(at: Timestamp) -> String {
 /// whole. The number of a connection is nobody who gave a name; another client's id is shown as it is.
 pub fn client(id: &str) -> String {
     let named = person(id);
-    let is_user_alone = id.strip_prefix(named.as_str()).is_some_and(|rest| rest.starts_with('-'));
+    let is_user_alone = id
+        .strip_prefix(named.as_str())
+        .and_then(|rest| rest.strip_prefix('-'))
+        .is_some_and(|chance| chance.len() == CHANCE_DIGITS);
     if is_user_alone { id.to_owned() } else { named }
 }
 
@@ -143,8 +149,6 @@ pub fn person(id: &str) -> String {
         }
         _ => {}
     }
-    /// The length of what keeps two commands apart that run at the same time.
-    const CHANCE_DIGITS: usize = 8;
     let named = id.rsplit_once('-').filter(|(_, chance)| {
         chance.len() == CHANCE_DIGITS && chance.bytes().all(|byte| byte.is_ascii_hexdigit())
     });

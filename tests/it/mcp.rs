@@ -368,8 +368,7 @@ async fn a_program_gets_its_own_variables_and_none_of_the_daemons_secrets() {
             .map(|(name, value)| (name.into(), value.into()))
             .to_vec();
     let mut entry = server::entry("plain");
-    entry["env"]["GIVEN"] = "<${MY_TOKEN}${NOT_SET:-!}>".into();
-    entry["env"]["TOKEN"] = "only-${MY_TOKEN}-here".into();
+    entry["env"]["TOKEN"] = "<${MY_TOKEN}${NOT_SET:-!}>".into();
     let house = house.settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     run(&running).await;

@@ -55,13 +55,13 @@ pub struct AutorunGuard {
 /// Everything that there is at one place.
 #[derive(Debug, Default)]
 struct PlaceState {
-    files: BTreeMap<PathBuf, NotedFile>,
+    files: BTreeMap<PathBuf, AutorunFileState>,
     /// There was more than is noted.
     is_cut: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum NotedFile {
+enum AutorunFileState {
     Link(PathBuf),
     File {
         /// Device, inode, size and the time of the last change, which nobody sets.
@@ -151,7 +151,13 @@ impl AutorunGuard {
         }
     }
 
-    fn put_aside(&self, path: &Path, why: &'static str, before: Option<&NotedFile>, done: &mut Vec<String>) {
+    fn put_aside(
+        &self,
+        path: &Path,
+        why: &'static str,
+        before: Option<&AutorunFileState>,
+        done: &mut Vec<String>,
+    ) {
         let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let what = match before {
             None => format!("`{}` came to be", shown.display()),
@@ -186,7 +192,7 @@ impl Drop for AutorunGuard {
 }
 
 /// Renames an entry and puts what was there in its place. Answers its new name.
-fn aside(path: &Path, before: Option<&NotedFile>) -> io::Result<Option<String>> {
+fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<String>> {
     let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
         return Ok(None);
     };
@@ -194,9 +200,11 @@ fn aside(path: &Path, before: Option<&NotedFile>) -> io::Result<Option<String>> 
     let Some(aside) = rename_aside(&above, name, ASIDE)? else { return Ok(None) };
     match before {
         None => (),
-        Some(NotedFile::Link(to)) => rustix::fs::symlinkat(to, &above, name)?,
-        Some(NotedFile::File { bytes: Some(bytes), mode, .. }) => write_in(&above, name, bytes, *mode)?,
-        Some(NotedFile::File { bytes: None, .. }) => {
+        Some(AutorunFileState::Link(to)) => rustix::fs::symlinkat(to, &above, name)?,
+        Some(AutorunFileState::File { bytes: Some(bytes), mode, .. }) => {
+            write_in(&above, name, bytes, *mode)?
+        }
+        Some(AutorunFileState::File { bytes: None, .. }) => {
             return Err(io::Error::other(format!(
                 "it lies there as `{aside}`, and what was there was not kept"
             )));
@@ -227,8 +235,8 @@ impl PlaceState {
                 break;
             }
             let noted = match found.is_symlink() {
-                true => fs::read_link(&path).ok().map(NotedFile::Link),
-                false => Some(NotedFile::file(&path, &found, bytes_left)),
+                true => fs::read_link(&path).ok().map(AutorunFileState::Link),
+                false => Some(AutorunFileState::file(&path, &found, bytes_left)),
             };
             state.files.extend(noted.map(|noted| (path, noted)));
         }
@@ -236,23 +244,23 @@ impl PlaceState {
     }
 }
 
-impl NotedFile {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> NotedFile {
+impl AutorunFileState {
+    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
         let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let longest = LONGEST.min(*bytes_left);
         let is_read = found.is_file() && 0 < longest && found.size() <= longest;
         let bytes = is_read.then(|| regular_file::read_bounded(path, longest).ok().flatten()).flatten();
         *bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64).min(*bytes_left);
-        NotedFile::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
+        AutorunFileState::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
     }
 
     /// True if the file is what it was, also where it was written anew.
-    fn is_same(&self, now: &NotedFile, path: &Path) -> bool {
+    fn is_same(&self, now: &AutorunFileState, path: &Path) -> bool {
         match (self, now) {
-            (NotedFile::Link(before), NotedFile::Link(now)) => before == now,
+            (AutorunFileState::Link(before), AutorunFileState::Link(now)) => before == now,
             (
-                NotedFile::File { stamp, bytes, mode },
-                NotedFile::File { stamp: stamp_now, mode: mode_now, .. },
+                AutorunFileState::File { stamp, bytes, mode },
+                AutorunFileState::File { stamp: stamp_now, mode: mode_now, .. },
             ) => {
                 let is_as_it_was = || {
                     let now = regular_file::read_bounded(path, LONGEST).ok().flatten();

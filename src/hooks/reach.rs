@@ -303,7 +303,7 @@ fn commands(text: &str) -> Vec<Vec<HookWord>> {
     let mut is_word = false;
     let mut quoting = Quoting::None;
     let mut letters = text.chars().peekable();
-    let mut end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
+    let end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
         if std::mem::take(is_word) {
             words.push(std::mem::take(word));
         }

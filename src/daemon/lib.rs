@@ -189,11 +189,8 @@ impl Daemon {
         let sign_ins = OAuthSessions::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
         let program_log =
             ProgramLog::open(store.clone(), Arc::clone(&clock), children.owner_programs().clone()).await?;
-        let references = SettingsReferences::in_settings(
-            &settings.config,
-            (&settings.sources, &settings.rules),
-            &settings.state_dir,
-        );
+        let around = (&settings.sources, &settings.rules);
+        let references = SettingsReferences::in_settings(&settings.config, around, &settings.state_dir);
         let places = commands.sandbox.hidden().clone();
         drop(named::take_in(references, &program_log, places.named(), &secrets).await);
         // From now on these are known by handle, too.

@@ -28,7 +28,7 @@ const MOST_KEY_BYTES: u64 = 64 << 10;
 /// What the settings name.
 pub(super) struct SettingsReferences {
     programs: Vec<Vec<String>>,
-    /// Where the owner's own hooks are looked for.
+    /// The places where the owner's own hooks are looked for.
     hooks: HookPlaces,
     environment: Vec<(OsString, OsString)>,
     /// What each file is for.

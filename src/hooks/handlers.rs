@@ -211,7 +211,7 @@ impl HandlerParts {
         looked.await.unwrap_or_else(|error| Err(format!("its programs cannot be looked at: {error}")))
     }
 
-    /// Why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
+    /// The reason why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
     async fn refused_script(&self, hook: &Hook) -> Option<String> {
         if !matches!(hook.handler, HookHandler::Command { .. }) {
             return None;

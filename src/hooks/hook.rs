@@ -175,7 +175,7 @@ pub struct PinnedProgram {
 }
 
 impl Hook {
-    /// Whether what it answers may count as a person's answer: it is the system's or the user's, and runs nothing that an agent of the
+    /// True if its answer may count as a person's: it is the system's or the user's, and runs nothing that an agent of the
     /// workspace could write.
     pub fn speaks_for_person(&self) -> bool {
         self.origin.is_own() && !self.names_workspace

@@ -106,6 +106,48 @@ const BEFORE: &[&str] = &[
     "env", "exec", "command", "nohup", "nice", "time", "timeout", "sudo", "then", "do", "else", "if",
     "while", "until", "!", "{", "builtin", "eval",
 ];
+/// Programs and words of the shell that run nothing of what they name, nor write it anywhere as a file.
+const READERS: &[&str] = &[
+    "[",
+    "[[",
+    "test",
+    "case",
+    "echo",
+    "printf",
+    "true",
+    "false",
+    ":",
+    "read",
+    "cd",
+    "pwd",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "jq",
+    "ls",
+    "stat",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "diff",
+    "cmp",
+    "date",
+    "basename",
+    "dirname",
+    "sha256sum",
+    "md5sum",
+    "exit",
+    "return",
+    "for",
+    "in",
+    "select",
+];
 /// Variables that lead out of every workspace but a home, or into the project's folder, where files are known by name.
 const KNOWN: &[&str] = &[
     "HOME",
@@ -141,7 +183,12 @@ impl HookWord {
     }
 
     fn is_pattern(&self) -> bool {
-        self.letters.iter().any(|(letter, quoting)| *quoting == Quoting::None && PATTERN.contains(letter))
+        let is_test = matches!(self.text().as_str(), "[" | "[[");
+        !is_test
+            && self
+                .letters
+                .iter()
+                .any(|(letter, quoting)| *quoting == Quoting::None && PATTERN.contains(letter))
     }
 
     /// True if it has a variable of which nobody knows what it holds.
@@ -186,6 +233,7 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         INTERPRETERS.iter().any(|it| *it == name || *it == bare)
     };
     let runs_what_it_is_given = commands.iter().flatten().any(|word| is_runner(word) || is_interpreter(word));
+    let writes = writes(text);
     commands.iter().any(|words| {
         let of_workspace = |word: &HookWord| {
             word.is_pattern() && fixed_folder(word, first, home).is_some_and(|it| is_below(&it, roots))
@@ -203,6 +251,13 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         let is_wrapped = words.first().is_some_and(|word| BEFORE.contains(&word.text().as_str()));
         let programs: Vec<&HookWord> =
             program.clone().take(if is_wrapped { words.len() } else { 1 }).collect();
+        // What such a one names is run only where another command of the text runs what it is given, or what it has written.
+        if !runs_what_it_is_given
+            && !writes
+            && first_word.is_some_and(|word| READERS.contains(&word.text().as_str()))
+        {
+            return false;
+        }
         if first_word.is_some_and(|word| word.is_open() || word.is_pattern())
             || words.iter().any(of_workspace)
         {
@@ -231,6 +286,12 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         }
         false
     })
+}
+
+/// True if a text may write what a command puts out into a file.
+fn writes(text: &str) -> bool {
+    let mut outputs = text.split('>').skip(1).map(|behind| behind.trim_start_matches(['|', ' ']));
+    outputs.any(|behind| !behind.is_empty() && !behind.starts_with('&') && !behind.starts_with("/dev/null"))
 }
 
 /// True of a program that runs something of the folder it is started in. That Python does not is said in its environment, which some options
@@ -411,6 +472,8 @@ mod tests {
             "node -e 'require(\"x\")'",
             "f=$(jq -r .tool_input.file_path); npx prettier --write \"$f\"",
             "cd / && npm test",
+            "cat tools/*.sh > /home/ann/x; /home/ann/x",
+            "[[ -f x ]] && sh tools/*.sh",
         ] {
             assert!(may_reach(text, &roots, home), "{text}");
         }
@@ -427,6 +490,10 @@ mod tests {
             "cat > /dev/null # sh $T/*",
             "curl -s https://example.com/?a=b --data \"$X\"",
             "true",
+            "[[ 1 == 1 ]] && echo \"${BASH_VERSION:+bash}\" > /home/ann/shell",
+            "case \"$FILE\" in *.py) notify-send \"$FILE\" ;; esac",
+            "if [[ \"$FILE\" == *.lock ]]; then echo no 2>/dev/null; exit 2; fi",
+            "cat *.md | wc -l >&2",
         ] {
             // A letter of a pattern that no quotes hide is one for the shell, too.
             let text = text.replace("/?a", "/%3Fa");

@@ -243,9 +243,8 @@ impl ProjectReader {
         let base = roots.first().map(String::as_str).filter(|_| has_folder);
         let ServerPrograms { programs, links } =
             programs::of_server((&all, base), transport, &self.shared.environment, &trust);
-        let is_of_agents = |path: &Path| {
-            agents.iter().any(|root| path.starts_with(root)) || worked.holding(path).is_some()
-        };
+        let is_of_agents =
+            |path: &Path| agents.iter().any(|root| path.starts_with(root)) || worked.holding(path).is_some();
         let files = programs.into_iter().map(|it| {
             let path = Path::new(&it.root).join(&it.path);
             OwnServerFile { is_of_agents: is_of_agents(&path), path, digest: it.digest }

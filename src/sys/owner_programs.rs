@@ -45,9 +45,9 @@ struct OwnerProgramsState {
     programs: LookedUpPrograms,
     /// The files that they may be run with, by the id of each.
     records: BTreeMap<String, ProgramFiles>,
-    /// Where an agent could have written the files of a script.
+    /// The folders in which an agent could have written the files of a script.
     worked: WorkedFolders,
-    /// Of files of scripts, which are looked at each time that one is run.
+    /// The digests of files of scripts, which are looked at each time that one is run.
     digests: scripts::KnownDigests,
 }
 

@@ -33,9 +33,9 @@ const PACKAGES: &str = "node_modules";
 /// A text that a shell runs, with the files that it may mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerScript {
-    /// As the settings have it: another text is another program.
+    /// The same as the settings have it: another text is another program.
     pub words: Vec<String>,
-    /// For people.
+    /// The name that people are shown.
     pub name: String,
     /// Absolute; those that are there and are run are its files.
     pub named: Vec<PathBuf>,
@@ -44,9 +44,9 @@ pub struct OwnerScript {
 /// The digests of files that were read before. Which file it is and when it was last changed is the kernel's word, which nobody who
 /// writes the file can set back. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub(super) struct KnownDigests(Arc<Mutex<HashMap<PathBuf, (FileStamp, FileDigest)>>>);
+pub(super) struct KnownDigests(Arc<Mutex<HashMap<PathBuf, (DigestStamp, FileDigest)>>>);
 
-type FileStamp = (u64, u64, u64, i64, i64);
+type DigestStamp = (u64, u64, u64, i64, i64);
 type FileDigest = [u8; 32];
 
 impl KnownDigests {
@@ -128,7 +128,7 @@ impl OwnerPrograms {
         self.known().worked.clone()
     }
 
-    /// Why a script must not be run, as the end of a sentence. Files in `apart` are held to what a person trusted in the workspace
+    /// The reason why a script must not be run, as the end of a sentence. Files in `apart` are held to what a person trusted in the workspace
     /// that asks. A script that no settings had when they were read is noted now. Blocks on the file system.
     pub fn refused_script(&self, script: &OwnerScript, apart: &[PathBuf]) -> Option<String> {
         let digests = self.known().digests.clone();
@@ -189,7 +189,7 @@ impl OwnerPrograms {
 }
 
 impl OwnerProgram {
-    /// Whether a file of it may be an agent's work when it is not what was noted.
+    /// True of a file that may be an agent's work when it is not what was noted.
     pub(super) fn is_held(&self, file: &Path, worked: &WorkedFolders) -> bool {
         self.script.is_none() || worked.holding(file).is_some()
     }

@@ -68,6 +68,16 @@ async fn hook_that_fails_changes_or_asks_answers_nothing() {
     }
 }
 
+/// A person acknowledges everything that the workspace brings along.
+pub(super) async fn trust_all(client: &mut crate::support::Client, running: &Running) {
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let files: Vec<Value> = opened["workspace"]["files"].as_array().unwrap().clone();
+    let files: Vec<Value> =
+        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
+    let trust = json!({ "workspace": running.work(), "trusted": true, "files": files });
+    client.call("workspace/trust", trust).await;
+}
+
 #[tokio::test]
 async fn a_projects_hook_only_advises() {
     let hook = json!({ "hooks": [{ "type": "command", "command": ALLOWS }] });
@@ -77,14 +87,22 @@ async fn a_projects_hook_only_advises() {
         .file(".claude/settings.json", project.to_string());
     let running = house.boot().await;
     let mut client = running.client();
-    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
-    let files: Vec<Value> = opened["workspace"]["files"].as_array().unwrap().clone();
-    let files: Vec<Value> =
-        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
-    let trust = json!({ "workspace": running.work(), "trusted": true, "files": files });
-    client.call("workspace/trust", trust).await;
+    trust_all(&mut client, &running).await;
     running.stop().await;
     assert_unanswered(play_unattended(&house).await, "a project's");
+}
+
+/// An agent writes in the workspace: what a file of it answers is no person's answer, whoever's settings name the file.
+#[tokio::test]
+async fn a_hook_that_runs_a_file_of_the_workspace_only_advises() {
+    let house = asking_house()
+        .settings(&settings(true, "sh \"$CLAUDE_PROJECT_DIR\"/tools/approve.sh"))
+        .file("tools/approve.sh", ALLOWS);
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust_all(&mut client, &running).await;
+    running.stop().await;
+    assert_unanswered(play_unattended(&house).await, "of a file of the workspace");
 }
 
 #[tokio::test]

@@ -249,3 +249,37 @@ async fn script_of_the_settings_finds_the_modules_beside_it() {
     running.stop().await;
     assert_eq!(fs::read_to_string(told).unwrap(), "found");
 }
+
+/// A guard that a project brings along loads nothing that an agent puts beside it, and keeps what is temporary where commands do not
+/// write.
+#[tokio::test]
+async fn a_confined_guard_is_not_silenced_by_what_lies_beside_it() {
+    let out = "print(json.dumps({'decision': 'block', 'reason': 'guarded'}) if 'b.txt' in sys.stdin.read() else '')";
+    let loads = format!("python3 -c \"import json, sys; {out}\"");
+    // It says where it may write for a while, to a file of the workspace.
+    let tells = "cat > /dev/null; printf %s \"$TMPDIR\" > told; df -P \"$TMPDIR\" > /dev/null; echo x > \"$TMPDIR/kept\"";
+    let group =
+        |command: &str| json!({ "matcher": "Write", "hooks": [{ "type": "command", "command": command }] });
+    let hooks = json!({ "hooks": { "PreToolUse": [group(&loads)], "PostToolUse": [group(tells)] } });
+    let looks = Reply::calls(&[("run_shell_command", json!({ "command": "ls \"$TMPDIR\"" }))]);
+    let script = Script::new([
+        write("json.py", "dumps = lambda x: ''\n"),
+        write("b.txt", "x"),
+        looks,
+        Reply::done("ok"),
+    ]);
+    let house = house(&script, &json!({}))
+        .agent("worker", &WORKER.replace("ask_user]", "ask_user, run_shell_command]"))
+        .rules("commands", "[[rule]]\ntool = \"run_shell_command\"\ndecision = \"allow\"\n")
+        .file(".claude/settings.json", hooks.to_string());
+    let running = house.boot().await;
+    let mut client = running.client();
+    super::answering::trust_all(&mut client, &running).await;
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    assert!(house.work().join("json.py").exists() && house.work().join("told").exists());
+    assert!(!house.work().join("b.txt").exists(), "the guard was silenced");
+    let listed = heard(&script);
+    assert!(!listed.contains("kept"), "a command sees what a hook keeps: {listed}");
+    running.stop().await;
+}

@@ -37,7 +37,7 @@ pub fn keeps_secrets<'a>(
     Err(ToolError { kind: ToolErrorType::EditPreparationFailure, message })
 }
 
-/// How often each mark stands in a text.
+/// The number of times that each mark stands in a text.
 fn counts(text: &str) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for mark in marks(text) {

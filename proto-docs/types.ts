@@ -3734,7 +3734,7 @@ export type ProgramId = string;
 export interface ProgramNoted {
   id: ProgramId;
   source: ProgramSource;
-  /** The first word of the command, or the server's name. */
+  /** The first word of the command, or the server's name; of a hook its command in a few words. */
   name: string;
   /** The folders of the workspace that a server is started in. */
   workspace?: string[];
@@ -3746,7 +3746,10 @@ export interface ProgramNoted {
 
 /** The part of the settings that names a program. */
 export type ProgramSource =
-  /** A command that the daemon runs itself: `approval.notifyCommand`, or one that prints a key. */
+  /**
+   * A command that the daemon runs itself: `approval.notifyCommand`, one that prints a key, or a hook of the
+   * settings.
+   */
   | "command"
   /** A server of the user's own, in one workspace. */
   | "mcpServer"
@@ -6231,9 +6234,9 @@ export interface Methods {
   /** Says whether a workspace's own agents, rules and settings count, as they are now. */
   "workspace/trust": { params: WorkspaceTrustParams; result: WorkspaceTrustResult };
   /**
-   * The programs that settings name (`approval.notifyCommand`, key commands, MCP servers of the user's own),
-   * with the files that they were first run with. One whose files changed since is not run, also after a
-   * restart.
+   * The programs that settings name (`approval.notifyCommand`, key commands, hooks and MCP servers of the
+   * user's own), with the files that they were first run with. One whose files changed since is not run, also
+   * after a restart.
    */
   "programs/list": { params: NoParams; result: ProgramsListResult };
   /** A person has looked at a program that changed: it may be run as it is now. */

@@ -1,0 +1,140 @@
+//! The words of a command as a shell splits them.
+
+/// Variables that lead out of every workspace but a home, or into the project's folder, where files are known by name.
+const KNOWN: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "PROJECT_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+];
+/// Letters by which a shell takes a word for a pattern.
+pub(super) const PATTERN: &[char] = &['*', '?', '['];
+
+/// One word, and whether each of its letters is quoted, so that it stands for itself.
+#[derive(Debug, Default, Clone)]
+pub(super) struct HookWord {
+    pub(super) letters: Vec<(char, Quoting)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quoting {
+    None,
+    /// Variables are filled in.
+    Double,
+    Single,
+}
+
+impl HookWord {
+    pub(super) fn text(&self) -> String {
+        self.letters.iter().map(|(letter, _)| letter).collect()
+    }
+
+    pub(super) fn is_pattern(&self) -> bool {
+        let is_test = matches!(self.text().as_str(), "[" | "[[");
+        !is_test
+            && self
+                .letters
+                .iter()
+                .any(|(letter, quoting)| *quoting == Quoting::None && PATTERN.contains(letter))
+    }
+
+    /// True if it has a variable of which nobody knows what it holds.
+    pub(super) fn is_open(&self) -> bool {
+        let mut letters = self.letters.iter().peekable();
+        while let Some((letter, quoting)) = letters.next() {
+            if *letter != '$' || *quoting == Quoting::Single {
+                continue;
+            }
+            let is_braced = letters.next_if(|(letter, _)| *letter == '{').is_some();
+            let mut name = String::new();
+            while let Some((letter, _)) = letters.next_if(|(it, _)| it.is_ascii_alphanumeric() || *it == '_')
+            {
+                name.push(*letter);
+            }
+            let is_plain = !is_braced || letters.peek().is_some_and(|(letter, _)| *letter == '}');
+            if !is_plain || !KNOWN.contains(&name.as_str()) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The words of each simple command of a text, of commands within it, too.
+pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
+    let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), HookWord::default());
+    let mut is_word = false;
+    let mut quoting = Quoting::None;
+    let mut letters = text.chars().peekable();
+    let end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
+        if std::mem::take(is_word) {
+            words.push(std::mem::take(word));
+        }
+    };
+    while let Some(letter) = letters.next() {
+        let begins_other = letter == '`' || letter == '$' && letters.peek() == Some(&'(');
+        match (quoting, letter) {
+            (Quoting::Single, '\'') | (Quoting::Double, '"') => quoting = Quoting::None,
+            (Quoting::None, '\'') => (quoting, is_word) = (Quoting::Single, true),
+            (Quoting::None, '"') => (quoting, is_word) = (Quoting::Double, true),
+            (Quoting::None, '\\') | (Quoting::Double, '\\') => {
+                if let Some(next) = letters.next().filter(|next| *next != '\n') {
+                    word.letters.push((next, Quoting::Single));
+                    is_word = true;
+                }
+            }
+            (Quoting::None, '#') if !is_word => while letters.next_if(|letter| *letter != '\n').is_some() {},
+            // What it puts out is nobody's to tell; what it runs is read as a command of its own.
+            (Quoting::None | Quoting::Double, _) if begins_other => {
+                word.letters.push(('$', quoting));
+                is_word = true;
+                let inner = inner(letter, &mut letters);
+                all.extend(commands(&inner));
+            }
+            (Quoting::None, ';' | '|' | '&' | '(' | ')' | '\n') => {
+                end_word(&mut word, &mut words, &mut is_word);
+                all.push(std::mem::take(&mut words));
+            }
+            (Quoting::None, '<' | '>') => end_word(&mut word, &mut words, &mut is_word),
+            (Quoting::None, letter) if letter.is_whitespace() => {
+                end_word(&mut word, &mut words, &mut is_word)
+            }
+            (_, letter) => {
+                word.letters.push((letter, quoting));
+                is_word = true;
+            }
+        }
+    }
+    end_word(&mut word, &mut words, &mut is_word);
+    all.push(words);
+    all.retain(|words| !words.is_empty());
+    all
+}
+
+/// The text of a command within a text, up to its end.
+fn inner(begin: char, letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
+    let mut text = String::new();
+    if begin == '`' {
+        while let Some(letter) = letters.next().filter(|letter| *letter != '`') {
+            text.push(letter);
+        }
+        return text;
+    }
+    let _opening = letters.next();
+    let mut depth = 1;
+    for letter in letters.by_ref() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => (),
+        }
+        if depth == 0 {
+            break;
+        }
+        text.push(letter);
+    }
+    text
+}

@@ -244,8 +244,8 @@ async fn a_hooks_script_in_another_workspace_is_run_as_it_was_noted() {
     client.ended(&run).await;
     assert!(!evil.exists(), "the changed script was run");
     let log = running.log().await;
-    let ends = log.iter().filter(|it| it["type"] == "tool.state" && it["data"]["name"] == "read_file");
-    let told = ends.last().unwrap()["data"].to_string();
+    let is_end = |it: &&Value| it["type"] == "tool.state" && it["data"]["name"] == "read_file";
+    let told = log.iter().rfind(is_end).unwrap()["data"].to_string();
     assert!(told.contains("guard.sh") && told.contains("subagent trust --programs"), "{told}");
     let doctor = client.call("daemon/doctor", json!({})).await.to_string();
     assert!(doctor.contains("guard.sh"), "{doctor}");

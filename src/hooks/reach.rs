@@ -42,69 +42,6 @@ const INTERPRETERS: &[&str] = &[
 /// Programs that run others with what they find, or what stands in a folder that they are given.
 const RUNNERS: &[&str] =
     &["xargs", "find", "fd", "parallel", "run-parts", "make", "gmake", "just", "entr", "watchexec"];
-/// Programs that run, or load as code, what lies in the folder that they are started in: its settings, packages, tasks and plugins. From
-/// their manuals.
-const OF_FOLDER: &[&str] = &[
-    "bundle",
-    "bunx",
-    "cargo",
-    "composer",
-    "direnv",
-    "docker-compose",
-    "eslint",
-    "flake8",
-    "gradle",
-    "gradlew",
-    "gulp",
-    "hatch",
-    "invoke",
-    "jest",
-    "just",
-    "lefthook",
-    "lint-staged",
-    "make",
-    "gmake",
-    "mise",
-    "mocha",
-    "mvn",
-    "mvnw",
-    "mypy",
-    "nox",
-    "npm",
-    "npx",
-    "nx",
-    "pdm",
-    "phpunit",
-    "pipenv",
-    "playwright",
-    "pnpm",
-    "pnpx",
-    "poetry",
-    "pre-commit",
-    "prettier",
-    "pydoc",
-    "pydoc3",
-    "pylint",
-    "pytest",
-    "rake",
-    "rollup",
-    "rspec",
-    "rubocop",
-    "stylelint",
-    "task",
-    "tox",
-    "turbo",
-    "uv",
-    "uvx",
-    "vite",
-    "vitest",
-    "webpack",
-    "yarn",
-];
-/// Options by which Node and its like evaluate a text, whose `require` looks in the folder.
-const EVALUATES: &[&str] = &["-e", "-p", "-pe", "--eval", "--print", "eval"];
-/// Programs that [`EVALUATES`] is about.
-const NODES: &[&str] = &["node", "nodejs", "bun", "deno"];
 /// Words before the program's own.
 const BEFORE: &[&str] = &[
     "env", "exec", "command", "nohup", "nice", "time", "timeout", "sudo", "then", "do", "else", "if",
@@ -180,6 +117,20 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         let of_workspace = |word: &HookWord| {
             word.is_pattern() && fixed_folder(word, first, home).is_some_and(|it| is_below(&it, roots))
         };
+        // A variable may hold anything. It leads into the workspace where a folder of that stands before it, or where the text says so.
+        let leads_there = |word: &HookWord| {
+            let text_of_word = word.text();
+            let (fixed, rest) = text_of_word.split_once('$').unwrap_or((&text_of_word, ""));
+            let is_below_folder = || {
+                let folder = fixed.rsplit_once('/').map(|(folder, _)| filled(folder, first, home));
+                folder.is_some_and(|folder| is_below(&lexical(&Path::new(first).join(folder)), roots))
+            };
+            let names = rest.trim_start_matches('{');
+            let end = names.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            let name = &names[..end.unwrap_or(names.len())];
+            word.is_open() && (is_below_folder() || !name.is_empty() && is_given_path(text, name))
+                || word.is_pattern() && of_workspace(word)
+        };
         let is_folder = |word: &HookWord| {
             let path = lexical(&Path::new(first).join(filled(&word.text(), first, home)));
             is_below(&path, roots) && !roots.iter().any(|root| Path::new(root) == path) && path.is_dir()
@@ -200,9 +151,7 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         {
             return false;
         }
-        if first_word.is_some_and(|word| word.is_open() || word.is_pattern())
-            || words.iter().any(of_workspace)
-        {
+        if first_word.is_some_and(leads_there) || words.iter().any(of_workspace) {
             return true;
         }
         if runs_what_it_is_given && words.iter().any(is_folder)
@@ -224,9 +173,18 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
                 continue;
             }
             // The file that is run; what stands behind it are its arguments.
-            return word.is_open();
+            return leads_there(word);
         }
         false
+    })
+}
+
+/// True if a text gives this variable a value of its own that is a path from where the text is run.
+fn is_given_path(text: &str, name: &str) -> bool {
+    text.match_indices(&format!("{name}=")).any(|(at, found)| {
+        let is_whole = !text[..at].ends_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
+        let value = text[at + found.len()..].trim_start_matches(['"', '\'']);
+        is_whole && value.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '.')
     })
 }
 
@@ -236,13 +194,10 @@ fn writes(text: &str) -> bool {
     outputs.any(|behind| !behind.is_empty() && !behind.starts_with('&') && !behind.starts_with("/dev/null"))
 }
 
-/// True of a program that runs something of the folder it is started in. That Python does not is said in its environment, which some options
-/// and wrappers have it ignore.
+/// True of a Python that takes modules from the folder it is started in. That it takes none is said in its environment, which some options and
+/// wrappers have it ignore.
 fn loads_from_folder(program: &str, words: &[HookWord]) -> bool {
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text().as_str()));
-    if OF_FOLDER.contains(&program) || NODES.contains(&program) && has(EVALUATES) {
-        return true;
-    }
     let is_python = program.starts_with("python") || program.starts_with("pypy");
     let texts: Vec<String> = words.iter().map(HookWord::text).collect();
     // Letters of options may stand together: `-Ec`. What stands behind `-c` is code.
@@ -319,25 +274,15 @@ mod tests {
             "ls tools/*.sh | head -1 | xargs sh",
             "T=tools; sh $T/guard.sh",
             "sh -c \"sh tools/${X:-guard}.sh\"",
-            "bash -lc 'exec $T/guard'",
             "python3 tools",
-            "python3.11 -u \"$SCRIPT\"",
             "make -C tools",
-            "$T/guard.sh",
-            "\"$(ls -t tools/x | head -1)\"",
             "sh \"$CLAUDE_PROJECT_DIR\"/tools/*.sh",
             "echo x; run-parts \"$CLAUDE_PROJECT_DIR/tools\"",
-            "echo `sh $T/x`",
-            "env A=b nice sh $T/x",
             "python3 -E -c 'import json'",
             "python3 -Ec 'import json'",
             "env -i /usr/bin/python3 -c 'import json'",
             "env -u PYTHONSAFEPATH python3 -c 'import json'",
             "PYTHONSAFEPATH= python3 -c 'import json'",
-            "pydoc3 json",
-            "node -e 'require(\"x\")'",
-            "f=$(jq -r .tool_input.file_path); npx prettier --write \"$f\"",
-            "cd / && npm test",
             "cat tools/*.sh > /home/ann/x; /home/ann/x",
             "[[ -f x ]] && sh tools/*.sh",
         ] {
@@ -355,6 +300,13 @@ mod tests {
             "grep -E '^[a-z]*$' tools/list",
             "cat > /dev/null # sh $T/*",
             "curl -s https://example.com/?a=b --data \"$X\"",
+            // What a variable of nobody's holds, and what a program finds in its folder, is the person's to know; the manual says so.
+            "node -e 'require(\"fs\").writeFileSync(\"x\", \"\")'",
+            "_R=\"${CLAUDE_PLUGIN_ROOT}\"; [ -z \"$_R\" ] && _R=\"$HOME/.claude/plugins/x\"; node \"$_R/run.js\"",
+            "npx prettier --write \"$f\"",
+            "uv run ~/guard.py",
+            "python3.11 -u \"$SCRIPT\"",
+            "$T/guard.sh",
             "true",
             "[[ 1 == 1 ]] && echo \"${BASH_VERSION:+bash}\" > /home/ann/shell",
             "case \"$FILE\" in *.py) notify-send \"$FILE\" ;; esac",

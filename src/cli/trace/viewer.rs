@@ -266,8 +266,7 @@ pub(super) fn view(source: &mut dyn ViewSource, surroundings: &mut ProcessIo) ->
             let size = (stdout.width.unwrap_or(usize::MAX), keyboard.rows().unwrap_or(24));
             let frame = viewer.frame(size, coming.as_deref());
             if frame != shown {
-                let rows: Vec<String> = frame.iter().map(|row| format!("{row}\x1b[0m\x1b[K")).collect();
-                stdout.write(&format!("\x1b[H{}\x1b[J", rows.join("\r\n")))?;
+                stdout.write(&drawn(&frame, size.1))?;
                 shown = frame;
             }
             if coming.is_some() && !source.load()? {
@@ -301,6 +300,14 @@ pub(super) fn view(source: &mut dyn ViewSource, surroundings: &mut ProcessIo) ->
     keyboard.close();
     stdout.write(LEAVE)?;
     viewed
+}
+
+/// A frame as it is written on a screen of so many rows. Each row is erased before it is written: behind a row that is as wide as the
+/// screen the cursor stands on its last letter, which an erasure would take.
+fn drawn(frame: &[String], height: usize) -> String {
+    let rows: Vec<String> = frame.iter().map(|row| format!("\x1b[K{row}\x1b[0m")).collect();
+    let below = if frame.len() < height { "\r\n\x1b[J" } else { "" };
+    format!("\x1b[H{}{below}", rows.join("\r\n"))
 }
 
 #[cfg(test)]
@@ -408,5 +415,12 @@ mod tests {
         assert_eq!(shown(&[KeyStroke::Home, Character('i')], (80, 9))[0], "› head");
         assert!(shown(&[], (40, 9)).last().unwrap().ends_with("i: in full   q: leave"));
         assert!(it.press(&Character('q')));
+    }
+
+    #[test]
+    fn nothing_is_erased_behind_a_row() {
+        let frame = ["a".repeat(10), "b".to_owned()];
+        assert_eq!(drawn(&frame, 2), format!("\x1b[H\x1b[K{}\x1b[0m\r\n\x1b[Kb\x1b[0m", frame[0]));
+        assert!(drawn(&frame, 3).ends_with("\x1b[0m\r\n\x1b[J"));
     }
 }

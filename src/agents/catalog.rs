@@ -12,7 +12,8 @@ use super::{
 };
 use config::nearest;
 use protocol::{
-    AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
+    AcknowledgedAgentFile, AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent,
+    FileProblem,
 };
 use trust::AcknowledgementState;
 
@@ -65,6 +66,8 @@ struct WorkspaceOwnFile {
     /// Below the root.
     path: String,
     consent: AcknowledgementState,
+    /// No other state of it was acknowledged since this one.
+    is_last: bool,
 }
 
 /// A folder of a workspace.
@@ -210,11 +213,23 @@ impl AgentCatalog {
         self.first(name)?.path.as_deref()
     }
 
-    /// The agents that bring hooks along, with their files and whether those count.
+    /// The workspace's file that the agent of this name comes from, where its file has this digest; `None` = it is another's, or built in.
+    pub fn workspace_file(&self, name: &AgentName, digest: &str) -> Option<AcknowledgedAgentFile> {
+        let entry = self.first(name).filter(|entry| entry.file.digest == digest)?;
+        let ProjectAgentFile { root, path, .. } = entry.project_agent()?;
+        Some(AcknowledgedAgentFile {
+            root: root.to_owned(),
+            path: path.to_owned(),
+            digest: digest.to_owned(),
+        })
+    }
+
+    /// The agents that bring hooks along, with their files and whether those count: what runs by itself does in the state that was
+    /// acknowledged last.
     pub fn with_hooks(&self) -> impl Iterator<Item = (&Arc<AgentDefinition>, &Path, bool)> {
         self.entries.iter().filter(|entry| entry.hidden_by.is_none()).filter_map(|entry| {
             let definition = entry.file.definition.as_ref().filter(|it| it.hooks.is_some())?;
-            let is_own = |own: &WorkspaceOwnFile| own.consent == AcknowledgementState::Now;
+            let is_own = |own: &WorkspaceOwnFile| own.is_last;
             Some((definition, entry.path.as_deref()?, entry.own.as_ref().is_none_or(is_own)))
         })
     }
@@ -287,7 +302,7 @@ impl CatalogEntry {
     }
 
     fn project_agent(&self) -> Option<ProjectAgentFile<'_>> {
-        let WorkspaceOwnFile { root, path, consent } = self.own.as_ref()?;
+        let WorkspaceOwnFile { root, path, consent, .. } = self.own.as_ref()?;
         let (digest, definition) = (&self.file.digest, self.file.definition.as_deref());
         let (root, name) = (&root.canonical, &self.file.name);
         Some(ProjectAgentFile { root, path, digest, consent: *consent, name, definition })

@@ -95,7 +95,7 @@ pub(super) fn of_agents(project: &Project) -> Vec<AgentHooks> {
 pub(super) fn of_catalog(catalog: &AgentCatalog) -> Vec<AgentHooks> {
     let hooks = |(definition, file, is_trusted): (&Arc<AgentDefinition>, &Path, bool)| {
         let (agent, hooks) = (definition.name.clone(), definition.hooks.clone()?);
-        Some(AgentHooks { agent, file: file.to_owned(), hooks, is_trusted })
+        Some(AgentHooks { agent, file: file.to_owned(), hooks, is_trusted, begun_from: None })
     };
     catalog.with_hooks().filter_map(hooks).collect()
 }

@@ -26,7 +26,9 @@ use super::{
     reading::{self, ReadingPlace},
 };
 use config::read_bounded;
-use protocol::{AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity};
+use protocol::{
+    AcknowledgedAgentFile, AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity,
+};
 use sys::mark::problem;
 use trust::{AcknowledgementState, TrustRecords, digest, guard_mark};
 
@@ -79,6 +81,9 @@ pub struct AgentHooks {
     pub hooks: Value,
     /// The file counts: it is the user's own, or a person acknowledged it.
     pub is_trusted: bool,
+    /// The state of a workspace's file from which a run of it began; when that is not the last that people acknowledged any more, all of
+    /// these rest, and those that guard fail.
+    pub begun_from: Option<AcknowledgedAgentFile>,
 }
 
 /// A file of a workspace that runs something by hooks, for whoever asks a person to acknowledge it.
@@ -318,6 +323,7 @@ impl PlacesReader<'_> {
     fn agent(&mut self, agent: &AgentHooks) {
         let origin = HookOrigin::Agent { agent: agent.agent.clone() };
         let label = agent.agent.as_str();
+        let is_taken_back = agent.begun_from.as_ref().is_some_and(|file| !self.trust.still_has(file));
         let place = ReadingPlace { file: &agent.file, origin, contract: HookContract::Claude, label };
         let node = DocumentNode::of_value(&agent.hooks);
         let mut read = reading::read(&node, &place, &mut self.sequence);
@@ -326,6 +332,10 @@ impl PlacesReader<'_> {
         for mut hook in hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
                 hook.state = HookState::Untrusted;
+            }
+            if is_taken_back && hook.state != HookState::NeverFires {
+                let what = "is not acknowledged any more as the run began with it";
+                hook.state = HookState::Changed { reason: changed_reason(&agent.file, what) };
             }
             // In a run of its own the end of the agent is the end that is meant.
             if hook.events == [HookEventName::Stop] {

@@ -103,9 +103,14 @@ pub struct Project {
 }
 
 impl Project {
+    /// The folders and files that people trust by now.
+    pub fn trust(&self) -> Arc<TrustRecords> {
+        self.skills.trust()
+    }
+
     /// Tells whether it was trusted when it was read, and nobody has taken that back.
     pub fn is_trusted_by_now(&self) -> bool {
-        let trust = self.skills.trust();
+        let trust = self.trust();
         self.is_trusted && self.roots.iter().all(|root| trust.is_trusted(root))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt::Display,
     sync::Arc,
 };
 
@@ -12,13 +13,15 @@ use serde_json::{Map, Value, json};
 mod log;
 
 use agents::{self, AgentCatalog};
+use project::Project;
 use protocol::{
-    AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety, ResourceAccess, Risk, RunCompleted,
-    RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName,
-    ToolResult, ToolSource, UsageTotal,
+    AcknowledgedAgentFile, AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety,
+    ResourceAccess, Risk, RunCompleted, RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError,
+    ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, UsageTotal,
 };
 use redact::Redactor;
 use tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool};
+use trust::AcknowledgementState;
 
 pub use log::{ChildCompletion, ChildLog, ChildNews};
 
@@ -31,12 +34,30 @@ pub struct CallableAgent {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
+    /// The workspace's file that it comes from.
+    pub file: Option<AcknowledgedAgentFile>,
 }
 
 impl CallableAgent {
-    fn new((definition, digest): (&Arc<AgentDefinition>, &str)) -> CallableAgent {
-        CallableAgent { definition: Arc::clone(definition), digest: digest.to_owned() }
+    fn new((definition, digest): (&Arc<AgentDefinition>, &str), catalog: &AgentCatalog) -> CallableAgent {
+        let file = catalog.workspace_file(&definition.name, digest);
+        CallableAgent { definition: Arc::clone(definition), digest: digest.to_owned(), file }
     }
+
+    /// The refusal of a call of it, where a person has taken back what they acknowledged of it.
+    pub fn taken_back(&self, project: &Project) -> Option<ToolError> {
+        let AcknowledgedAgentFile { root, path, digest } = self.file.as_ref()?;
+        let consent = project.trust().consent(root, path, digest);
+        (consent != AcknowledgementState::Now).then(|| unacknowledged(&self.definition.name, digest))
+    }
+}
+
+fn unacknowledged(name: impl Display, digest: &str) -> ToolError {
+    let message = format!(
+        "`{name}` is an agent of this workspace that nobody has acknowledged as it is now ({digest}); a person can \
+         do that by `subagent trust {name}`. Go on without it, or say in your result what you would have asked of it"
+    );
+    ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message }
 }
 
 /// The agents that the runs of one agent may call.
@@ -55,7 +76,8 @@ pub struct CallableAgents {
 impl CallableAgents {
     /// Every agent that may be called at all.
     pub fn every(catalog: &AgentCatalog) -> CallableAgents {
-        let agents: Vec<CallableAgent> = catalog.callable().map(CallableAgent::new).collect();
+        let agents: Vec<CallableAgent> =
+            catalog.callable().map(|it| CallableAgent::new(it, catalog)).collect();
         CallableAgents { agents, ..CallableAgents::default() }
     }
 
@@ -82,7 +104,8 @@ impl CallableAgents {
         named.retain(|(agent, _)| is_named(&agent.name));
         named.sort_by(|(left, _), (right, _)| left.name.cmp(&right.name));
         named.dedup_by(|(left, _), (right, _)| left.name == right.name);
-        let agents: Vec<CallableAgent> = named.into_iter().map(CallableAgent::new).collect();
+        let agents: Vec<CallableAgent> =
+            named.into_iter().map(|it| CallableAgent::new(it, catalog)).collect();
         let name = |agent: &CallableAgent| ToolName::from(agent.definition.name.as_str());
         let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
         let untrusted = catalog.untrusted().filter(|agent| is_named(agent.name));
@@ -105,12 +128,7 @@ impl CallableAgents {
 
     /// Why a call of this name starts no run: nobody has acknowledged the agent.
     pub fn untrusted(&self, name: &ToolName) -> Option<ToolError> {
-        let digest = self.untrusted.get(name)?;
-        let message = format!(
-            "`{name}` is an agent of this workspace that nobody has acknowledged as it is now ({digest}); a person can \
-             do that by `subagent trust {name}`. Go on without it, or say in your result what you would have asked of it"
-        );
-        Some(ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message })
+        self.untrusted.get(name).map(|digest| unacknowledged(name, digest))
     }
 
     /// Why an entry of a list of tools means no agent: the one of this name cannot be carried out.

@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{child::CallableAgents, completion::CompletionTool, hooks::RunHooks, resources::RunResources};
 use models::{RecordingWriter, ResolvedModel};
 use project::Project;
-use protocol::{AgentName, AgentToolRule, Risk};
+use protocol::{AgentName, AgentProvenance, AgentToolRule, Risk};
 use tools::{ForeignToolset, PrepareContext, RunToolset};
 
 mod agent_rules;
@@ -17,6 +17,8 @@ pub use agent_rules::AgentRules;
 #[derive(Clone)]
 pub struct RunEquipment {
     pub agent: AgentName,
+    /// The files of workspaces that the agent, and those that called it, come from.
+    pub provenance: AgentProvenance,
     /// Risks whose default ask the agent's definition drops.
     pub own_auto_approve: Vec<Risk>,
     /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
@@ -42,4 +44,16 @@ pub struct RunEquipment {
     /// Everything that people wrote beside the settings, to be asked before calls and after them.
     pub hooks: RunHooks,
     pub supplies: Arc<RunResources>,
+}
+
+impl RunEquipment {
+    /// True if what the agent's file lets the run do unasked counts by now: no person has taken back what they acknowledged of it, or of
+    /// the files of its callers, or has acknowledged another state since. Looks at no file.
+    pub fn is_acknowledged_by_now(&self) -> bool {
+        if self.provenance.is_of_no_workspace() {
+            return true;
+        }
+        let trust = self.project.trust();
+        self.provenance.files().all(|file| trust.still_has(file))
+    }
 }

@@ -251,6 +251,11 @@ impl CallGate {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal.into());
         }
+        if let Some(callable) = self.callables.get(&self.toolset.canonical(name))
+            && let Some(refusal) = callable.taken_back(&self.project)
+        {
+            return Err(refusal.into());
+        }
         let cx = PrepareContext {
             session: Some(judge_context.asking.session.clone()),
             same_rules: Some(self.same_rules(self.toolset.canonical(name), judge_context)),
@@ -374,10 +379,11 @@ impl CallGate {
         self.prepare.workspace.roots().map(PathBuf::from).collect()
     }
 
-    /// Risks whose default ask is dropped, by the definition or by whoever started the root run.
+    /// Risks whose default ask is dropped, by whoever started the root run, or by the definition while people trust it.
     pub(super) fn auto_approve(&self, judge_context: &JudgeContext) -> Vec<Risk> {
         let asked = &judge_context.asking.approval.auto_approve;
-        asked.iter().chain(&self.own_auto_approve).copied().collect()
+        let own = Some(&self.own_auto_approve).filter(|own| !own.is_empty() && self.is_acknowledged_by_now());
+        asked.iter().chain(own.into_iter().flatten()).copied().collect()
     }
 
     async fn plan_child(

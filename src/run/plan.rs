@@ -12,7 +12,7 @@ use super::{
     child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
     equipment::{AgentRules, RunEquipment},
-    hooks::{AgentHooks, RunHooks},
+    hooks::RunHooks,
     machine::RemainingBudget,
     resources::RunResources,
 };
@@ -22,9 +22,10 @@ use models::{NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
 use project::Project;
 use prompts::SystemFileError;
 use protocol::{
-    AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
-    MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings,
-    SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType, ToolName, ToolSource, TraceContext,
+    AgentDefinition, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage,
+    LimitsParams, MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed, RunTask,
+    SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType, ToolName,
+    ToolSource, TraceContext,
 };
 use tools::{
     AttachmentContent, ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, attached,
@@ -37,6 +38,7 @@ mod limits;
 mod memory;
 mod model;
 mod model_plan;
+mod provenance;
 mod recorded;
 mod skills;
 mod told;
@@ -54,6 +56,7 @@ pub(super) use toolset::{exclusions, taken_up, toolset};
 use kept::redacted;
 use limits::{least, resolve_approval, resolve_limits};
 use model::ChosenModel;
+use provenance::{agent_hooks, hooks_of};
 
 /// What somebody wants to run.
 pub struct RunRequest {
@@ -229,8 +232,9 @@ impl RunPlan {
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
-        let hooks = hooks_of(&project, &definition, supplies);
-        let around = (&project, &foreign, hooks);
+        let provenance = provenance::of_root(&project, &definition, &digest);
+        let hooks = hooks_of(&project, &definition, &provenance, supplies);
+        let around = (&project, &foreign, (hooks, provenance));
         let resources = driver_resources(&definition, model, workspace, &roots, around, recording, supplies)?;
         let extent = match task {
             RunTask::Work => &told,
@@ -242,6 +246,7 @@ impl RunPlan {
         let mut plan = RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)?;
         plan.write_modules_out();
         plan.tell_of_resting_hooks(extent);
+        plan.tell_of_earlier_state();
         if let Some(first) = plan.seed.messages.last_mut() {
             let parts = ContextMessage { role: first.role, parts: attached, raw: None };
             first.parts.extend(supplies.redactor.message(parts).parts);
@@ -284,14 +289,15 @@ impl RunPlan {
             &supplies.lenders,
             (&supplies.servers, &project.roots),
         );
-        let hooks = match agent_hooks(project, &definition) {
+        let provenance = provenance::of_child(callable, parent);
+        let hooks = match agent_hooks(project, &definition, callable.file.as_ref()) {
             None if !parent.equipment.hooks.has_agent() => parent.equipment.hooks.of_child(None),
             own => {
                 let hooks = parent.equipment.hooks.clone();
                 super::unblocked(move || hooks.of_child(own)).await
             }
         };
-        let around = (project, foreign, hooks);
+        let around = (project, foreign, (hooks, provenance));
         let (roots, recording) = (&parent.equipment.roots, parent.equipment.recording.clone());
         let resources = driver_resources(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
@@ -380,6 +386,7 @@ impl RunPlan {
             foreign: equipment.foreign.kept(redactor),
             record: recorded::place(equipment.recording.as_ref()),
             expansions: Vec::new(),
+            provenance: equipment.provenance.clone(),
         };
         let query = redactor.owned(query);
         let said = query.clone();
@@ -417,20 +424,9 @@ pub(super) fn equip(
     let workspace = open_workspace(roots, supplies)?;
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
     let (project, foreign) = around;
-    let around = (project, foreign, hooks_of(project, &seed.definition, supplies));
+    let hooks = hooks_of(project, &seed.definition, &seed.provenance, supplies);
+    let around = (project, foreign, (hooks, seed.provenance.clone()));
     driver_resources(&seed.definition, model, workspace, roots, around, recording, supplies)
-}
-
-fn hooks_of(project: &Project, definition: &AgentDefinition, supplies: &RunResources) -> RunHooks {
-    let runs_by = (supplies.own_files.artifacts().clone(), Arc::clone(&supplies.commands));
-    RunHooks::of(&supplies.hooks, (&project.roots, agent_hooks(project, definition)), runs_by)
-}
-
-/// The hooks that an agent brings along; whoever may start it has trusted its file.
-fn agent_hooks(project: &Project, definition: &AgentDefinition) -> Option<AgentHooks> {
-    let file = project.catalog.path(&definition.name).map(Path::to_owned).unwrap_or_default();
-    let hooks = definition.hooks.clone()?;
-    Some(AgentHooks { agent: definition.name.clone(), file, hooks, is_trusted: true })
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Workspace>, WorkspaceError> {
@@ -442,7 +438,7 @@ fn driver_resources(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    (project, foreign, hooks): (&Arc<Project>, &ForeignToolset, RunHooks),
+    (project, foreign, (hooks, provenance)): (&Arc<Project>, &ForeignToolset, (RunHooks, AgentProvenance)),
     recording: Option<RecordingWriter>,
     supplies: &Arc<RunResources>,
 ) -> Result<DriverResources, PlanError> {
@@ -451,6 +447,7 @@ fn driver_resources(
     let is_any_foreign = toolset.tools().any(|tool| tool.source() >= ToolSource::Discovered);
     let equipment = RunEquipment {
         agent: definition.name.clone(),
+        provenance,
         own_auto_approve: definition.auto_approve.clone(),
         narrowed: AgentRules::of(definition),
         own_narrowings: definition.narrowings.clone(),

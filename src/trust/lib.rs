@@ -13,7 +13,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use protocol::{TrustedFile, WorkspaceTrusted};
+use protocol::{AcknowledgedAgentFile, TrustedFile, WorkspaceTrusted};
 
 /// Everything that a guard's mark begins with.
 const GUARD: &str = "guard:";
@@ -81,6 +81,12 @@ impl TrustRecords {
             }
             consent => consent,
         }
+    }
+
+    /// True if what this state of an agent's file does by itself counts: nobody has taken the acknowledgement back, or acknowledged
+    /// another state since.
+    pub fn still_has(&self, file: &AcknowledgedAgentFile) -> bool {
+        self.last_consent(&file.root, &file.path, &file.digest) == AcknowledgementState::Now
     }
 
     /// Whether a person said so of this root.

@@ -102,6 +102,7 @@ mod stopping;
 mod storage;
 mod subscribing;
 mod support;
+mod taken_back;
 mod talking;
 mod templates;
 mod terminal;

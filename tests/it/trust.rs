@@ -25,7 +25,7 @@ async fn files(client: &mut Client, workspace: &Path) -> Value {
     files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect()
 }
 
-async fn trust(client: &mut Client, workspace: &Path) -> Value {
+pub async fn trust(client: &mut Client, workspace: &Path) -> Value {
     let files = files(client, workspace).await;
     client.call("workspace/trust", json!({ "workspace": workspace, "trusted": true, "files": files })).await
 }

@@ -71,7 +71,8 @@ fn entry(
     let own = root.map(|root| {
         let below = path.strip_prefix(&root.given).unwrap_or(path).to_string_lossy().into_owned();
         let consent = trust.consent(&root.canonical, &below, &file.digest);
-        WorkspaceOwnFile { root: Arc::clone(root), path: below, consent }
+        let is_last = trust.last_consent(&root.canonical, &below, &file.digest) == AcknowledgementState::Now;
+        WorkspaceOwnFile { root: Arc::clone(root), path: below, consent, is_last }
     });
     let is_file = path != Path::new("");
     CatalogEntry {

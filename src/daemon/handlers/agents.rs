@@ -90,7 +90,7 @@ fn hooks_of(
 ) -> (Vec<FileProblem>, Vec<FileProblem>) {
     let Some(hooks) = definition.hooks.clone() else { return Default::default() };
     let (agent, file) = (definition.name.clone(), file.to_owned());
-    let hooks = AgentHooks { agent, file, hooks, is_trusted: true };
+    let hooks = AgentHooks { agent, file, hooks, is_trusted: true, begun_from: None };
     let (grave, others) = hooks::problems_of_agent(&hooks, &hook_problems::known_tools(state, project));
     let redactor = state.redactor.get();
     (without_secrets(grave, &redactor), without_secrets(others, &redactor))

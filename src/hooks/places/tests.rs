@@ -174,6 +174,7 @@ fn hooks_of_an_agent_stand_behind_all_others() {
         file: PathBuf::from("/a.md"),
         hooks: json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "its" }] }] }),
         is_trusted: true,
+        begun_from: None,
     };
     let places = bench.places();
     let read = read_hooks(&places, std::slice::from_ref(&agent), &TrustRecords::default());
@@ -183,6 +184,42 @@ fn hooks_of_an_agent_stand_behind_all_others() {
     let untrusted = AgentHooks { is_trusted: false, ..agent };
     let read = read_hooks(&places, &[untrusted], &TrustRecords::default());
     assert_eq!(read.set.hooks()[1].state, HookState::Untrusted);
+}
+
+#[test]
+fn hooks_of_an_agent_rest_in_a_run_when_its_file_is_not_what_people_acknowledge_any_more() {
+    let bench = Bench::new();
+    let command = |text: &str| json!([{ "hooks": [{ "type": "command", "command": text }] }]);
+    let file = |digest: &str| TrustedFile { path: "a.md".to_owned(), digest: digest.to_owned() };
+    let said = |trusted: bool, digest: &str| WorkspaceTrusted {
+        workspace: bench.root(),
+        trusted,
+        files: vec![file(digest)],
+        files_only: true,
+    };
+    let agent = AgentHooks {
+        agent: "a".into(),
+        file: PathBuf::from("/a.md"),
+        hooks: json!({ "PreToolUse": command("guard"), "PostToolUse": command("tidy") }),
+        is_trusted: true,
+        begun_from: Some(AcknowledgedAgentFile {
+            root: bench.root(),
+            path: "a.md".to_owned(),
+            digest: "1".to_owned(),
+        }),
+    };
+    let mut trust = TrustRecords::default();
+    for (trusted, digest, rests) in
+        [(true, "1", false), (true, "2", true), (true, "1", false), (false, "1", true), (true, "1", false)]
+    {
+        trust.take(&said(trusted, digest));
+        let read = read_hooks(&bench.places(), std::slice::from_ref(&agent), &trust);
+        let is_changed = |hook: &std::sync::Arc<Hook>| matches!(hook.state, HookState::Changed { .. });
+        assert!(read.set.hooks().iter().all(|hook| is_changed(hook) == rests), "{trusted} {digest}");
+        // The guard takes part either way: it says no.
+        assert_eq!(read.set.matching(&firing(bash("ls"))).len(), 1);
+        assert_eq!(read.set.has_any(HookEventName::PostToolUse), !rests, "{trusted} {digest}");
+    }
 }
 
 #[test]

@@ -186,6 +186,45 @@ pub struct RunSeed {
     /// Everything that its prompt was made of, or came with, that a person named instead of writing it: hooks are asked about each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expansions: Vec<PromptExpansion>,
+    /// The files of workspaces that its agent, and those that called it, come from.
+    #[serde(default, skip_serializing_if = "AgentProvenance::is_of_no_workspace")]
+    pub provenance: AgentProvenance,
+}
+
+/// Files of workspaces that the agents of a run come from; what they let a run do unasked counts while people trust them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentProvenance {
+    /// The file of the run's agent; missing of one that is built in, or a person's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<AcknowledgedAgentFile>,
+    /// The files of the agents that called it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<AcknowledgedAgentFile>,
+}
+
+impl AgentProvenance {
+    /// True if neither the agent nor any that called it is a workspace's.
+    pub fn is_of_no_workspace(&self) -> bool {
+        self.own.is_none() && self.callers.is_empty()
+    }
+
+    /// All of them.
+    pub fn files(&self) -> impl Iterator<Item = &AcknowledgedAgentFile> {
+        self.own.iter().chain(&self.callers)
+    }
+}
+
+/// A workspace's file, in the state in which an agent was started from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcknowledgedAgentFile {
+    /// Canonical.
+    pub root: String,
+    /// Below the root.
+    pub path: String,
+    /// `sha256:…`
+    pub digest: String,
 }
 
 /// What judging found out about a call, kept so that the machine folds from events alone.

@@ -284,6 +284,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         foreign: Default::default(),
         record: None,
         sampling: SamplingSettings::default(),
+        provenance: Default::default(),
     };
     let seeded = |event: NewEvent| NewEvent {
         private: PrivateEventFields { seed: Some(Box::new(seed.clone())), ..PrivateEventFields::default() },

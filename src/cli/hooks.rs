@@ -212,15 +212,22 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
             let decision = last.decision.as_ref().map(|decision| format!(", {decision}")).unwrap_or_default();
             facts.push(format!("last: {}{decision}", last.outcome));
         }
-        let mut rows = vec![(None, format!("{}{about}: {}", hook.event, hook.runs))];
-        rows.push((Some(TextColor::Dim), facts.join(" · ")));
+        for (at, row) in
+            safe_text::written(&format!("{}{about}: {}", hook.event, hook.runs)).iter().enumerate()
+        {
+            // No line of a command passes for a row of ours.
+            let bar = if at == 0 { "" } else { "│ " };
+            for row in width::wrap_exactly(row, columns - width::of(bar)) {
+                text.push_str(&format!("{MARGIN}{bar}{row}\n"));
+            }
+        }
+        let mut rows = vec![(TextColor::Dim, facts.join(" · "))];
         if let Some(reason) = &hook.reason {
-            rows.push((Some(TextColor::Yellow), reason.clone()));
+            rows.push((TextColor::Yellow, reason.clone()));
         }
         for (color, row) in rows {
             for row in width::wrap_words(&safe_text::line(&row, usize::MAX), columns) {
-                let row = color.map_or_else(|| row.clone(), |color| stdout.paint(color, &row));
-                text.push_str(&format!("{MARGIN}{row}\n"));
+                text.push_str(&format!("{MARGIN}{}\n", stdout.paint(color, &row)));
             }
         }
     }

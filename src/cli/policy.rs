@@ -208,7 +208,7 @@ impl MetHookView {
             (Some(why), ..) => format!("refuses what it guards: {why}"),
             (_, Some(why), _) => format!("fails, so you are asked: {why}"),
             (.., Some(why)) => format!("is passed over: {why}"),
-            _ => format!("{when}: {}", self.runs),
+            _ => format!("{when}: {}", safe_text::written(&self.runs).concat()),
         };
         format!("{} {what}", self.id)
     }

@@ -69,6 +69,36 @@ pub(super) fn command_rows(command: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// Rows of what would run, with words around it: as [`exact`], but each end of a line is drawn and begins a row, so that neither a
+/// blank nor a row that was only wrapped passes for one. A tab, and blanks at a line's end, are told apart as in [`command_rows`].
+pub(super) fn written(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.split_terminator('\n').collect();
+    let last = lines.len().saturating_sub(1);
+    let rows = lines.into_iter().enumerate().map(|(at, line)| {
+        let held = line.trim_end_matches([' ', '\t']);
+        let mut safe = String::new();
+        for character in held.chars() {
+            match character {
+                '\t' => safe.push_str(DRAWN_TAB),
+                DRAWN_END => push_sign(&mut safe, character),
+                _ if joins(character) || is_odd_blank(character) => push_sign(&mut safe, character),
+                _ => push_visible(&mut safe, character),
+            }
+        }
+        for blank in line[held.len()..].chars() {
+            push_sign(&mut safe, blank);
+        }
+        if at < last {
+            safe.push(DRAWN_END);
+        }
+        safe
+    });
+    rows.collect()
+}
+
+/// The end of a line, drawn where it matters that it is one.
+const DRAWN_END: char = '⏎';
+
 /// A tab, drawn where it matters that it is one.
 const DRAWN_TAB: &str = "→   ";
 
@@ -166,6 +196,9 @@ mod tests {
         assert!(!line(&every, usize::MAX).chars().any(acts));
         assert!(!rows(&every).any(|row| row.chars().any(|c| acts(c) || is_odd_blank(c))));
         assert!(!exact(&every).chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' '));
+        assert!(
+            !written(&every).concat().chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' ')
+        );
         assert!(!json(&every).chars().any(|c| acts(c) && c != '\n'));
     }
 
@@ -179,6 +212,13 @@ mod tests {
             shown("cat <<-E\n\tE\n    E\nE\t\n\n   \n"),
             ["cat <<-E", "→   E", "    E", "E<09>", "", "<20><20><20>"]
         );
+    }
+
+    #[test]
+    fn no_line_of_what_runs_passes_for_a_comment_of_the_one_before() {
+        assert_eq!(written("true # a\ntouch x\n"), ["true # a⏎", "touch x"]);
+        assert_eq!(written("true # a touch x"), ["true # a touch x"]);
+        assert_eq!(written("true #⏎touch\tx\r\n\u{2028} \n"), ["true #<23CE>touch→   x<0D>⏎", "<2028><20>"]);
     }
 
     #[test]

@@ -99,8 +99,9 @@ impl Sheet {
     }
 
     fn fact_rows(&self, label: &str, value: &str) -> Vec<String> {
-        // As it is written: two names that look alike are no less two.
-        let rows = self.wrap_exactly(&safe_text::exact(value), LABEL_COLUMNS).into_iter().enumerate();
+        // As it is written: two names that look alike are no less two, and a line's end is no blank.
+        let rows = safe_text::written(value);
+        let rows = rows.iter().flat_map(|row| self.wrap_exactly(row, LABEL_COLUMNS)).enumerate();
         let label = |at: usize| width::pad(if at == 0 { label } else { "" }, LABEL_COLUMNS);
         rows.map(|(at, row)| format!("{}{}", label(at), self.theirs(&row))).collect()
     }
@@ -122,10 +123,10 @@ impl Sheet {
     /// The same, between words where no blank is lost by it.
     fn wrap_exactly(&self, text: &str, taken: usize) -> Vec<String> {
         match self.columns {
-            Some(columns) if !text.contains("  ") => {
-                width::wrap_words(text, columns.max(LEAST_COLUMNS).saturating_sub(taken + width::of(BAR)))
+            Some(columns) => {
+                width::wrap_exactly(text, columns.max(LEAST_COLUMNS).saturating_sub(taken + width::of(BAR)))
             }
-            _ => self.wrap(text, taken),
+            None => vec![text.to_owned()],
         }
     }
 

@@ -155,7 +155,7 @@ fn draw(agent: &ShownAgent, stdout: &OutputWriter) -> String {
         field(if index == 0 { "triggers" } else { "" }, &trigger.describe());
     }
     for (index, hook) in hooks::of_definition(&agent.definition).iter().enumerate() {
-        field(if index == 0 { "hooks" } else { "" }, hook);
+        field(if index == 0 { "hooks" } else { "" }, &safe_text::written(hook).concat());
     }
     if let Some(profile) = &agent.sandbox {
         field("sandbox", &format!("{profile}; the settings may confine its commands further"));

@@ -157,6 +157,9 @@ fn trust_folder(
         (true, _) => {
             Some(format!("Trust {} that you have not acknowledged?", human::count(changed as u64, "file")))
         }
+        (false, _) if opened.files.is_empty() && has_errors(&opened) => {
+            Some(format!("Trust {shown}, though no file of it can be acknowledged?"))
+        }
         (false, _) if opened.files.is_empty() && opened.memory_files.is_empty() => {
             Some(format!("Trust {shown}, which brings along no files?"))
         }
@@ -225,7 +228,10 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     let changed = workspace.files.iter().filter(|file| !file.acknowledged).count();
     sheet.fact("folder", &workspace.roots.join(", "));
     if workspace.files.is_empty() {
-        sheet.ours("it brings along no agents, rules, settings or skills");
+        sheet.ours(match has_errors(workspace) {
+            true => "it brings along no file that can be acknowledged; why stands below",
+            false => "it brings along no agents, rules, settings or skills",
+        });
     }
     // Paths are read in full: what is not seen cannot be trusted. What nobody has seen yet stands next to what is asked.
     let (seen, new): (Vec<_>, Vec<_>) = workspace.files.iter().partition(|file| file.acknowledged);
@@ -273,6 +279,11 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         ));
     }
     sheet
+}
+
+/// Whether it brings along what cannot count as it is.
+fn has_errors(workspace: &WorkspaceTrustView) -> bool {
+    workspace.problems.iter().any(FileProblemView::is_error)
 }
 
 /// The files that are gone, and what comes of that.

@@ -130,6 +130,11 @@ pub(super) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
+/// The same where it matters how it is written: between words only if no blank but the one at a break is left out.
+pub(super) fn wrap_exactly(text: &str, columns: usize) -> Vec<String> {
+    if text.contains("  ") { wrap(text, columns) } else { wrap_words(text, columns) }
+}
+
 /// The end of the text that fits into `columns`, with `…` before it for what is cut off.
 pub(super) fn cut_front(text: &str, columns: usize) -> String {
     if at_most(text) <= columns {

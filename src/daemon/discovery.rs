@@ -13,6 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    redaction::shown_command,
     state::DaemonContext,
     tool_discoveries::{DiscoveryOutcome, lock},
     wire_errors::internal,
@@ -220,7 +221,7 @@ async fn again(state: &DaemonContext, roots: Vec<String>) {
 
 /// What is told of it where a workspace is shown; `None` where no command is set.
 pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<WorkspaceDiscovery> {
-    let command = state.redactor.get().owned(found.commands.discovery.clone()?);
+    let command = shown_command(found.commands.discovery.clone()?, &state.redactor.get());
     let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
     Some(WorkspaceDiscovery {
         command,

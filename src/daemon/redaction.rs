@@ -19,6 +19,16 @@ pub(super) fn redactor(
     Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
 }
 
+/// What a hook, a server or a workspace runs, for people: where hiding a secret would hide how a command is put together, that alone is
+/// said, so that nobody takes what is left for what runs.
+pub(super) fn shown_command(command: String, redactor: &Redactor) -> String {
+    match redactor.hides_syntax(&command) {
+        true => "(not shown: what looks like a secret goes over several words, lines or signs of a shell)"
+            .to_owned(),
+        false => redactor.owned(command),
+    }
+}
+
 /// What a mistake in a file says may hold what must not be shown.
 pub(super) fn without_secrets(problems: Vec<FileProblem>, redactor: &Redactor) -> Vec<FileProblem> {
     let hide = |problem: FileProblem| FileProblem {

@@ -94,15 +94,20 @@ impl HookHandler {
         }
     }
 
-    /// One line that says what it runs.
+    /// What it runs, as it is written; words that no shell takes apart are quoted.
     pub fn shown(&self) -> String {
         match self {
             HookHandler::Command { command, args: None } => command.clone(),
             HookHandler::Command { command, args: Some(args) } => {
-                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+                sys::words::written(std::iter::once(command).chain(args))
             }
             HookHandler::Http { url, .. } => format!("POST {url}"),
-            HookHandler::McpTool { server, tool, .. } => format!("{tool} of the MCP server {server}"),
+            HookHandler::McpTool { server, tool, input } if input.is_empty() => {
+                format!("{tool} of the MCP server {server}")
+            }
+            HookHandler::McpTool { server, tool, input } => {
+                format!("{tool} of the MCP server {server} with {}", Value::Object(input.clone()))
+            }
             HookHandler::Prompt { prompt, .. } => format!("a model is asked: {prompt}"),
             HookHandler::Agent { prompt, .. } => format!("an agent is asked: {prompt}"),
             HookHandler::Unreadable { mistake } => format!("it cannot be read: {mistake}"),

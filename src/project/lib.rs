@@ -30,7 +30,7 @@ mod survey;
 
 pub use self::skills::ProjectSkills;
 pub use programs::{ProjectProgram, ServerPrograms, changed};
-pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey};
+pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
 const MOST_FOLDERS: usize = 1_000;

@@ -16,6 +16,9 @@ use protocol::{
 };
 
 mod agent_programs;
+mod withheld;
+
+pub use withheld::WithheldFile;
 
 use agent_programs::{hooked, started};
 
@@ -25,9 +28,6 @@ const MOST_FILES: usize = 1_000;
 /// Names in one sentence about a file, and characters of it: a hostile file could hold millions.
 const MOST_NAMES: usize = 32;
 const MOST_CHARS: usize = 1_000;
-
-/// The same of a sentence about a command, of which there are two in a folder: it is to be read to its end.
-const MOST_COMMAND_CHARS: usize = 8_000;
 
 /// Of a server with `trust`.
 const BELIEVED: &str = ", and what it says of the risk of its tools is believed";
@@ -43,6 +43,8 @@ pub struct ProjectSurvey {
     pub problems: Vec<FileProblem>,
     /// Acknowledged, and not there any more while something waits for them; below the root, of several roots whole.
     pub gone: Vec<String>,
+    /// Those that nobody can acknowledge, as what they run cannot be shown; told in `problems`, too.
+    pub withheld: Vec<WithheldFile>,
     /// The first that each command was set to by the workspace's own settings.
     commands: ProjectCommands,
     /// Those that its settings and agents name; who names each, and how it is started.
@@ -169,10 +171,10 @@ impl ProjectSurvey {
         }
         for (name, server) in mcp_servers {
             let believed = if server.trust { BELIEVED } else { "" };
-            let effect = of_command(format!(
+            let effect = format!(
                 "agents here may use the tools of the MCP server `{name}`, {}{believed}",
                 started(&server.transport)
-            ));
+            );
             unasked.push(effect.clone());
             effects.push(effect);
             self.servers.push((format!("the MCP server `{name}`"), server.transport));
@@ -182,14 +184,14 @@ impl ProjectSurvey {
         commands.call = commands.call.take().or_else(|| call_command.clone());
         effects.extend(discovery_command.map(|command| match command {
             Some(command) => {
-                let effect = of_command(format!("`{command}` is run to tell tools of the workspace's own"));
+                let effect = format!("`{command}` is run to tell tools of the workspace's own");
                 unasked.push(effect.clone());
                 effect
             }
             None => "no command is run to tell tools of the workspace's own".to_owned(),
         }));
         effects.extend(call_command.map(|command| match command {
-            Some(command) => of_command(format!("`{command}` runs those tools")),
+            Some(command) => format!("`{command}` runs those tools"),
             None => "tools of the workspace's own cannot be called".to_owned(),
         }));
         let path = below(root, &path);
@@ -288,17 +290,17 @@ impl ProjectSurvey {
             named_by(&self.roots, &DiscoveryCommands { discovery, call }, trust)
         };
         if let Some(command) = discovery {
-            let effect = of_command(format!("tools.discoveryCommand runs it: `{command}`"));
+            let effect = format!("tools.discoveryCommand runs it: `{command}`");
             add(alone(Some(command), None), effect);
         }
         if let Some(command) = call.filter(|_| tells) {
-            let effect = of_command(format!("tools.callCommand runs it: `{command}`"));
+            let effect = format!("tools.callCommand runs it: `{command}`");
             add(alone(None, Some(command)), effect);
         }
         for (named, transport) in &self.servers {
             let places = (self.roots.as_slice(), self.roots.first().map(String::as_str));
             let programs = of_server(places, transport, environment, trust).programs;
-            add(programs, of_command(format!("{named} is started with it: {}", started(transport))));
+            add(programs, format!("{named} is started with it: {}", started(transport)));
         }
         for (ProjectProgram { root, path, digest, consent, .. }, effects) in found {
             let Some(digest) = digest else {
@@ -325,7 +327,6 @@ impl ProjectSurvey {
     /// Takes in files that somebody else knows of. What is known of one by two is told together.
     pub fn add(&mut self, files: impl IntoIterator<Item = ProjectFile>) {
         for file in files {
-            let bounded = |effects: Vec<String>| effects.into_iter().map(of_command);
             let is_same = |it: &ProjectFile| (&it.root, &it.path) == (&file.root, &file.path);
             let known = self.files.iter().position(is_same);
             let ProjectFile { effects, unasked, marks, .. } = file.clone();
@@ -333,14 +334,11 @@ impl ProjectSurvey {
                 Some(known) => {
                     // It is acknowledged when it is for all that it does: hooks count only as they were seen last.
                     known.consent = known.consent.min(file.consent);
-                    known.effects.extend(bounded(effects));
-                    known.unasked.extend(bounded(unasked));
+                    known.effects.extend(effects);
+                    known.unasked.extend(unasked);
                     known.marks.extend(marks);
                 }
-                None => {
-                    let (effects, unasked) = (bounded(effects).collect(), bounded(unasked).collect());
-                    self.files.push(ProjectFile { effects, unasked, ..file });
-                }
+                None => self.files.push(file),
             }
         }
         self.files.truncate(MOST_FILES);
@@ -427,11 +425,11 @@ fn effects_of(definition: &AgentDefinition) -> (Vec<String>, Vec<String>) {
         Some(allow) => Some(sentence(format!("it may use {}", widest_first(allow)))),
     });
     for (server, entry) in &mcp.own {
-        let effect = of_command(format!(
+        let effect = format!(
             "each of its runs has an MCP server `{server}` of its own, {}{}",
             started(&entry.transport),
             if entry.trust { BELIEVED } else { "" }
-        ));
+        );
         unasked.push(effect.clone());
         effects.push(effect);
     }
@@ -473,16 +471,9 @@ fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     }
 }
 
+/// Of what runs nothing, and is read for what it is about: it may be cut.
 fn sentence(text: String) -> String {
-    bounded(text, MOST_CHARS)
-}
-
-fn of_command(text: String) -> String {
-    bounded(text, MOST_COMMAND_CHARS)
-}
-
-fn bounded(text: String, most_chars: usize) -> String {
-    match text.char_indices().nth(most_chars) {
+    match text.char_indices().nth(MOST_CHARS) {
         None => text,
         // Whoever puts something far to the right hopes that nobody sees it.
         Some((end, _)) => {

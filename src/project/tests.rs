@@ -261,7 +261,7 @@ fn a_command_that_nobody_acknowledged_is_marked_and_shown_to_its_end() {
     let survey = ground.projects.survey(&[ground.root()], &ground.user);
     let [tells, calls] = &survey.files[0].effects[..] else { panic!("{:?}", survey.files) };
     assert_eq!(*tells, format!("`{command}` is run to tell tools of the workspace's own"));
-    assert!(calls.ends_with("… and 1019 more characters: read the file before you trust it"), "{calls}");
+    assert_eq!(*calls, format!("`{}` runs those tools", "y".repeat(9_000)));
     assert!(!ground.trust().load().names_unread_command);
     assert!(ground.write("settings.json", &settings.replace("evil", "worse")).load().names_unread_command);
 }

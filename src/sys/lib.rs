@@ -20,4 +20,5 @@ pub mod source_places;
 pub mod systemd;
 pub mod tasks;
 pub mod warden;
+pub mod words;
 pub mod worked_folders;

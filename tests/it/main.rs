@@ -111,6 +111,7 @@ mod traced;
 mod traces;
 mod transports;
 mod trust;
+mod trusted_commands;
 mod undo;
 mod unready;
 mod walls;

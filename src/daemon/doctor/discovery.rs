@@ -1,7 +1,7 @@
 //! What came of the commands that tell tools of workspaces? As it was found out last; nothing is run.
 
 use super::{
-    super::{discovery::UNREAD, state::DaemonContext},
+    super::{discovery::UNREAD, redaction::shown_command, state::DaemonContext},
     DoctorFinding, told,
 };
 
@@ -28,7 +28,8 @@ fn of_commands(state: &DaemonContext) -> DoctorFinding {
     }
     let redactor = state.redactor.get();
     let lines = all.iter().map(|(roots, found)| {
-        let command = redactor.owned(found.commands.discovery.clone().unwrap_or_default());
+        let command = shown_command(found.commands.discovery.clone().unwrap_or_default(), &redactor);
+        let command = command.replace('\n', "⏎");
         let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
         let when = found.at.map_or_else(|| "not run".to_owned(), |at| format!("run at {at}"));
         let mut line = format!("{}: `{command}`, {when}, told {tools} tools", roots.join(", "));

@@ -13,6 +13,7 @@ use self::changes::ExtensionOrigin;
 use super::{
     super::{
         agent_urls::{FetchedTree, SourceUrl},
+        redaction::shown_command,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -298,7 +299,7 @@ fn contents(
     let servers = package.servers.iter().map(|server| BroughtServer {
         name: hidden(&server.name),
         is_program: server.is_program(),
-        starts: redactor.owned(server.starts()),
+        starts: shown_command(server.starts(), &redactor),
         sets: server.sets().iter().map(hidden).collect(),
         unused: state.servers.unused_of_extension(&server.name, extension).map(|why| redactor.owned(why)),
     });

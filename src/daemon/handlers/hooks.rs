@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         hook_places, hook_problems,
-        redaction::without_secrets,
+        redaction::{shown_command, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -85,7 +85,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         matcher: hook.matcher.text().map(str::to_owned),
         condition: hook.condition.as_ref().map(|condition| condition.text().to_owned()),
         kind: hook.handler.kind().to_owned(),
-        runs: redactor.owned(hook.handler.shown()),
+        runs: shown_command(hook.handler.shown(), redactor),
         on_failure: match hook.on_failure {
             HookFailurePolicy::Continue => HookFailure::Continue,
             HookFailurePolicy::Block => HookFailure::Block,

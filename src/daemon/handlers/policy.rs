@@ -8,7 +8,7 @@ use super::{
     super::{
         discovery::foreign,
         hook_places,
-        redaction::without_secrets,
+        redaction::{shown_command, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -191,7 +191,7 @@ async fn hooks_met(
         let mut met = MetHook {
             id: hook.id.as_str().to_owned(),
             event,
-            runs: redactor.owned(hook.handler.shown()),
+            runs: shown_command(hook.handler.shown(), &redactor),
             refuses: None,
             asks: None,
             skipped: None,

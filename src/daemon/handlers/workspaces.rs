@@ -19,7 +19,7 @@ use super::{
 };
 use hooks::HookPlacesRead;
 use memory::MemoryFileState;
-use project::{ProjectFile, ProjectFileKind, ProjectSurvey};
+use project::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 use protocol::{
     AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
     NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
@@ -79,6 +79,7 @@ async fn trust(
     let survey = survey(&state, &workspace).await?;
     let said: Vec<WorkspaceTrusted> = match trusted {
         true => {
+            check_shown(&survey, &files)?;
             check_files(&survey, &files)?;
             let trust = state.projects.trust();
             survey.roots.iter().flat_map(|root| acknowledging(root, &survey, &files, &trust)).collect()
@@ -131,6 +132,14 @@ async fn acknowledge(
         let message = format!("{name} has errors and cannot be started; there is nothing to acknowledge");
         return Err(RpcError::new(ErrorKind::InvalidDefinition, message)
             .with_hint("`agents/validate` tells the errors; acknowledge the file once they are mended"));
+    }
+    let survey = survey(&state, &workspace).await?;
+    let is_withheld =
+        |it: &&WithheldFile| meant.iter().any(|agent| (agent.root, agent.path) == (&it.root, &it.path));
+    if let Some(WithheldFile { path, reason, .. }) = survey.withheld.iter().find(is_withheld) {
+        return Err(RpcError::new(ErrorKind::InvalidDefinition, format!("{path} {reason}")).with_hint(
+            "`workspace/open` tells all that a workspace brings along, and what of it cannot be shown",
+        ));
     }
     let said = meant.iter().map(|agent| {
         let file = TrustedFile { path: agent.path.to_owned(), digest: agent.digest.to_owned() };
@@ -190,6 +199,8 @@ async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Resul
     let told = hooks.all_problems(&hook_problems::known_tools(state, &project));
     let found: Vec<_> = told.iter().filter(is_of_root).cloned().collect();
     survey.problems.extend(found);
+    let redactor = state.redactor.get();
+    survey.withhold(|effect| redactor.hides_syntax(effect));
     survey.gone = gone_files(&survey, &hooks, &state.projects.trust());
     Ok(survey)
 }
@@ -207,6 +218,16 @@ fn gone_files(survey: &ProjectSurvey, hooks: &HookPlacesRead, trust: &TrustRecor
         }
     }
     gone.into_iter().collect()
+}
+
+/// Nobody saw what cannot be shown.
+fn check_shown(survey: &ProjectSurvey, files: &[TrustedFile]) -> Result<(), RpcError> {
+    let is_named = |it: &&WithheldFile| files.iter().any(|file| file.path == it.path);
+    let is_there = |it: &WithheldFile| survey.files.iter().any(|file| file.path == it.path);
+    match survey.withheld.iter().filter(is_named).find(|it| !is_there(it)) {
+        Some(WithheldFile { path, reason, .. }) => Err(violation("/files", &format!("{path} {reason}"))),
+        None => Ok(()),
+    }
 }
 
 /// What a person says they saw must be what is there.
@@ -255,7 +276,8 @@ fn acknowledging(
             digests.map(|digest| TrustedFile { path: it.path.clone(), digest: digest.clone() })
         })
         .collect();
-    let there: BTreeSet<&str> = of_root().map(|it| it.path.as_str()).collect();
+    let withheld = survey.withheld.iter().filter(|it| it.root == root).map(|it| it.path.as_str());
+    let there: BTreeSet<&str> = of_root().map(|it| it.path.as_str()).chain(withheld).collect();
     let (mut kept, gone): (Vec<_>, Vec<_>) =
         trust.files(root).partition(|file| there.contains(file.path.as_str()));
     if gone.is_empty() {

@@ -40,7 +40,8 @@ pub(super) fn problem_of_gone(hook: &Hook, gone: &Path) -> FileProblem {
     let message = format!(
         "`{}`: the hook `{}` runs {}, which is gone since it was acknowledged; {becomes}",
         hook.event_name,
-        hook.handler.shown(),
+        // It is one of several things in a line.
+        hook.handler.shown().replace('\n', "⏎"),
         gone.display()
     );
     let found = problem(&hook.file, mark, FileProblemCode::BadValue, message);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::of_command;
 use protocol::{AgentDefinition, McpTransport};
+use sys::words::written;
 
 /// Says what its hooks run, each; of what cannot be read, that it is there.
 pub(super) fn hooked(definition: &AgentDefinition) -> Vec<String> {
@@ -12,16 +12,25 @@ pub(super) fn hooked(definition: &AgentDefinition) -> Vec<String> {
     for (event, groups) in hooks.as_object().into_iter().flatten() {
         for hook in groups.as_array().into_iter().flatten().filter_map(|it| it["hooks"].as_array()).flatten()
         {
-            let named = ["command", "url", "prompt", "tool"].into_iter().find_map(|key| hook[key].as_str());
-            let runs = named.map_or_else(|| hook.to_string(), str::to_owned);
-            effects.push(of_command(format!("at `{event}` in its runs it runs unasked: {runs}")));
+            // As it is where it is no command, so that no field passes for what runs.
+            let command = hook["command"].as_str().filter(|_| hook["type"] == "command");
+            let args = hook["args"].as_array().map(|args| args.iter().map(|it| it.as_str()).collect());
+            let runs = match (command, args) {
+                (Some(command), None) if hook["args"].is_null() => command.to_owned(),
+                (Some(command), Some(Some::<Vec<&str>>(args))) => {
+                    written(std::iter::once(command).chain(args))
+                }
+                _ => hook.to_string(),
+            };
+            effects.push(format!("at `{event}` in its runs it runs unasked: {runs}"));
         }
     }
     if effects.is_empty() {
-        effects.push(of_command(format!("it has hooks, which cannot be read: {hooks}")));
+        effects.push(format!("it has hooks, which cannot be read: {hooks}"));
     }
     effects
 }
+
 /// How one gets at a server, and what it is given: a variable of the daemon's may be a secret.
 pub(super) fn started(transport: &McpTransport) -> String {
     let pairs = |what: &str, pairs: &BTreeMap<String, String>| -> String {
@@ -30,7 +39,7 @@ pub(super) fn started(transport: &McpTransport) -> String {
     };
     match transport {
         McpTransport::Stdio { command, args, env, cwd } => {
-            let words = [std::slice::from_ref(command), args].concat().join(" ");
+            let words = written(std::iter::once(command).chain(args));
             let place = cwd.as_ref().map(|cwd| format!(" in `{cwd}`")).unwrap_or_default();
             format!("started by `{words}`{place}{}", pairs("variables", env))
         }

@@ -16,6 +16,7 @@ use protocol::{
     CallLocation, CommandReach, CommandWord, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk,
     ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
+use sys::words::written;
 
 const DESCRIPTION: &str = "\
 Stages changes and commits them in the workspace's repository, under the user's own name. It never pushes.
@@ -119,7 +120,7 @@ impl BuiltInDefinition for GitCommitTool {
             )
         });
         let steps = steps(&message, &files, all);
-        let command = steps.iter().map(|words| shown(words)).collect::<Vec<_>>().join(" && ");
+        let command = steps.iter().map(written).collect::<Vec<_>>().join(" && ");
         let known = |words: &Vec<String>| ShellCommand {
             words: words.iter().cloned().map(CommandWord::Known).collect(),
             // Its files were looked up in the workspace when it was prepared; a message is no path.
@@ -174,19 +175,6 @@ fn texts(command: &ShellCommand) -> Vec<String> {
     command.words.iter().map(|word| word.text().to_owned()).collect()
 }
 
-/// For people: quoted where a shell would want it.
-fn shown(words: &[String]) -> String {
-    let is_plain = |word: &str| {
-        !word.is_empty()
-            && word.chars().all(|letter| letter.is_alphanumeric() || "-_./:@%+=,".contains(letter))
-    };
-    let quoted = |word: &String| match is_plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
 struct GitCommitInvocation {
     accesses: Vec<ResourceAccess>,
     commands: Vec<ShellCommand>,
@@ -233,7 +221,7 @@ impl Invocation for GitCommitInvocation {
             command: self.command.clone(),
             directory: self.root.to_string_lossy().into_owned(),
             root_commands: vec!["git".to_owned()],
-            parsed: self.commands.iter().map(|it| shown(&texts(it))).collect(),
+            parsed: self.commands.iter().map(|it| written(texts(it))).collect(),
             reasons: self.outside.clone().into_iter().collect(),
             sandbox: self.starter.wanted_confinement().to_owned(),
             background: false,

@@ -232,6 +232,17 @@ async fn run(
         sandbox,
         outside: WebTransport::system(),
     };
+    // Before runs go on: a daemon that nobody can reach takes up none.
+    let door = match options.listen {
+        Some(address) => match rpc::TcpAcceptor::bind(address, &token_file).await {
+            Ok(door) => Some(door),
+            Err(error) => {
+                listeners.give_up();
+                return Err(error.into());
+            }
+        },
+        None => None,
+    };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {
@@ -239,18 +250,9 @@ async fn run(
             return Err(error.into());
         }
     };
-    if let Some(address) = options.listen {
-        match rpc::TcpAcceptor::bind(address, &token_file).await {
-            Ok(door) => {
-                tracing::info!(address = %door.address(), token = %token_file.display(), "listening");
-                daemon.listen_tcp(door);
-            }
-            Err(error) => {
-                daemon.stop().await;
-                listeners.give_up();
-                return Err(error.into());
-            }
-        }
+    if let Some(door) = door {
+        tracing::info!(address = %door.address(), token = %token_file.display(), "listening");
+        daemon.listen_tcp(door);
     }
     listeners.serve(&daemon);
     if options.exit_when_idle {

@@ -31,6 +31,9 @@ pub(super) fn heard(
     // Before anything is cut of it: of half a secret nobody can tell that it is one.
     end.stderr = redactor.owned(std::mem::take(&mut end.stderr));
     let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
+    // Its answer is read; what is left is for people and the model.
+    end.stdout = redactor.owned(std::mem::take(&mut end.stdout));
+    end.without_echo = end.without_echo.map(|text| redactor.owned(text));
     let texts =
         [&mut answer.reason, &mut answer.stop, &mut answer.context, &mut answer.message, &mut answer.ignored];
     for text in texts.into_iter().flatten() {

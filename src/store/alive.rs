@@ -1,6 +1,9 @@
 //! When was a daemon at work on this database last? The log says nothing of it while runs only wait.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use protocol::Timestamp;
 
@@ -18,8 +21,23 @@ impl EventStore {
         self.shared.away
     }
 
-    /// Notes that a daemon is at work now, for the one that comes after it.
+    /// The runs that the last daemon left are taken up: from now on this daemon is the one that was at work last. One that fails
+    /// before that leaves the database as it found it, and the next one still knows how, and when, work ended.
+    pub fn note_at_work(&self) {
+        self.shared.is_at_work.store(true, Ordering::Relaxed);
+        self.note_alive();
+    }
+
+    /// True: what the last daemon left has been taken up.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.shared.is_at_work.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a daemon is at work now, for the one that comes after it; nothing before [`EventStore::note_at_work`].
     pub fn note_alive(&self) {
+        if !self.is_at_work() {
+            return;
+        }
         let now = u64::try_from(self.shared.clock.now().0).unwrap_or_default();
         let touched: SystemTime = UNIX_EPOCH + Duration::from_micros(now);
         if let Err(error) = self.shared.lock.set_modified(touched) {

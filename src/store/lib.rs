@@ -6,7 +6,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -83,6 +83,8 @@ struct StoreState {
     commit_times: Arc<DurationHistogram>,
     clock: Arc<dyn Clock>,
     away: Option<Duration>,
+    /// What the last daemon left has been taken up.
+    is_at_work: AtomicBool,
     /// Held while the store lives: a second daemon on the same database is refused. Its time says when a daemon was at work last.
     lock: std::fs::File,
 }
@@ -193,11 +195,10 @@ impl EventStore {
             commit_times,
             clock,
             away,
+            is_at_work: AtomicBool::new(false),
             lock: opened.lock,
         };
-        let store = EventStore { shared: Arc::new(shared) };
-        store.note_alive();
-        Ok(store)
+        Ok(EventStore { shared: Arc::new(shared) })
     }
 
     /// The folders of all sessions that there are, or were since the store was opened.
@@ -255,14 +256,17 @@ impl EventStore {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Finishes what was asked, remembers that the stop was a clean one, and closes the database.
+    /// Finishes what was asked, remembers that the stop was a clean one, and closes the database. A daemon that took up nothing says
+    /// of the one before it what that one said.
     pub async fn close(&self) {
         self.note_alive();
         // Readers first: the last connection to close folds the write-ahead log back, and it must be one that writes.
         self.shared.readers.close().await;
         self.shared.control.close().await;
         let (reply, answer) = oneshot::channel();
-        if self.shared.requests.send(writer::WriterRequest::Close(reply)).await.is_ok() {
+        let is_clean = self.is_at_work() || self.stopped_cleanly();
+        let request = writer::WriterRequest::Close { is_clean, reply };
+        if self.shared.requests.send(request).await.is_ok() {
             // An error means that the writer is gone, and then there is nothing left to finish.
             answer.await.unwrap_or_default();
         }

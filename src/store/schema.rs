@@ -175,6 +175,10 @@ fn take_lock(path: &Path) -> Result<(File, Option<SystemTime>), StoreError> {
     let touched = lock.metadata().and_then(|it| it.modified()).ok();
     lock.set_len(0).map_err(io)?;
     writeln!(lock, "{}", std::process::id()).map_err(io)?;
+    if let Some(touched) = touched {
+        // Holding it is not being at work yet. Where it cannot be put back, less time without a daemon is told than it was.
+        lock.set_modified(touched).unwrap_or_default();
+    }
     Ok((lock, touched))
 }
 
@@ -281,7 +285,7 @@ async fn log_id(writer: &mut SqliteConnection) -> Result<String, StoreError> {
     Ok(sqlx::query_scalar("select value from meta where key = 'log_id'").fetch_one(writer).await?)
 }
 
-/// Whether the last daemon said that it stopped; from now on, until it is said again, it did not.
+/// Whether the last daemon at work said that it stopped; from now on, until it is said again, it did not.
 async fn take_clean_mark(writer: &mut SqliteConnection) -> Result<bool, StoreError> {
     let value: Option<String> = sqlx::query_scalar("select value from meta where key = 'stopped'")
         .fetch_optional(&mut *writer)

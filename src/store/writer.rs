@@ -52,7 +52,7 @@ pub(super) enum WriterRequest {
         kept: u64,
         reply: oneshot::Sender<Result<bool, StoreError>>,
     },
-    Close(oneshot::Sender<()>),
+    Close { is_clean: bool, reply: oneshot::Sender<()> },
 }
 
 pub(super) struct AppendRequest {
@@ -205,7 +205,7 @@ impl StoreWriter {
                         self.commit_all(std::mem::take(&mut appends)).await;
                         let _gone = reply.send(self.give_back(pages, kept).await);
                     }
-                    WriterRequest::Close(reply) => close = Some(reply),
+                    WriterRequest::Close { is_clean, reply } => close = Some((is_clean, reply)),
                 }
             }
             self.commit_all(appends).await;
@@ -213,8 +213,8 @@ impl StoreWriter {
                 // Whoever asked may have stopped waiting.
                 let _gone = reply.send(());
             }
-            if let Some(reply) = close {
-                if let Err(error) = schema::leave_clean_mark(&mut self.connection).await {
+            if let Some((is_clean, reply)) = close {
+                if is_clean && let Err(error) = schema::leave_clean_mark(&mut self.connection).await {
                     tracing::warn!(%error, "the clean stop could not be recorded");
                 }
                 if let Err(error) = self.connection.close().await {

@@ -50,6 +50,7 @@ impl RunExecutor {
         let unfinished = self.shared.store.unfinished_runs().await?;
         let n_runs = unfinished.len();
         if n_runs == 0 {
+            self.shared.store.note_at_work();
             return Ok(0);
         }
         // All places before the first driver: a run that is being stopped stops the runs below it as soon as it is
@@ -72,6 +73,10 @@ impl RunExecutor {
             };
             if let Err(why) = executor.unharmed(all).await {
                 executor.strand_left(&runs, &why);
+            }
+            // What is stopped in the middle leaves runs that know nothing of this daemon.
+            if !executor.shared.closing.is_cancelled() {
+                executor.shared.store.note_at_work();
             }
         };
         self.shared.tasks.spawn("what takes up the runs of the last daemon", taking_up);

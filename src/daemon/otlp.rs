@@ -101,7 +101,8 @@ pub(super) fn found_targets(
     environment: &[(OsString, OsString)],
     secrets: &KnownSecrets,
 ) -> (OtlpTargets, Vec<FileProblem>) {
-    let (targets, problems) = targets(&config.tracing.otlp, environment);
+    let (mut targets, problems) = targets(&config.tracing.otlp, environment);
+    targets.tracing = super::run_defaults::tracing(&config.tracing);
     let of_signals = OtlpSignal::ALL.into_iter().filter_map(|signal| targets.of(signal));
     for (name, value) in of_signals.flat_map(|target| &target.headers) {
         let Ok(value) = value.to_str() else { continue };

@@ -81,7 +81,7 @@ pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> Ru
 }
 
 /// Reads who else is told of spans, of agents that say nothing.
-fn tracing(settings: &TracingSettings) -> RunTracing {
+pub(super) fn tracing(settings: &TracingSettings) -> RunTracing {
     let is_elsewhere = |it: &TraceBackend| settings.enabled.value && *it != TraceBackend::Sqlite;
     RunTracing {
         backends: settings.backend.value.iter().copied().filter(is_elsewhere).collect(),

@@ -8,6 +8,7 @@ use super::*;
 use protocol::{AgentName, ApprovalMode, CallId, RunId, SessionId, ToolName};
 use trust::TrustRecords;
 
+mod printed;
 mod published;
 mod strictness;
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use protocol::Timestamp;
+use protocol::{EventSeq, Timestamp};
 
 use super::EventStore;
 
@@ -19,6 +19,11 @@ impl EventStore {
     /// The most time in which nobody had this database open before this one did; `None` = nobody knows.
     pub fn away(&self) -> Option<Duration> {
         self.shared.away
+    }
+
+    /// The newest event of those that came before this one.
+    pub fn found_head(&self) -> EventSeq {
+        self.shared.found_head
     }
 
     /// The runs that the last daemon left are taken up: from now on this daemon is the one that was at work last. One that fails

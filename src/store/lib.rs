@@ -83,6 +83,8 @@ struct StoreState {
     commit_times: Arc<DurationHistogram>,
     clock: Arc<dyn Clock>,
     away: Option<Duration>,
+    /// The newest event when it was opened.
+    found_head: EventSeq,
     /// What the last daemon left has been taken up.
     is_at_work: AtomicBool,
     /// Held while the store lives: a second daemon on the same database is refused. Its time says when a daemon was at work last.
@@ -195,6 +197,7 @@ impl EventStore {
             commit_times,
             clock,
             away,
+            found_head: opened.head,
             is_at_work: AtomicBool::new(false),
             lock: opened.lock,
         };

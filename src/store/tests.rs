@@ -352,7 +352,18 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
     let away = store.away().unwrap();
     assert!(Duration::from_secs(3_600) <= away && away < Duration::from_secs(3_600) + STUCK, "{away:?}");
     assert!(!store.stopped_cleanly());
+    // It ends before it took up anything, as one that cannot listen: the next one knows of the crash all the same.
+    store.note_alive();
+    close(store, tracker).await;
+    let (store, tracker) = open(dir.path()).await;
+    assert!(Duration::from_secs(3_600) <= store.away().unwrap(), "{:?}", store.away());
+    assert!(!store.stopped_cleanly());
+    store.note_at_work();
     assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(2), EventSeq(2)));
+    close(store, tracker).await;
+    let (store, tracker) = open(dir.path()).await;
+    assert!(store.away().unwrap() < STUCK, "{:?}", store.away());
+    assert!(store.stopped_cleanly());
     close(store, tracker).await;
 }
 

@@ -52,7 +52,10 @@ pub(super) enum WriterRequest {
         kept: u64,
         reply: oneshot::Sender<Result<bool, StoreError>>,
     },
-    Close { is_clean: bool, reply: oneshot::Sender<()> },
+    Close {
+        is_clean: bool,
+        reply: oneshot::Sender<()>,
+    },
 }
 
 pub(super) struct AppendRequest {

@@ -123,7 +123,7 @@ impl TraceExporter {
     async fn begin(&self, target: &OtlpTarget, targets: &OtlpTargets) -> TraceExport {
         let destination = SpanDestination { max_backlog: targets.max_backlog, ..COLLECTOR };
         TraceExport {
-            feed: self.until_stored(|| SpanFeed::open(&self.store, destination)).await,
+            feed: self.until_stored(|| SpanFeed::open(&self.store, destination, &targets.tracing)).await,
             sender: self.parts.sender(target, OtlpSignal::Traces),
             resource: self.parts.resource(targets),
         }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{EventSeq, SessionId, TraceBackend, TraceSpan};
+use protocol::{EventSeq, RunTracing, SessionId, TraceBackend, TraceSpan};
 use redact::Redactor;
 use store::{EventStore, Follower, LogFilter, StoreError, StoredEvent};
 use sys::{clock::Clock, current::HotSwap};
@@ -88,8 +88,12 @@ impl SpanDestination {
 }
 
 impl<S: FedSpan> SpanFeed<S> {
-    /// From the place that was remembered on; where there is none, from now on.
-    pub async fn open(store: &EventStore, destination: SpanDestination) -> Result<SpanFeed<S>, StoreError> {
+    /// From the place that was remembered on; where there is none, from now on. No more is told of spans than `in_force` says.
+    pub async fn open(
+        store: &EventStore,
+        destination: SpanDestination,
+        in_force: &RunTracing,
+    ) -> Result<SpanFeed<S>, StoreError> {
         let head = store.head();
         let kept = store.note(destination.place).await?.and_then(|text| text.parse::<i64>().ok());
         // A place beyond the log is another log's: somebody put an older copy of the database back.
@@ -101,7 +105,7 @@ impl<S: FedSpan> SpanFeed<S> {
                 head
             }
         };
-        let fold = fold_at(store, destination.backend, told).await?;
+        let fold = fold_at(store, TracedSpans::new(destination.backend, in_force.clone()), told).await?;
         let follower = store.follow(LogFilter::default(), told);
         Ok(SpanFeed {
             store: store.clone(),
@@ -173,7 +177,11 @@ impl<S: FedSpan> SpanFeed<S> {
         {
             self.told = event.seq;
             if event.run.is_none() {
-                self.deleted.extend(event.session.clone().filter(|_| &*event.kind == DELETED));
+                let gone = event.session.clone().filter(|_| &*event.kind == DELETED);
+                if let Some(session) = &gone {
+                    self.fold.forget(session);
+                }
+                self.deleted.extend(gone);
                 continue;
             }
             let ended = match event.to_envelope() {
@@ -267,10 +275,9 @@ fn events_between(from: EventSeq, to: EventSeq) -> u64 {
 /// The spans that were open at a place: of the runs that had begun by then and end later, all events up to there.
 async fn fold_at(
     store: &EventStore,
-    backend: TraceBackend,
+    mut fold: TracedSpans,
     place: EventSeq,
 ) -> Result<TracedSpans, StoreError> {
-    let mut fold = TracedSpans::new(backend);
     let runs = store.open_runs_at(place).await?;
     if runs.is_empty() {
         return Ok(fold);

@@ -8,7 +8,7 @@ mod files;
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{SessionId, TraceBackend};
+use protocol::{RunTracing, SessionId, TraceBackend};
 use redact::Redactor;
 use store::{EventStore, Follower, LogFilter, StoreError};
 use sys::{clock::Clock, current::HotSwap};
@@ -162,7 +162,10 @@ impl<K: SpanSink> LocalSpans<K> {
             self.sink.forget(gone).await?;
         }
         if is_wanted {
-            return Ok(LocalFeed::Spans(Box::new(SpanFeed::open(store, K::DESTINATION).await?)));
+            // They are written when they end.
+            let in_force = RunTracing::default();
+            let feed = SpanFeed::open(store, K::DESTINATION, &in_force).await?;
+            return Ok(LocalFeed::Spans(Box::new(feed)));
         }
         K::DESTINATION.forget(store).await?;
         let filter = LogFilter { types: vec![DELETED.to_owned()], ..LogFilter::default() };

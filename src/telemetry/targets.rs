@@ -5,6 +5,7 @@ use std::{ffi::OsString, fmt, time::Duration};
 
 use config::{OtlpExportSettings, OtlpProtocol, expand};
 use http::{HeaderName, HeaderValue};
+use protocol::RunTracing;
 use url::Url;
 
 use crate::OtlpSignal;
@@ -55,7 +56,7 @@ impl fmt::Debug for OtlpTarget {
 }
 
 /// The target of each signal.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OtlpTargets {
     pub traces: Option<OtlpTarget>,
     pub metrics: Option<OtlpTarget>,
@@ -68,6 +69,8 @@ pub struct OtlpTargets {
     pub max_backlog: u64,
     /// Between two times that metrics are sent.
     pub metric_interval: Duration,
+    /// Of spans that wait no more is sent than this says, whatever was said when their runs began.
+    pub tracing: RunTracing,
 }
 
 impl OtlpTargets {

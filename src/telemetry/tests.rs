@@ -8,8 +8,8 @@ use opentelemetry_proto::tonic::{
     trace::v1::Span,
 };
 use protocol::{
-    AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId, Timestamp,
-    TraceFormat, Usage,
+    AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, RunTracing, SessionId,
+    Timestamp, TraceContent, TraceFormat, Usage,
 };
 use redact::{Redactor, RedactorParts};
 use serde_json::{Value, json};

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use protocol::{Envelope, RunId, RunTracing, SpanId, SpanKind, TraceBackend, TraceSpan};
+use protocol::{
+    Envelope, RunId, RunTracing, SessionId, SpanId, SpanKind, TraceBackend, TraceSpan, TracedEvents,
+};
 use traces::{SpanEdge, SpanFold, thin, without_calls};
 
 /// Makes the spans that may go to a destination. Holds what is open, as the fold does.
@@ -17,12 +19,33 @@ pub(crate) struct TracedSpans {
     runs: HashMap<RunId, RunTracing>,
     /// Open spans that are not sent, each with the one that stands in for it as the parent of those within it.
     left_out: HashMap<SpanId, Option<SpanId>>,
+    /// The session of each run that has not ended.
+    sessions: HashMap<RunId, SessionId>,
+    /// The settings in force: of what is sent no more is told than they say.
+    in_force: RunTracing,
 }
 
 impl TracedSpans {
-    pub fn new(backend: TraceBackend) -> TracedSpans {
-        let (folds, roots) = (HashMap::new(), HashMap::new());
-        TracedSpans { backend, folds, roots, runs: HashMap::new(), left_out: HashMap::new() }
+    pub fn new(backend: TraceBackend, in_force: RunTracing) -> TracedSpans {
+        TracedSpans {
+            backend,
+            folds: HashMap::new(),
+            roots: HashMap::new(),
+            runs: HashMap::new(),
+            left_out: HashMap::new(),
+            sessions: HashMap::new(),
+            in_force,
+        }
+    }
+
+    /// The session is gone with its events: its runs that had not ended by then never end here.
+    pub fn forget(&mut self, session: &SessionId) {
+        let gone: Vec<RunId> = self.sessions.extract_if(|_, of| of == session).map(|(run, _)| run).collect();
+        for run in gone {
+            self.roots.remove(&run);
+            self.runs.remove(&run);
+            self.folds.remove(&run);
+        }
     }
 
     /// Reads one event, and answers the spans that end with it.
@@ -34,6 +57,9 @@ impl TracedSpans {
             let root = above.unwrap_or(run).clone();
             self.folds.entry(root.clone()).or_default();
             self.roots.insert(run.clone(), root);
+            if let Some(session) = &event.session_id {
+                self.sessions.insert(run.clone(), session.clone());
+            }
         }
         // What comes after the end of a run belongs to no span.
         let Some(root) = self.roots.get(run).cloned() else { return Vec::new() };
@@ -52,6 +78,7 @@ impl TracedSpans {
         if event.kind == "run.completed" {
             self.runs.remove(run);
             self.roots.remove(run);
+            self.sessions.remove(run);
             if root == *run {
                 self.folds.remove(&root);
             }
@@ -74,12 +101,16 @@ impl TracedSpans {
             return None;
         }
         span.parent_span_id = self.parent(&span);
-        if let Some(run) = self.runs.get(&span.run_id) {
-            let content = run.content_of(&span.trace_id);
-            thin(&mut span, content);
-            if !run.sends(self.backend, SpanKind::Tool) {
-                without_calls(&mut span);
-            }
+        let usual = RunTracing::default();
+        let run = self.runs.get(&span.run_id).unwrap_or(&usual);
+        // What the settings said when the run began holds for it; what they say now holds for all that still waits.
+        let said = [run, &self.in_force];
+        let content = said.map(|it| it.content_of(&span.trace_id)).into_iter().max().unwrap_or_default();
+        thin(&mut span, content);
+        let has_calls =
+            |it: &RunTracing| it.events.as_ref().is_none_or(|it| it.contains(&TracedEvents::Tool));
+        if !is_call(&span) && !said.into_iter().all(has_calls) {
+            without_calls(&mut span);
         }
         Some(span)
     }
@@ -89,6 +120,10 @@ impl TracedSpans {
         let parent = span.parent_span_id.as_ref()?;
         self.left_out.get(parent).cloned().unwrap_or_else(|| Some(parent.clone()))
     }
+}
+
+fn is_call(span: &TraceSpan) -> bool {
+    matches!(span.kind, SpanKind::Tool | SpanKind::Mcp)
 }
 
 /// Reads what the first event of a run says of it; nothing where all is as usual.

@@ -2,25 +2,56 @@
 
 use protocol::{SpanText, TraceContent, TraceSpan};
 
-/// Takes arguments and results of calls out of a request: where calls are not sent, this is no other way for them.
+/// Stands for the name of a tool that there is not: the model made it up, so it is a text of its own.
+const NO_TOOL: &str = "unknown_tool";
+
+/// Stands for the names that a reply asks for: whether there are such tools is known only later.
+const SOME_TOOL: &str = "tool";
+
+/// The type of the error of a call of a tool that there is not.
+const NOT_REGISTERED: &str = "TOOL_NOT_REGISTERED";
+
+/// Takes arguments and results of calls out of a span that is no call: where calls are not sent, requests, questions about calls and
+/// hooks that are asked about them are no other way for them.
 pub fn without_calls(span: &mut TraceSpan) {
     if let Some(llm) = &mut span.llm {
         llm.requested.iter_mut().for_each(|call| call.arguments = None);
         llm.answered.iter_mut().for_each(|call| call.result = None);
+    }
+    let asked = span.confirmation.as_deref_mut().filter(|asked| asked.call_id.is_some());
+    let is_asked = asked.is_some();
+    if let Some(asked) = asked {
+        // Its title and its reason quote the call.
+        span.name.clone_from(&asked.asks);
+        asked.reason.clear();
+    }
+    let hook = span.hook.as_deref_mut().filter(|hook| hook.call_id.is_some());
+    let is_told = hook.is_some();
+    if let Some(hook) = hook {
+        (hook.description, hook.added) = (None, None);
+        // A guard's reason is what it saw; its decision stays.
+        (hook.reason, hook.message) = (None, None);
+    }
+    if is_asked || is_told {
+        (span.input, span.output) = (None, None);
+        span.error.iter_mut().for_each(|error| error.message.clear());
+        span.events.iter_mut().for_each(|event| event.text.clear());
     }
 }
 
 /// Takes the texts out of a span, or puts their sizes in their place: what was asked and said, arguments and results, messages
 /// of errors, and what people and models said beside them.
 pub fn thin(span: &mut TraceSpan, content: TraceContent) {
-    if content != TraceContent::Full
-        && let Some(asked) = &span.confirmation
-    {
-        // Its title quotes what it is about.
-        span.name = asked.asks.clone();
-    }
     if content != TraceContent::Full {
-        without_calls(span);
+        if let Some(asked) = &span.confirmation {
+            // Its title quotes what it is about.
+            span.name.clone_from(&asked.asks);
+        }
+        without_made_up_names(span);
+        if let Some(llm) = &mut span.llm {
+            llm.requested.iter_mut().for_each(|call| call.arguments = None);
+            llm.answered.iter_mut().for_each(|call| call.result = None);
+        }
     }
     match content {
         TraceContent::Full => {}
@@ -39,7 +70,41 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         TraceContent::None => {
             (span.input, span.output) = (None, None);
             texts_beside(span).for_each(String::clear);
+            without_empty_texts(span);
         }
+    }
+}
+
+/// Names of tools are the daemon's words, but where there is no such tool.
+fn without_made_up_names(span: &mut TraceSpan) {
+    let is_made_up = span.error.as_ref().is_some_and(|error| error.kind == NOT_REGISTERED);
+    if let Some(tool) = span.tool.as_deref_mut().filter(|_| is_made_up) {
+        tool.tool = NO_TOOL.into();
+        NO_TOOL.clone_into(&mut span.name);
+    }
+    if let Some(llm) = &mut span.llm {
+        llm.requested.iter_mut().for_each(|call| call.tool = SOME_TOOL.into());
+        llm.answered.iter_mut().for_each(|call| call.tool = SOME_TOOL.into());
+    }
+}
+
+/// Has a text that is not told be missing, where it can be.
+fn without_empty_texts(span: &mut TraceSpan) {
+    let drop_empty = |text: &mut Option<String>| drop(text.take_if(|text| text.is_empty()));
+    if let Some(run) = &mut span.run {
+        drop_empty(&mut run.message);
+    }
+    if let Some(tool) = &mut span.tool {
+        drop_empty(&mut tool.description);
+        tool.decision.iter_mut().for_each(|decision| drop_empty(&mut decision.message));
+    }
+    if let Some(asked) = &mut span.confirmation {
+        asked.decision.iter_mut().for_each(|decision| drop_empty(&mut decision.message));
+    }
+    if let Some(hook) = &mut span.hook {
+        [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message]
+            .into_iter()
+            .for_each(drop_empty);
     }
 }
 

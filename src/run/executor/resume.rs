@@ -147,7 +147,11 @@ impl RunExecutor {
         };
         let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
         let known = self.known(&folded).await;
-        let away_ms = self.shared.store.away().map(millis);
+        // Told once: between two times that this daemon takes it up there was a daemon.
+        let away_ms = match folded.is_known_here {
+            true => Some(0),
+            false => self.shared.store.away().map(millis),
+        };
         let restarted = MachineInput::Restarted { unclean, away_ms, now, known };
         if folded.is_orphan {
             let reason = Some("the run that called it is over".to_owned());
@@ -411,7 +415,9 @@ impl RunExecutor {
         // Whoever ends it without driving it must know as well.
         let hears = unblocked(move || hooks.fires(&roots, HookEventName::UserPromptSubmit)).await;
         machine.watch_prompts(false, hears && identity.parent.is_none());
-        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan })
+        let resumed = events.iter().rev().find(|event| matches!(event.body, EventBody::RunResumed(_)));
+        let is_known_here = resumed.is_some_and(|event| store.found_head() < event.seq);
+        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan, is_known_here })
     }
 }
 
@@ -469,6 +475,8 @@ pub(super) struct FoldedRun {
     spans: Vec<(CallId, EventSeq)>,
     /// The run that called it has ended: it could not be reached when that one was stopped.
     is_orphan: bool,
+    /// This daemon took it up before.
+    is_known_here: bool,
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -349,6 +349,29 @@ async fn only_so_much_waits_and_what_is_older_is_counted() {
     working.stop().await;
 }
 
+/// What waits for the collector is told as narrowly as the settings say by then.
+#[tokio::test]
+async fn settings_that_are_narrowed_hold_for_what_waits() {
+    let place = Place::new();
+    let away = Receiver::http([]).await;
+    let port = away.port;
+    let targets = to(&away, "http/protobuf");
+    drop(away);
+    let working = place.open(targets.clone()).await;
+    working.begun().await;
+    working.append([begin("a", "the prompt")]).await;
+    working.append(calls("a")).await;
+    place.until("a try", || working.counts.of(OtlpSignal::Traces).failures != 0).await;
+    let tracing = RunTracing { content: TraceContent::None, ..RunTracing::default() };
+    working.targets.send_replace(Arc::new(OtlpTargets { tracing, ..targets }));
+    let receiver = Receiver::on(port, false, [].into()).await;
+    let sent = format!("{:?}", place.taken(&receiver, 4).await);
+    for text in ["the prompt", "the argument", "the error"] {
+        assert!(!sent.contains(text), "{text}: {sent}");
+    }
+    working.stop().await;
+}
+
 #[tokio::test]
 async fn what_happened_while_nothing_was_sent_is_not_sent_later() {
     let place = Place::new();

@@ -3,7 +3,7 @@
 use protocol::{CallDecision, SpanKind, TraceContent, TraceFormat};
 
 use super::{documents::document, *};
-use crate::{OtlpSpan, decided, hook_said, thin};
+use crate::{OtlpSpan, decided, hook_said, thin, without_calls};
 
 /// One hook that adds a text and tells people something beside a decision, and one that does nothing else.
 const ADDING: &str = r#"
@@ -60,9 +60,57 @@ fn what_a_hook_adds_keeps_to_what_others_may_read() {
     thin(&mut none, TraceContent::None);
     let sent = OtlpSpan::of(&none).to_json().to_string();
     assert!(
-        !sent.contains("template") && !sent.contains("twice") && sent.contains("subagentd.hook.added"),
+        !sent.contains("template") && !sent.contains("twice") && !sent.contains("subagentd.hook.added"),
         "{sent}"
     );
+    let told = none.hook.unwrap();
+    assert_eq!((told.added, told.message, told.reason, told.description), (None, None, None, None));
+}
+
+/// Where calls are not sent, neither are the questions' and the hooks' quotes of them.
+#[test]
+fn questions_and_hooks_without_calls_quote_none() {
+    const LOG: &str = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "rm QUOTED"}}
+        2 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "ask", "reason": "QUOTED", "outcome": "answered", "durationMs": 1, "added": "QUOTED", "message": "QUOTED"}
+        3 tool.state {"callId": "c1", "from": "validating", "to": "scheduled", "name": "run_shell_command", "details": {"description": "rm QUOTED", "kind": "execute"}}
+        4 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c1", "title": "Run rm QUOTED", "rule": "r", "reason": "QUOTED", "risk": "high", "details": {"type": "exec", "command": "rm QUOTED"}}}
+        5 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "QUOTED"}
+        6 confirmation.resolved {"confirmationId": "q", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada"}
+        7 tool.state {"callId": "c1", "from": "scheduled", "to": "executing", "name": "run_shell_command"}
+    "#;
+    let mut told = 0;
+    for mut span in
+        spans(LOG).into_iter().filter(|it| matches!(it.kind, SpanKind::Hook | SpanKind::Confirmation))
+    {
+        assert!(serde_json::to_string(&span).unwrap().contains("QUOTED"));
+        without_calls(&mut span);
+        let left = serde_json::to_string(&span).unwrap();
+        assert!(!left.contains("QUOTED"), "{left}");
+        assert!(left.contains("ask") || left.contains("allowOnce"), "{left}");
+        told += 1;
+    }
+    assert_eq!(told, 2);
+}
+
+/// The name of a tool that there is not is the model's own word.
+#[test]
+fn a_made_up_tool_is_named_only_with_all_texts() {
+    const LOG: &str = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "MADE_UP", "arguments": {}}
+        2 tool.state {"callId": "c1", "from": "validating", "to": "error", "name": "MADE_UP", "error": {"type": "TOOL_NOT_REGISTERED", "message": "there is no MADE_UP"}}
+    "#;
+    let call = spans(LOG).into_iter().find(|span| span.kind == SpanKind::Tool).unwrap();
+    for (content, is_named) in
+        [(TraceContent::Full, true), (TraceContent::Redacted, false), (TraceContent::None, false)]
+    {
+        let mut call = call.clone();
+        thin(&mut call, content);
+        let sent = OtlpSpan::of(&call).to_json().to_string();
+        assert_eq!(sent.contains("MADE_UP"), is_named, "{sent}");
+    }
 }
 
 fn allowed(details: &str) -> CallDecision {

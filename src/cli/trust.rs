@@ -281,7 +281,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     sheet
 }
 
-/// Whether it brings along what cannot count as it is.
+/// True if it brings along something that cannot count as it is.
 fn has_errors(workspace: &WorkspaceTrustView) -> bool {
     workspace.problems.iter().any(FileProblemView::is_error)
 }

@@ -94,7 +94,7 @@ impl HookHandler {
         }
     }
 
-    /// What it runs, as it is written; words that no shell takes apart are quoted.
+    /// The text that it runs, as it is written; words that no shell takes apart are quoted.
     pub fn shown(&self) -> String {
         match self {
             HookHandler::Command { command, args: None } => command.clone(),

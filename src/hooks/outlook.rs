@@ -20,7 +20,7 @@ pub struct HookOutlook {
     pub comes_of_it: HookFailurePolicy,
 }
 
-/// What a command finds where it is started.
+/// Everything that a command finds where it is started.
 pub(super) struct CommandSurroundings<'a> {
     /// The folder that it is started in.
     pub root: &'a Path,
@@ -29,7 +29,7 @@ pub(super) struct CommandSurroundings<'a> {
     pub path: String,
 }
 
-/// What bash runs by itself, and words that make a command more than one.
+/// Words that bash runs by itself, and words that make a command more than one.
 const OF_SHELL: &[&str] = &[
     "!",
     ".",

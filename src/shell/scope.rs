@@ -36,11 +36,11 @@ pub(super) struct ScriptWalk<'a> {
     pub searches_secret: bool,
     pub depth: usize,
     pub steps: usize,
-    /// Of all texts that were read, nested ones, too.
+    /// The letters of all texts that were read, nested ones, too.
     pub letters: usize,
 }
 
-/// What holds where a command runs.
+/// Everything that holds where a command runs.
 #[derive(Debug, Clone)]
 pub(super) struct CommandScope {
     pub place: WorkingDirectory,
@@ -85,7 +85,7 @@ impl CommandScope {
     }
 }
 
-/// What stands in a command's input.
+/// The text that stands in a command's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandInput {
     /// Whatever the whole text was given.

@@ -39,7 +39,7 @@ struct ReportsFile {
 /// One of them, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceReport {
-    /// When it happened last.
+    /// The last time that it happened.
     pub at: Timestamp,
     pub text: String,
 }

@@ -297,7 +297,7 @@ async fn acknowledged_is_acknowledged_also_when_the_daemon_is_killed() {
     for file in 0..crate::recording::FILES {
         std::fs::write(home.work().join(format!("src/{file}.txt")), "a line\n").unwrap();
     }
-    let recording = Recording::write(&home, "short", 12, &mut Chance::new(7));
+    let recording = Recording::write(&home, "short", 40, &mut Chance::new(7));
     let params =
         json!({ "workspace": home.work(), "agent": "reader", "prompt": "x", "model": recording.model });
     let subscribe = json!({ "from": "consumer", "consumer": "index" });

@@ -69,7 +69,7 @@ impl RepositoryNotes {
         })))
     }
 
-    /// What the person is told of repositories.
+    /// The words that the person is told of repositories.
     pub fn reports(&self) -> WorkspaceReports {
         self.0.as_ref().map(|notes| notes.reports.clone()).unwrap_or_default()
     }

@@ -22,7 +22,7 @@ pub(super) struct OpenToolSpan {
     pub(super) request: Option<TraceSpan>,
     /// The rule that lets it run, or that has a person asked.
     rule: Option<String>,
-    /// Whose word that is.
+    /// The one whose word that is.
     origin: Option<RuleOrigin>,
 }
 

@@ -318,6 +318,9 @@ fn recorded(tool: &str, arguments: &Value) -> String {
         + "\n"
 }
 
+/// The end of a frame of the screen that shows a trace.
+const LAST: &str = "q: leave\x1b[0m";
+
 /// The real programs: the daemon is killed while a person is asked, and the commands tell of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
@@ -377,14 +380,14 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
     let mut terminal = Terminal::open_sized(&home, (40, 10), &["trace", "show", &run]);
     // Down to the row of the call, which has no room for who allowed it.
     terminal.sees("i: in full").await;
-    terminal.sees("\x1b[J").await;
+    terminal.sees(LAST).await;
     for _ in 0..30 {
         let frame = &terminal.seen[terminal.seen.rfind("\x1b[H").unwrap()..];
         if frame.lines().any(|row| row.contains("›▾    w")) {
             break;
         }
         terminal.types("j");
-        terminal.sees("\x1b[J").await;
+        terminal.sees(LAST).await;
     }
     terminal.types("i");
     terminal.sees("write_file note.txt").await;

@@ -4,10 +4,11 @@
 //! What stands in such a file is an agent's to write, and nobody acknowledged it. So a hook of the settings of which this may be is
 //! confined. Words are read as a shell splits them, quotes aside; what is taken for too much is only confined.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 mod words;
 
+use super::pins::lexical;
 use words::{HookWord, PATTERN, Quoting, commands};
 
 /// Programs that run what a file says that they are given, by the beginnings of their names.
@@ -49,10 +50,6 @@ const BEFORE: &[&str] = &[
 ];
 /// Programs and words of the shell that run nothing of what they name, nor write it anywhere as a file.
 const READERS: &[&str] = &[
-    "[",
-    "[[",
-    "test",
-    "case",
     "echo",
     "printf",
     "true",
@@ -113,7 +110,12 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
     };
     let runs_what_it_is_given = commands.iter().flatten().any(|word| is_runner(word) || is_interpreter(word));
     let writes = writes(text);
-    commands.iter().any(|words| {
+    // `*.md` in `case "$f" in *.py) …;; *.md) …;; esac` stands alone like a command, and is none.
+    let has_arms = text.contains("esac");
+    let is_arm = |words: &[HookWord]| {
+        has_arms && matches!(words, [word] if word.is_pattern() && !word.text().contains('/'))
+    };
+    commands.iter().filter(|words| !is_arm(words)).any(|words| {
         let of_workspace = |word: &HookWord| {
             word.is_pattern() && fixed_folder(word, first, home).is_some_and(|it| is_below(&it, roots))
         };
@@ -144,6 +146,10 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         let is_wrapped = words.first().is_some_and(|word| BEFORE.contains(&word.text().as_str()));
         let programs: Vec<&HookWord> =
             program.clone().take(if is_wrapped { words.len() } else { 1 }).collect();
+        // What these are given is compared and nothing else.
+        if first_word.is_some_and(|word| matches!(word.text().as_str(), "case" | "[" | "[[" | "test")) {
+            return false;
+        }
         // What such a one names is run only where another command of the text runs what it is given, or what it has written.
         if !runs_what_it_is_given
             && !writes
@@ -224,7 +230,9 @@ fn fixed_folder(word: &HookWord, first: &str, home: &Path) -> Option<PathBuf> {
         .collect();
     let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
     let folder = if fixed.starts_with('/') && folder.is_empty() { "/" } else { folder };
-    Some(lexical(&Path::new(first).join(filled(folder, first, home))))
+    // Nobody can tell where a variable leads.
+    let folder = Some(filled(folder, first, home)).filter(|folder| !folder.contains('$'))?;
+    Some(lexical(&Path::new(first).join(folder)))
 }
 
 fn filled(text: &str, first: &str, home: &Path) -> String {
@@ -241,18 +249,6 @@ fn filled(text: &str, first: &str, home: &Path) -> String {
 
 fn is_below(path: &Path, roots: &[String]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
-}
-
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -310,6 +306,8 @@ mod tests {
             "true",
             "[[ 1 == 1 ]] && echo \"${BASH_VERSION:+bash}\" > /home/ann/shell",
             "case \"$FILE\" in *.py) notify-send \"$FILE\" ;; esac",
+            "case \"$FILE\" in *.py) notify-send py ;; (*.md|*.txt) sh ~/text.sh ;; esac",
+            "for v in \"${X:-$HOME/.claude}/plugins\"/[0-9]*/; do [ -d \"$v\" ] && node \"$v/run.js\"; done",
             "if [[ \"$FILE\" == *.lock ]]; then echo no 2>/dev/null; exit 2; fi",
             "cat *.md | wc -l >&2",
         ] {

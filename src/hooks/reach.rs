@@ -157,7 +157,8 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         {
             return false;
         }
-        if first_word.is_some_and(leads_there) || words.iter().any(of_workspace) {
+        // A shell takes no assignment for a pattern.
+        if first_word.is_some_and(leads_there) || program.clone().any(of_workspace) {
             return true;
         }
         if runs_what_it_is_given && words.iter().any(is_folder)
@@ -308,6 +309,7 @@ mod tests {
             "case \"$FILE\" in *.py) notify-send \"$FILE\" ;; esac",
             "case \"$FILE\" in *.py) notify-send py ;; (*.md|*.txt) sh ~/text.sh ;; esac",
             "for v in \"${X:-$HOME/.claude}/plugins\"/[0-9]*/; do [ -d \"$v\" ] && node \"$v/run.js\"; done",
+            "N=${FILE##*/}; M=${N%%[!0-9]*}; [ -n \"$M\" ] && node \"$HOME/run.js\" \"${N%%.*}\" ${M%*}",
             "if [[ \"$FILE\" == *.lock ]]; then echo no 2>/dev/null; exit 2; fi",
             "cat *.md | wc -l >&2",
         ] {

@@ -33,12 +33,21 @@ impl HookWord {
     }
 
     pub(super) fn is_pattern(&self) -> bool {
-        let is_test = matches!(self.text().as_str(), "[" | "[[");
-        !is_test
-            && self
-                .letters
-                .iter()
-                .any(|(letter, quoting)| *quoting == Quoting::None && PATTERN.contains(letter))
+        if matches!(self.text().as_str(), "[" | "[[") {
+            return false;
+        }
+        // Letters within `${…}` say which part of the variable's text is meant.
+        let (mut depth, mut before) = (0_usize, None);
+        for (letter, quoting) in &self.letters {
+            match letter {
+                '{' if before == Some('$') => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ if depth == 0 && *quoting == Quoting::None && PATTERN.contains(letter) => return true,
+                _ => {}
+            }
+            before = Some(*letter);
+        }
+        false
     }
 
     /// True if it has a variable of which nobody knows what it holds.

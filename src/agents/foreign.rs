@@ -115,7 +115,8 @@ impl<'a> CommonAgentFields<'a> {
         }
         let description = fields.raw_text("description", findings).filter(|text| !text.trim().is_empty());
         let title = written.filter(|written| !is_word_like(written));
-        let unsupported = unsupported::read(root, findings);
+        let mut unsupported = unsupported::read(root, findings);
+        unsupported.extend(unsupported::read_misspelled(root, known, findings));
         CommonAgentFields { fields: Some(fields), name, title, description, unsupported }
     }
 

@@ -3,9 +3,11 @@
 //! not get lost on the way.
 
 use super::{
+    fields::is_restricting,
     findings::FileFindings,
     yaml::{YamlContent, YamlNode},
 };
+use config::nearest;
 use protocol::FileProblemCode::{UnknownField, Unsupported};
 
 /// Fields of ours that this version does not act on, then those of other products, and what an agent would do without each that
@@ -103,6 +105,50 @@ const NARROWING_WORDS: &[&str] = &[
     "rules",
 ];
 
+/// Fields of ours at the top that narrow an agent: one that is misspelled, `sandbx`, is none.
+const NARROWING_FIELDS: &[&str] = &["approval", "hooks", "run", "sandbox", "tools"];
+
+/// Fields of ours that have such fields: whatever stands in one of them narrows.
+const NARROWING_SECTIONS: &[&str] = &["approval", "run", "tools"];
+
+/// The field of ours that a misspelled key means, if without it the agent would be freer than its file says.
+fn misspelled(path: &str, key: &str, fields: &[&'static str]) -> Option<&'static str> {
+    let meant = nearest(key, fields.iter().copied())?;
+    let narrows = match path {
+        "" => NARROWING_FIELDS.contains(&meant),
+        _ => NARROWING_SECTIONS.contains(&path),
+    };
+    narrows.then_some(meant)
+}
+
+/// Keys of another product's file that no table knows, but that are nearly one of its fields that take something away, such as
+/// `disalowedTools`. That product ignores them as well, but whoever wrote one meant the agent to be held to it.
+pub(super) fn read_misspelled(root: &YamlNode, known: &[&str], findings: &mut FileFindings) -> Vec<String> {
+    let YamlContent::Map(entries) = &root.content else { return Vec::new() };
+    let mut unheld = Vec::new();
+    for (key, node) in entries {
+        let name = super::fields::camel_case(&key.text);
+        if known.contains(&name.as_str()) || named(&key.text).is_some() || node.says_nothing() {
+            continue;
+        }
+        let Some(meant) = nearest(&key.text, known.iter().copied()).filter(|meant| is_restricting(meant))
+        else {
+            continue;
+        };
+        findings.warning(
+            Some(key.mark),
+            Unsupported,
+            format!(
+                "`{}` is not a field, but nearly `{meant}`; without it the agent would be freer, so it is not started",
+                key.text
+            ),
+            Some(format!("write `{meant}`, or remove the field")),
+        );
+        unheld.push(key.text.clone());
+    }
+    unheld
+}
+
 /// Unknown fields of our own files that would narrow the agent, each told: at the top, or in a field that has fields. By their path.
 pub(super) fn read_narrowing(
     root: &YamlNode,
@@ -137,15 +183,27 @@ fn read_narrowing_below(
         let is_narrowing = NARROWING_PARTS.iter().any(|part| word.contains(part))
             || NARROWING_WORDS.contains(&word.as_str())
             || word.starts_with("max");
-        if is_known || !is_narrowing || node.says_nothing() {
+        if is_known || node.says_nothing() {
             continue;
         }
-        let written = if path.is_empty() { key.text.clone() } else { format!("{path}.{}", key.text) };
+        let meant = misspelled(path, &key.text, fields);
+        if !is_narrowing && meant.is_none() {
+            continue;
+        }
+        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let written = below(&key.text);
+        let fix = match meant {
+            Some(meant) => format!("write `{}`, or remove the field", below(meant)),
+            None => {
+                "narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field"
+                    .to_owned()
+            }
+        };
         findings.warning(
             Some(key.mark),
             Unsupported,
             format!("`{written}` is not a field of an agent's file; without it the agent would be freer, so it is not started"),
-            Some("narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field".to_owned()),
+            Some(fix),
         );
         unheld.push(written);
     }

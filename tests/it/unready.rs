@@ -130,6 +130,8 @@ async fn fields_of_others_that_narrow_keep_a_file_of_ours_from_starting() {
         ("run:\n  maxTurnz: 3", "run.maxTurnz"),
         ("approval:\n  mode: plan", "approval.mode"),
         ("approval:\n  require: all", "approval.require"),
+        ("sandbx: readOnly", "sandbx"),
+        ("aproval:\n  onDetached: deny", "aproval"),
     ]
     .into_iter()
     .enumerate()

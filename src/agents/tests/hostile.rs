@@ -60,3 +60,26 @@ fn a_mebibyte_of_names_is_told_and_left() {
     let filled = read_as(AgentFormat::Gemini, &format!("---\nname: a\ndescription: d\n---\n{body}\n"));
     assert_eq!(filled.state, AgentFileState::Ok);
 }
+
+/// A slip in the name of a field that takes something away would leave the agent freer than whoever wrote it meant.
+#[test]
+fn a_misspelled_field_that_takes_something_away_keeps_the_agent_from_starting() {
+    for (format, field) in [
+        (AgentFormat::Claude, "disalowedTools: Bash"),
+        (AgentFormat::Claude, "tool: Read"),
+        (AgentFormat::Claude, "permisionMode: plan"),
+        (AgentFormat::OpenCode, "permision:\n  bash: deny"),
+        (AgentFormat::Gemini, "tolls: [read_file]"),
+    ] {
+        let file = read_as(format, &format!("---\nname: a\ndescription: d\n{field}\n---\nYou help.\n"));
+        let definition = file.definition.unwrap();
+        let key = field.split(':').next().unwrap();
+        assert_eq!(definition.unsupported, [key], "{field}");
+    }
+    // What takes nothing away, and what says nothing, is only told.
+    for field in ["colr: red", "modl: opus", "toolz:"] {
+        let file =
+            read_as(AgentFormat::Claude, &format!("---\nname: a\ndescription: d\n{field}\n---\nYou help.\n"));
+        assert_eq!(file.definition.unwrap().unsupported, [""; 0], "{field}");
+    }
+}

@@ -139,7 +139,7 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
             warning Unsupported my-file.md:6:1: `max_turns` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
             warning UnknownField my-file.md:7:1: unknown field `temprature`; it has no effect (did you mean `model.temperature`?)
             warning UnknownField my-file.md:8:1: unknown field `zebra`; it has no effect
-            warning Unsupported my-file.md:9:7: `run.maxTurn` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
+            warning Unsupported my-file.md:9:7: `run.maxTurn` is not a field of an agent's file; without it the agent would be freer, so it is not started (write `run.maxTurns`, or remove the field)
             warning UnknownField my-file.md:9:7: unknown field `run.maxTurn`; it has no effect (did you mean `run.maxTurns`?)
             warning UnknownField my-file.md:10:14: unknown field `inputs.a.typ`; it has no effect (did you mean `inputs.a.type`?)
         "#]],
@@ -156,7 +156,7 @@ fn fields_that_do_nothing_yet_say_so() {
             warning Unsupported my-file.md:8:1: `memory` cannot be carried out in this version, so the agent is not started: it would keep nothing (take `memory` out if the agent is meant to run without it)
             error BadValue my-file.md:9:27: `tracing.backend`: expected a list of `sqlite`, `otlp`, `console` or `file`, found the text "files"
             warning UnknownField my-file.md:9:49: `tracing.events`: `handoff` has no effect in this version
-            warning Unsupported my-file.md:10:7: `run.maxCost` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
+            warning Unsupported my-file.md:10:7: `run.maxCost` is not a field of an agent's file; without it the agent would be freer, so it is not started (write `run.maxCostUsd`, or remove the field)
         "#]],
     );
     check_fields(

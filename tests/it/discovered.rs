@@ -630,3 +630,37 @@ async fn a_command_below_tmp_is_run_where_it_lies_with_what_lies_beside_it() {
     drop(client);
     running.stop().await;
 }
+
+/// An answer that holds from now on is about what was run then, and not about whatever is called by the same name later.
+#[tokio::test]
+async fn a_remembered_answer_is_about_the_command_and_its_files_as_they_were() {
+    let replies: Vec<Reply> = (0..3)
+        .flat_map(|_| [Reply::calls(&[("discovered_lint", json!({ "file": "x" }))]), Reply::done("done")])
+        .collect();
+    let house = House::new().script(&Script::new(replies)).agent("user", USER).discovers();
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let asks = |listed: &Value| listed["confirmations"].as_array().is_some_and(|it| !it.is_empty());
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    let listed = client.until("confirmation/list", json!({}), asks).await;
+    let question = &listed["confirmations"][0];
+    let answer = json!({ "confirmationId": question["confirmationId"], "digest": question["digest"], "outcome": "allowUser" });
+    client.call("confirmation/respond", answer).await;
+    client.ended(&run).await;
+    // The same again is allowed.
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    client.ended(&run).await;
+    assert_eq!(ends(&running).await[1]["to"], "success");
+    // Another program is another matter, also when a person has acknowledged it.
+    fs::write(house.work().join("bin/call"), "#!/bin/sh\necho other\n").unwrap();
+    trust(&mut client, &house.work()).await;
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    let listed = client.until("confirmation/list", json!({}), asks).await;
+    let question = &listed["confirmations"][0];
+    let answer = json!({ "confirmationId": question["confirmationId"], "digest": question["digest"], "outcome": "deny" });
+    client.call("confirmation/respond", answer).await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}

@@ -1,6 +1,6 @@
 //! A call of a discovered tool: `<callCommand> <name>`, with the arguments as JSON on standard input.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::{
         CommandBounds, CommandCutReason, CommandRequest, CommandStarter, EffectiveConfinement,
         FinishedCommand, signal_name,
     },
+    digest,
     parameters::ParameterSchema,
     work,
 };
@@ -33,6 +34,24 @@ pub struct DiscoveredCallCommand {
     pub directory: PathBuf,
     /// Files of the workspace that it runs, as they were when its tools were told.
     pub programs: Vec<ProgramDigest>,
+}
+
+impl DiscoveredCallCommand {
+    /// The start of a digest over what a call runs: the command, its folder and its files. A rule that an answer made is about
+    /// this, and not about what a tool of the same name runs in another workspace or after a change.
+    fn short_digest(&self) -> String {
+        let folder = self.directory.to_string_lossy();
+        let words = self.words.iter().map(String::as_str);
+        let programs: Vec<[Cow<'_, str>; 2]> = self
+            .programs
+            .iter()
+            .map(|program| [program.path.to_string_lossy(), Cow::Borrowed(program.digest.as_str())])
+            .collect();
+        let n_words = self.words.len().to_string();
+        let parts = [folder.as_ref(), n_words.as_str()].into_iter().chain(words);
+        let digest = digest::of_parts(parts.chain(programs.iter().flatten().map(AsRef::as_ref)));
+        digest.trim_start_matches("sha256:").chars().take(12).collect()
+    }
 }
 
 /// A tool that a workspace's command told of.
@@ -104,7 +123,12 @@ impl Tool for DiscoveredCommandTool {
             let starter = CommandStarter::of(cx);
             let confinement = starter.confinement().await;
             let shown = format!("{} {}", self.command.text, self.name);
-            let accesses = vec![ResourceAccess::Opaque { what: shown.clone() }];
+            let what = format!(
+                "`{shown}` in {} ({})",
+                self.command.directory.display(),
+                self.command.short_digest()
+            );
+            let accesses = vec![ResourceAccess::Opaque { what }];
             let (name, command) = (self.name.clone(), Arc::clone(&self.command));
             Ok(Box::new(DiscoveredToolInvocation {
                 name,

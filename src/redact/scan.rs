@@ -7,12 +7,12 @@
 use super::{
     HiddenSpan, RedactionRules,
     pattern::PatternWalk,
-    shapes::{SHAPES, SecretGrowth, ShapeMatch},
+    shapes::{LONGEST_ESCAPE, SHAPES, SecretGrowth, ShapeMatch},
     window::{NeedsMoreText, TextWindow},
 };
 
 /// Bytes kept before what has not been put out: some decisions ask what stands before.
-const LOOK_BEHIND: usize = 4;
+const LOOK_BEHIND: usize = LONGEST_ESCAPE;
 
 /// A secret whose end has not been seen.
 struct OpenSecret {

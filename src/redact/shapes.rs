@@ -4,11 +4,15 @@
 //! that is hidden as it comes, however long it becomes, and nobody waits for its end.
 
 use self::{
+    escape::ends_with_escape,
     header::{assigned, authorization, bearer},
     structure::{json_web_token, private_key, url_password},
 };
 use super::window::{LetterCase, NeedsMoreText, TextWindow};
 
+pub(super) use self::escape::LONGEST_ESCAPE;
+
+mod escape;
 mod header;
 mod structure;
 
@@ -144,7 +148,13 @@ pub(super) const SHAPES: &[SecretShape] = &[
     },
     run("github", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], is_alphanumeric, 36, DigitRule::Free),
     run("github", &["github_pat_"], is_word, 22, DigitRule::Free),
-    run("gitlab", &["glpat-"], is_base64url, 20, DigitRule::Free),
+    run(
+        "gitlab",
+        &["glpat-", "glrt-", "gldt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"],
+        is_base64url,
+        20,
+        DigitRule::Free,
+    ),
     run(
         "slack",
         &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
@@ -160,7 +170,100 @@ pub(super) const SHAPES: &[SecretShape] = &[
     run("openai", &["sk-"], is_base64url, 20, DigitRule::Needed),
     run("stripe", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], is_alphanumeric, 16, DigitRule::Free),
     run("stripe", &["whsec_"], is_base64, 20, DigitRule::Needed),
+    run(
+        "slack",
+        &["hooks.slack.com/services/", "hooks.slack.com/workflows/"],
+        is_path,
+        30,
+        DigitRule::Needed,
+    ),
+    run(
+        "discord",
+        &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
+        is_path,
+        60,
+        DigitRule::Needed,
+    ),
     run("npm", &["npm_"], is_alphanumeric, 36, DigitRule::Free),
+    run("pypi", &["pypi-AgE"], is_base64url, 40, DigitRule::Free),
+    run("sendgrid", &["SG."], is_dotted, 60, DigitRule::Needed),
+    run("digitalocean", &["dop_v1_", "doo_v1_", "dor_v1_"], is_alphanumeric, 40, DigitRule::Free),
+    run("docker", &["dckr_pat_", "dckr_oat_"], is_base64url, 20, DigitRule::Free),
+    run("shopify", &["shpat_", "shpca_", "shppa_", "shpss_"], is_hexadecimal, 32, DigitRule::Free),
+    run("vault", &["hvs.", "hvb.", "hvr."], is_base64url, 24, DigitRule::Needed),
+    run("grafana", &["glsa_", "glc_"], is_word, 32, DigitRule::Needed),
+    run("linear", &["lin_api_", "lin_oauth_"], is_alphanumeric, 32, DigitRule::Free),
+    run("notion", &["ntn_"], is_alphanumeric, 40, DigitRule::Needed),
+    run("atlassian", &["ATATT3xFf", "ATCTT3xFf"], is_base64_or_url, 40, DigitRule::Free),
+    run("groq", &["gsk_"], is_alphanumeric, 40, DigitRule::Needed),
+    run("xai", &["xai-"], is_alphanumeric, 60, DigitRule::Needed),
+    run("replicate", &["r8_"], is_alphanumeric, 37, DigitRule::Needed),
+    run("new-relic", &["NRAK-"], is_alphanumeric, 27, DigitRule::Free),
+    run("postman", &["PMAK-"], is_base64url, 50, DigitRule::Needed),
+    run("age", &["AGE-SECRET-KEY-1"], is_alphanumeric, 50, DigitRule::Free),
+    run("tailscale", &["tskey-"], is_base64url, 20, DigitRule::Needed),
+    run("supabase", &["sbp_"], is_hexadecimal, 40, DigitRule::Free),
+    run("fly", &["fm2_"], is_base64, 80, DigitRule::Needed),
+    run("sentry", &["sntrys_"], is_base64_or_url, 60, DigitRule::Needed),
+    SecretShape {
+        kind: "databricks",
+        beginnings: &["dapi"],
+        case: LetterCase::Exact,
+        not_after: is_alphanumeric,
+        body: ShapeBody::Exactly { class: is_hexadecimal, length: 32 },
+    },
+    // Behind the number of a bot.
+    SecretShape {
+        kind: "telegram",
+        beginnings: &[":AA"],
+        case: LetterCase::Exact,
+        not_after: |byte| !byte.is_ascii_digit(),
+        body: ShapeBody::Exactly { class: is_base64url, length: 33 },
+    },
+    // Behind three letters.
+    SecretShape {
+        kind: "azure",
+        beginnings: &["7Q~", "8Q~"],
+        case: LetterCase::Exact,
+        not_after: |byte| !is_alphanumeric(byte),
+        body: ShapeBody::Run { class: is_token, least: 31, digit: DigitRule::Free },
+    },
+    SecretShape {
+        kind: "azure",
+        beginnings: &["accountkey", "sharedaccesskey", "?sig", "&sig"],
+        case: LetterCase::Any,
+        not_after: |_| false,
+        body: ShapeBody::Structure(|window, start, after| {
+            assigned(window, start, after, 40, DigitRule::Free)
+        }),
+    },
+    SecretShape {
+        kind: "kubernetes",
+        beginnings: &["client-key-data"],
+        case: LetterCase::Any,
+        not_after: |_| false,
+        body: ShapeBody::Structure(|window, start, after| {
+            assigned(window, start, after, 40, DigitRule::Free)
+        }),
+    },
+    SecretShape {
+        kind: "token",
+        beginnings: &[
+            "access_token",
+            "accesstoken",
+            "refresh_token",
+            "refreshtoken",
+            "auth_token",
+            "authtoken",
+            "client_secret",
+            "clientsecret",
+        ],
+        case: LetterCase::Any,
+        not_after: |_| false,
+        body: ShapeBody::Structure(|window, start, after| {
+            assigned(window, start, after, 20, DigitRule::Needed)
+        }),
+    },
     run("huggingface", &["hf_"], is_alphanumeric, 30, DigitRule::Free),
     SecretShape {
         kind: "jwt",
@@ -204,7 +307,8 @@ impl SecretShape {
     /// Whether a secret of this shape begins at `start`.
     pub fn judge(&self, window: &TextWindow<'_>, start: usize) -> Result<ShapeMatch, NeedsMoreText> {
         let nothing = ShapeMatch::Nothing { looked_to: start };
-        if window.before(start).is_some_and(self.not_after) {
+        // The last letter of an escape belongs to no word.
+        if window.before(start).is_some_and(self.not_after) && !ends_with_escape(&window.bytes()[..start]) {
             return Ok(nothing);
         }
         for beginning in self.beginnings {
@@ -292,6 +396,22 @@ fn is_base64url(byte: u8) -> bool {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+fn is_base64_or_url(byte: u8) -> bool {
+    is_base64(byte) || is_base64url(byte)
+}
+
+fn is_hexadecimal(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
+fn is_dotted(byte: u8) -> bool {
+    is_base64url(byte) || byte == b'.'
+}
+
+fn is_path(byte: u8) -> bool {
+    is_base64url(byte) || byte == b'/'
 }
 
 /// What a bearer token is made of (RFC 6750), and the colon that some put into theirs.

@@ -24,7 +24,7 @@ impl EndedSpans {
     pub(super) fn of(&mut self, envelope: &Envelope) -> Vec<TraceSpan> {
         let ended = self.0.apply(envelope).into_iter().filter_map(|edge| match edge {
             SpanEdge::Ended(span) => Some(*span),
-            SpanEdge::Began(_) | SpanEdge::Open(_) => None,
+            SpanEdge::Began(_) | SpanEdge::Open(_) | SpanEdge::Resumed(..) => None,
         });
         ended.collect()
     }

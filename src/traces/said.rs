@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource};
+use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource, WaitCause};
 
 use crate::text::{client, duration, moment, person};
 
@@ -50,7 +50,50 @@ pub fn decided(decision: &CallDecision) -> String {
         _ => decider(decision).to_owned(),
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
-    format!("{word}: {by}{}", waited.unwrap_or_default())
+    let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
+    format!("{word}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+}
+
+/// The lines for what an answer allowed beyond the call that it was about; none where that is nothing.
+pub fn granted(decision: &CallDecision) -> Vec<String> {
+    let allows = decision.allows.as_ref().map(|allows| format!("From now on it allows: {allows}."));
+    let saved = decision.remembers.as_ref().map(|rule| format!("It saved the rule {rule}."));
+    let mode = decision.mode.as_ref().map(|mode| format!("The session's mode is {mode} from then on."));
+    [allows, saved, mode].into_iter().flatten().collect()
+}
+
+/// What a run waits for, with the run as the subject: `waits for a person's answer to “Change a.md?”`.
+pub fn wait_said(cause: &WaitCause) -> String {
+    let about = cause.about.as_deref();
+    let ahead = match cause.ahead {
+        None | Some(0) => String::new(),
+        Some(ahead) => format!(", {ahead} of them queued before it"),
+    };
+    match (cause.waits_for.as_str(), about) {
+        ("person", Some(title)) => format!("waits for a person's answer to “{title}”"),
+        ("person", None) => "waits for a person's answer".to_owned(),
+        ("hook", Some(hook)) => format!("waits for the hook {hook}"),
+        ("agent", Some(agent)) => format!("waits for the agent {agent}"),
+        ("context", _) => format!("is queued behind other runs of its context{ahead}"),
+        ("place", _) => {
+            let ahead =
+                ahead.replace(" of them queued", if cause.ahead == Some(1) { " run" } else { " runs" });
+            format!("is queued for a place among the runs at work{ahead}")
+        }
+        ("hooks", _) => "waits for what hooks say of its prompt".to_owned(),
+        ("unparked", Some("storageFull")) => "is parked: the disk is full".to_owned(),
+        ("unparked", Some("unattended")) => {
+            "is parked: a question waits, and nobody is there who could answer it".to_owned()
+        }
+        ("unparked", Some(reason)) => format!("is parked: {reason}"),
+        ("unparked", None) => "is parked".to_owned(),
+        ("daemon", why) => {
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            format!("was interrupted: the daemon was started again and has not taken it up yet{why}")
+        }
+        (_, Some(about)) => format!("waits for {about}"),
+        (word, None) => format!("waits for {word}"),
+    }
 }
 
 /// The word that a rule of no file goes back to, and what to call the rule before that: a remembered one has a number that

@@ -473,6 +473,9 @@ pub struct TraceSummary {
     pub reason: Option<super::RunEndReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// When it was asked for. Its time counts from here, with the time in queues.
+    pub asked_at: Timestamp,
+    /// When it began, after its queues.
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,

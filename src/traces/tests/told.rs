@@ -21,7 +21,7 @@ fn hooks(log: &str) -> Vec<TraceSpan> {
 #[test]
 fn what_a_hook_adds_is_told_in_every_form() {
     let hooks = hooks(ADDING);
-    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap())).collect();
+    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap(), 100)).collect();
     assert_eq!(
         said,
         [

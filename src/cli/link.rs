@@ -100,6 +100,8 @@ pub(super) struct DaemonLink {
     control: Option<RpcClient>,
     /// Said on every connection of a person who can be asked; `None` as long as there is none.
     introduction: Option<InitializeParams>,
+    /// The same of one who only says who asks, and is nobody who can be asked: followers do not say it.
+    named: Option<InitializeParams>,
     /// The id that the daemon gave or took at the last introduction.
     known_as: Option<String>,
     /// After which whoever waits is told why.
@@ -130,6 +132,7 @@ impl DaemonLink {
             dialer: DaemonDialer::new(socket, starter),
             control: None,
             introduction: None,
+            named: None,
             known_as: None,
             silence: surroundings.silence,
         })
@@ -167,6 +170,17 @@ impl DaemonLink {
     ) -> Result<(), CommandFailure> {
         self.introduce(&introduction, stderr)?;
         self.introduction = Some(introduction);
+        Ok(())
+    }
+
+    /// Dials as nobody who can be asked, but says who asks: the log has it with what is asked for.
+    pub(super) fn open_named(
+        &mut self,
+        introduction: InitializeParams,
+        stderr: &mut OutputWriter,
+    ) -> Result<(), CommandFailure> {
+        self.introduce(&introduction, stderr)?;
+        self.named = Some(introduction);
         Ok(())
     }
 
@@ -290,7 +304,7 @@ impl DaemonLink {
     fn connect_anew(&self) -> Result<RpcClient, DaemonCallError> {
         let mut client =
             self.dialer.connect().map_err(DaemonCallError::Connect)?.with_patience(ANSWER_PATIENCE);
-        if let Some(introduction) = &self.introduction {
+        if let Some(introduction) = self.introduction.as_ref().or(self.named.as_ref()) {
             client.call_raw(Initialize::NAME, introduction).map_err(DaemonCallError::Call)?;
         }
         Ok(client)

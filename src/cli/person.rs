@@ -37,7 +37,9 @@ pub(super) fn answering(surroundings: &ProcessIo) -> Result<InitializeParams, Co
 
 /// Who it is to others, and where (`ada@pts/3-3fa91c02`); this command's own.
 fn id(surroundings: &ProcessIo) -> Result<ClientId, CommandFailure> {
-    let user = (surroundings.environment)("USER").unwrap_or_default();
+    // What starts commands by the clock names the user in the second alone.
+    let named = |variable| (surroundings.environment)(variable).filter(|name| !name.is_empty());
+    let user = named("USER").or_else(|| named("LOGNAME")).unwrap_or_default();
     let is_plain = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
     let user: String = user.to_string_lossy().chars().filter(is_plain).take(USER_CHARACTERS).collect();
     let user = if user.is_empty() { "subagent" } else { &user };

@@ -49,7 +49,7 @@ impl RuleView {
         parts.extend(self.kind.iter().map(|kind| format!("kind {kind}")));
         parts.extend(self.risk.iter().map(|risk| format!("risk {risk}")));
         parts.extend(list("mode ", &self.modes));
-        let accesses: Vec<String> = self.accesses.iter().map(access).collect();
+        let accesses: Vec<String> = self.accesses.iter().map(traces::access_said).collect();
         parts.extend(list("only what ", &accesses));
         parts.extend(self.workspace.iter().map(|workspace| format!("in {workspace}")));
         parts.extend(self.session.iter().map(|session| format!("in session {}", ids::shortest(session))));
@@ -59,21 +59,6 @@ impl RuleView {
 
 fn list(label: &str, entries: &[String]) -> Option<String> {
     (!entries.is_empty()).then(|| format!("{label}{}", entries.join(", ")))
-}
-
-/// What a call touches: `writes /w/a.rs`. A kind that only a newer daemon knows is shown as it came.
-pub(super) fn access(access: &Value) -> String {
-    let text = |key: &str| access.get(key).and_then(Value::as_str);
-    let known = match text("access") {
-        Some("read") => text("path").map(|path| format!("reads {path}")),
-        Some("write") => text("path").map(|path| format!("writes {path}")),
-        Some("execute") => text("command").map(|command| format!("runs {command}")),
-        Some("fetch") => text("url").map(|url| format!("fetches {url}")),
-        Some("opaque") => text("what").map(|what| format!("touches what {what} decides")),
-        Some("nothing") => Some("touches nothing".to_owned()),
-        _ => None,
-    };
-    known.unwrap_or_else(|| access.to_string())
 }
 
 #[cfg(test)]

@@ -188,7 +188,8 @@ pub(super) fn run_once(
     let mut params = read_params(agent, (prompt, beside), arguments, surroundings)?;
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
-        false => link.open(&mut surroundings.stderr)?,
+        // Nobody can be asked here, but the trace says who started it.
+        false => link.open_named(person::answering(surroundings)?, &mut surroundings.stderr)?,
     }
     params.session_id = arguments.session.choose(&workspace, is_at_hand, link, surroundings)?;
     params.workspace = params.session_id.is_none().then_some(workspace);

@@ -15,7 +15,7 @@ use super::{
     link::DaemonLink,
     paging,
     paging::PagingArguments,
-    palette, safe_text,
+    palette, person, safe_text,
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{
@@ -102,7 +102,8 @@ pub(super) fn sessions(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    link.open(&mut surroundings.stderr)?;
+    // The log says who set a mode, or closed a session.
+    link.open_named(person::answering(surroundings)?, &mut surroundings.stderr)?;
     match &arguments.verb {
         None => list(&arguments.list, link, surroundings)?,
         Some(SessionsVerb::Show(arguments)) => show(arguments, link, surroundings)?,

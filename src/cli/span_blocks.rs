@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
-use traces::{SpanEdge, SpanFold, client, decider, lets_run, output_beside_error, person as whom, rule_said};
+use traces::{
+    SpanEdge, SpanFold, client, decider, granted, lets_run, output_beside_error, person as whom, rule_said,
+};
 
 /// Columns of what a line says it is, with what sets it off.
 const LABEL_COLUMNS: usize = 12;
@@ -24,7 +26,7 @@ impl EndedSpans {
     pub(super) fn of(&mut self, envelope: &Envelope) -> Vec<TraceSpan> {
         let ended = self.0.apply(envelope).into_iter().filter_map(|edge| match edge {
             SpanEdge::Ended(span) => Some(*span),
-            SpanEdge::Began(_) | SpanEdge::Open(_) => None,
+            SpanEdge::Began(_) | SpanEdge::Open(_) | SpanEdge::Resumed(..) => None,
         });
         ended.collect()
     }
@@ -91,7 +93,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             let caller = run.parent_run_id.map(|caller| format!("run {caller}"));
             facts.extend(caller.map(|caller| ("called by", caller)));
             let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
-            facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}"))));
+            let why = run.message.filter(|_| run.reason.as_deref() == Some("ABORTED"));
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}{why}"))));
             facts.extend(text("input", span.input.as_ref()));
             if !run.files_changed.is_empty() {
                 facts.push(("changed", run.files_changed.join("\n")));
@@ -118,6 +122,10 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             let decision = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
             facts.extend(decision.map(|decision| ("decision", who(decision))));
             facts.extend(text("input", span.input.as_ref()));
+            if let Some(tool) = span.tool.as_deref().filter(|tool| tool.asked_input.is_some()) {
+                facts.push(("hook", format!("{} changed the arguments", tool.changed_by.join(", "))));
+                facts.extend(text("before", tool.asked_input.as_ref()));
+            }
             let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
             let files: Vec<String> = files.map(|file| format!("{} {}", file.path, file.change)).collect();
             if !files.is_empty() {
@@ -129,7 +137,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.push(("asks", span.name.clone()));
             let asked = span.confirmation.as_deref();
             facts.extend(asked.map(|asked| ("because", format!("{}: {}", asked.rule, asked.reason))));
-            facts.extend(asked.and_then(|asked| asked.decision.as_ref()).map(|it| ("answer", answer(it))));
+            let decision = asked.and_then(|asked| asked.decision.as_ref());
+            facts.extend(decision.map(|it| ("answer", answer(it))));
+            facts.extend(decision.into_iter().flat_map(granted).map(|line| ("", line)));
         }
         SpanKind::Compression => {
             if let Some(told) = span.compression.as_deref() {

@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 
 use super::{
-    ListingFormat, ProcessIo,
+    ListingFormat, OutputWriter, ProcessIo,
     failure::CommandFailure,
     human, ids,
     link::DaemonLink,
@@ -25,6 +25,12 @@ use super::{
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{OpenEnum, RunEndReason, RunState, Timestamp, TraceList, TraceListParams, Usage, UsdAmount};
+
+/// A terminal with fewer columns has no room for tokens beside what they cost.
+const WIDE: usize = 100;
+
+/// One with fewer has none for more than a trace's name, state, time and prompt.
+const VERY_NARROW: usize = 70;
 
 #[derive(Subcommand)]
 pub(super) enum TraceVerb {
@@ -90,20 +96,9 @@ fn list(
     let listed: Vec<ListedTrace> = paging::entries(&answer, "traces")?;
     let length = ids::short_length(listed.iter().map(|trace| trace.trace_id.as_str()));
     let rows: Vec<[TableCell; 8]> = listed.iter().map(|trace| trace.cells(length)).collect();
-    /// Below it there is no room for tokens beside what they cost.
-    const WIDE: usize = 100;
-    if surroundings.stdout.width.is_some_and(|width| width < WIDE) && !rows.is_empty() {
-        let narrow: Vec<[TableCell; 7]> = rows.into_iter().map(narrowed).collect();
-        let columns = [
-            whole("TRACE"),
-            free("AGENT"),
-            free("STATE"),
-            whole("STARTED"),
-            whole("TIME"),
-            whole("USED"),
-            free("PROMPT"),
-        ];
-        let text = table::draw(columns, &narrow, &surroundings.stdout);
+    let narrow = surroundings.stdout.width.filter(|width| *width < WIDE && !rows.is_empty());
+    if let Some(width) = narrow {
+        let text = narrow_table(rows, width, &surroundings.stdout);
         surroundings.stdout.write(&text)?;
         paging::note_more(&answer, surroundings);
         return Ok(0);
@@ -112,7 +107,7 @@ fn list(
         whole("TRACE"),
         free("AGENT"),
         free("STATE"),
-        whole("STARTED"),
+        whole("ASKED"),
         whole("TIME"),
         whole("TOKENS"),
         whole("COST"),
@@ -125,6 +120,29 @@ fn list(
     surroundings.stdout.write(&text)?;
     paging::note_more(&answer, surroundings);
     Ok(0)
+}
+
+/// The rows on a terminal with so few columns: without tokens, and on a very narrow one also without when it was asked for and what it
+/// cost.
+fn narrow_table(rows: Vec<[TableCell; 8]>, width: usize, stdout: &OutputWriter) -> String {
+    let rows = rows.into_iter().map(narrowed);
+    if width < VERY_NARROW {
+        let rows: Vec<[TableCell; 5]> = rows
+            .map(|[trace, agent, state, _, took, _, prompt]| [trace, agent, state, took, prompt])
+            .collect();
+        let columns = [whole("TRACE"), free("AGENT"), free("STATE"), whole("TIME"), free("PROMPT")];
+        return table::draw(columns, &rows, stdout);
+    }
+    let columns = [
+        whole("TRACE"),
+        free("AGENT"),
+        free("STATE"),
+        whole("ASKED"),
+        whole("TIME"),
+        whole("USED"),
+        free("PROMPT"),
+    ];
+    table::draw(columns, &rows.collect::<Vec<_>>(), stdout)
 }
 
 /// A row with the cost, or with the tokens where no cost is known.
@@ -143,6 +161,8 @@ struct ListedTrace {
     state: OpenEnum<RunState>,
     reason: Option<OpenEnum<RunEndReason>>,
     prompt: Option<String>,
+    /// Missing from a daemon of an earlier version.
+    asked_at: Option<Timestamp>,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
     usage: Usage,
@@ -152,7 +172,8 @@ struct ListedTrace {
 
 impl ListedTrace {
     fn cells(&self, id_length: usize) -> [TableCell; 8] {
-        let took = match (self.started_at, self.ended_at) {
+        let asked_at = self.asked_at.or(self.started_at);
+        let took = match (asked_at, self.ended_at) {
             (Some(started), Some(ended)) => human::duration(ended.since(started)),
             _ => "-".to_owned(),
         };
@@ -161,7 +182,7 @@ impl ListedTrace {
             cell(&ids::short(&self.trace_id, id_length)),
             cell(&self.agent),
             table::state_cell(status),
-            cell(&self.started_at.map_or_else(|| "-".to_owned(), minute)),
+            cell(&asked_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
             cell(&tokens(Some(self.usage)).unwrap_or_else(|| "-".to_owned())),
             cell(&money(self.cost, self.unpriced_tokens != 0).unwrap_or_else(|| "-".to_owned())),

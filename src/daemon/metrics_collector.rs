@@ -8,7 +8,7 @@ use super::{
     state::DaemonContext,
 };
 use protocol::{EventSeq, RunCounts};
-use store::{EventStore, LogFilter, StoreError};
+use store::{EventStore, LogFilter, StoreError, StoredEvent};
 use sys::process;
 use telemetry::{OtlpSignal, SignalCounts};
 use traces::SpanFold;
@@ -16,22 +16,18 @@ use traces::SpanFold;
 /// Between tries to read the log when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);
 
-/// Events of open questions that are read at once.
-const EVENTS_READ: usize = 200;
-
 /// Events of these areas make spans; others are not read.
 const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.compressed", "confirmation.*"];
 
 /// Counts what runs do until the daemon stops. Nobody waits for it.
 pub(super) async fn follow(state: Arc<DaemonContext>) {
-    let types = AREAS.iter().map(|area| (*area).to_owned()).collect();
-    let filter = LogFilter { types, ..LogFilter::default() };
+    let filter = LogFilter { types: areas(), ..LogFilter::default() };
     let mut follower = state.store.follow(filter, state.metrics.counted_to());
     let mut fold = loop {
-        match with_open_questions(&state.store, state.metrics.counted_to()).await {
+        match with_open_spans(&state.store, state.metrics.counted_to()).await {
             Ok(fold) => break fold,
             Err(error) => {
-                tracing::warn!(%error, "open questions cannot be read for the metrics; tried again");
+                tracing::warn!(%error, "what is open cannot be read for the metrics; tried again");
                 tokio::select! {
                     () = state.stop.cancelled() => return,
                     () = state.clock.sleep(READ_RETRY) => (),
@@ -65,27 +61,22 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
     }
 }
 
-/// A fold that knows of the questions that are open at a place in the log: how long a person takes to answer one counts, whichever daemon
-/// asked it.
-async fn with_open_questions(store: &EventStore, place: EventSeq) -> Result<SpanFold, StoreError> {
+/// A fold that knows what is open at a place in the log: which tool a call is for, and how long a person takes to answer a question,
+/// counts whichever daemon it began in.
+async fn with_open_spans(store: &EventStore, place: EventSeq) -> Result<SpanFold, StoreError> {
     let mut fold = SpanFold::new();
-    let runs = store.open_runs_at(place).await?;
-    if runs.is_empty() {
-        return Ok(fold);
-    }
-    let filter = LogFilter { runs, types: vec!["confirmation.*".to_owned()], ..LogFilter::default() };
-    let mut read_to = EventSeq(0);
-    while read_to < place {
-        let page = store.page(&filter, read_to, EVENTS_READ).await?;
-        for event in page.events.iter().filter(|event| event.seq <= place) {
-            if let Ok(envelope) = event.to_envelope() {
-                // What was answered by then is not this daemon's to count.
-                drop(fold.apply(&envelope));
-            }
+    let read = |event: &StoredEvent| {
+        if let Ok(envelope) = event.to_envelope() {
+            // What ended by then is not this daemon's to count.
+            drop(fold.apply(&envelope));
         }
-        read_to = page.searched_to;
-    }
+    };
+    store.read_open_runs(place, areas(), read).await?;
     Ok(fold)
+}
+
+fn areas() -> Vec<String> {
+    AREAS.iter().map(|area| (*area).to_owned()).collect()
 }
 
 /// All metrics as of now.

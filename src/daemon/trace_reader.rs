@@ -5,11 +5,11 @@
 //! changes, so neither do its edges.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use protocol::{EventSeq, RunId, SessionId};
+use protocol::{EventSeq, RunId, RunSpan, SessionId, Timestamp, WaitCause};
 use store::{EventPage, EventStore, LogFilter, StoreError, StoredEvent};
 use traces::{SpanEdge, SpanFold, SpanPlace, TraceTimeline};
 
@@ -42,6 +42,14 @@ pub(super) struct TracePage {
     pub is_first: bool,
     /// The cursor of the next piece; `None` after the last.
     pub next: Option<String>,
+}
+
+/// What the log does not say of runs that have not ended.
+pub(super) struct OpenRunFacts {
+    /// When this daemon began.
+    pub daemon_began: Timestamp,
+    /// Runs that could not be taken up, and why.
+    pub stranded: HashMap<RunId, String>,
 }
 
 /// Reads traces; one for the daemon.
@@ -80,6 +88,7 @@ impl TraceReader {
     pub async fn page(
         &self,
         store: &EventStore,
+        open: &OpenRunFacts,
         subject: &TraceSubject,
         cursor: Option<&str>,
         mut take: impl FnMut(&SpanEdge, SpanPlace) -> PageRoom,
@@ -112,7 +121,7 @@ impl TraceReader {
             if reading.is_over {
                 return Ok(TracePage { is_first: cursor.given == 0, next: None });
             }
-            reading.read(store, subject, cursor.head).await?;
+            reading.read(store, open, subject, cursor.head).await?;
         }
     }
 
@@ -132,6 +141,37 @@ impl TraceReader {
     }
 }
 
+impl OpenRunFacts {
+    /// Adds what the log alone does not say of the wait of an open run.
+    async fn complete(
+        &self,
+        store: &EventStore,
+        run_id: &RunId,
+        run: &mut RunSpan,
+    ) -> Result<(), StoreError> {
+        let word = run.waits_for.as_ref().map(|cause| cause.waits_for.as_str());
+        match (word, run.last_event_at) {
+            (Some("context" | "place"), _) => {
+                let ahead = store.queued_before(run_id).await?;
+                run.waits_for.iter_mut().for_each(|cause| cause.ahead = ahead);
+            }
+            // It waits for as long as it did before; of one that was going on each daemon tells first that it goes on.
+            (Some("hooks" | "unparked"), _) => {}
+            (_, Some(since)) if since < self.daemon_began => {
+                run.waits_for = Some(WaitCause {
+                    waits_for: "daemon".to_owned(),
+                    since,
+                    about: self.stranded.get(run_id).cloned(),
+                    confirmation_id: None,
+                    ahead: None,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 impl TraceReading {
     fn begin(subject: &TraceSubject) -> TraceReading {
         let (read_to, family) = match subject {
@@ -148,6 +188,7 @@ impl TraceReading {
     async fn read(
         &mut self,
         store: &EventStore,
+        open: &OpenRunFacts,
         subject: &TraceSubject,
         head: EventSeq,
     ) -> Result<(), StoreError> {
@@ -167,8 +208,14 @@ impl TraceReading {
         self.read_to = searched_to;
         let is_run_over = matches!(subject, TraceSubject::Run { .. }) && self.family.is_empty();
         if is_run_over || head <= searched_to || events.is_empty() {
-            let open = self.fold.open().into_iter().map(|span| SpanEdge::Open(Box::new(span)));
-            self.hand_out(open.collect());
+            let mut edges = Vec::new();
+            for mut span in self.fold.open() {
+                if let Some(run) = &mut span.run {
+                    open.complete(store, &span.run_id, run).await?;
+                }
+                edges.push(SpanEdge::Open(Box::new(span)));
+            }
+            self.hand_out(edges);
             self.is_over = true;
         }
         Ok(())

@@ -128,10 +128,10 @@ impl PolicyRule {
 #[serde(rename_all = "camelCase")]
 pub struct RuleOrigin {
     pub source: RuleOriginSource,
-    /// The client that answered, or that started the root run.
+    /// The client that answered, that started the root run, or that set the session's mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The time of that answer.
+    /// The time of that answer, or when the mode was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
@@ -142,10 +142,14 @@ pub struct RuleOrigin {
 pub enum RuleOriginSource {
     /// An earlier answer, which was remembered.
     Answer,
-    /// `autoApprove` as the root run was started.
+    /// `autoApprove` or the mode, as the root run was started.
     Start,
     /// `autoApprove` of the agent's file.
     Agent,
+    /// The session's mode, as somebody set it.
+    Session,
+    /// The session's mode, which is the one of the settings.
+    Settings,
 }
 
 impl RuleOriginSource {
@@ -155,6 +159,8 @@ impl RuleOriginSource {
             RuleOriginSource::Answer => "answer",
             RuleOriginSource::Start => "start",
             RuleOriginSource::Agent => "agent",
+            RuleOriginSource::Session => "session",
+            RuleOriginSource::Settings => "settings",
         }
     }
 }

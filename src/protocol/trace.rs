@@ -11,8 +11,10 @@ use super::{
 };
 
 mod hook;
+mod waiting;
 
 pub use hook::HookSpan;
+pub use waiting::WaitCause;
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -178,7 +180,7 @@ pub struct SpanError {
 }
 
 /// A text of at most 16 KiB.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpanText {
     pub text: String,
     /// Bytes of the whole, when this is only its beginning. The event under the span's id, or the one of its end, has the rest.
@@ -214,6 +216,7 @@ pub struct RunSpan {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Of a run that has not ended, as of what the log told of it last, as are its calls and times.
     pub turns: u64,
     pub tool_calls: u64,
     /// Time at work, or waiting for a model or a tool.
@@ -221,6 +224,9 @@ pub struct RunSpan {
     /// Time in queues: for its context, or for one of the slots that runs share.
     #[serde(skip_serializing_if = "is_default")]
     pub queued_ms: u64,
+    /// Time before it began in which hooks were asked about its prompt.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hooks_ms: u64,
     /// Time during which every open call waited for a person.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_ms: u64,
@@ -241,6 +247,12 @@ pub struct RunSpan {
     /// Those of them before which the daemon had not stopped by itself.
     #[serde(skip_serializing_if = "is_default")]
     pub unclean_restarts: u64,
+    /// The thing that it waits for; of a run that has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<WaitCause>,
+    /// The time of the last that the log tells of it; of a run that has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_event_at: Option<Timestamp>,
     /// Paths that it changed; the first 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
@@ -333,6 +345,12 @@ pub struct ToolSpan {
     /// The decision whether it runs; missing where nobody had to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<CallDecision>,
+    /// The arguments as the model gave them, where hooks changed them; `input` has what ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_input: Option<SpanText>,
+    /// The hooks that changed them, by their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_by: Vec<String>,
     /// Time until it ran; missing when it never did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
@@ -381,6 +399,15 @@ pub struct CallDecision {
     /// Time from the question to the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// The calls that an answer allows from now on beside the one that was asked about, in plain words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allows: Option<String>,
+    /// The rule that the answer saved: its id, and which calls it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remembers: Option<String>,
+    /// The mode that the answer put the session into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
 /// Fields that only questions have.
@@ -446,6 +473,9 @@ pub struct TraceSummary {
     pub reason: Option<super::RunEndReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// When it was asked for. Its time counts from here, with the time in queues.
+    pub asked_at: Timestamp,
+    /// When it began, after its queues.
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,

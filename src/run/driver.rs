@@ -419,7 +419,7 @@ impl RunDriver {
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
         let remembered = remembered(&drafts);
         events.extend(remembered.iter().map(|rule| policy_changed(rule, at)));
-        let new_mode = new_mode(&drafts);
+        let new_mode = new_mode(&drafts, at);
         let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
         if is_moving {
             self.parts.common.lanes.unsettle(&self.identity.run);
@@ -437,8 +437,8 @@ impl RunDriver {
                 for rule in remembered {
                     self.gate.project.rules.in_force().remember(rule);
                 }
-                if let Some(mode) = new_mode {
-                    self.parts.common.modes.set(&self.asking.session, mode, last);
+                if let Some((mode, origin)) = new_mode {
+                    self.parts.common.modes.set(&self.asking.session, mode, last, Some(origin));
                 }
                 for (message, end) in inputs.into_iter().zip(ends) {
                     self.is_decided(&message);
@@ -471,7 +471,8 @@ impl RunDriver {
     /// Where the run stands, for judging its calls.
     fn judge_context(&self, machine: &RunMachine) -> JudgeContext {
         let mode = (self.holdings.mode.get(), self.parts.common.supplies().defaults.allow_yolo);
-        JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode)
+        let mode_origin = self.holdings.mode.origin();
+        JudgeContext { mode_origin, ..JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode) }
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.

@@ -30,7 +30,7 @@ use super::{
 };
 use models::ModelRegistry;
 use project::ProjectReader;
-use protocol::{ApprovalMode, EventSeq, RunId, SessionId};
+use protocol::{ApprovalMode, EventSeq, RuleOrigin, RunId, SessionId};
 use redact::Redactor;
 use store::{EventStore, StoreError};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
@@ -284,9 +284,16 @@ impl RunExecutor {
         }
     }
 
-    /// The session has this mode from now on; the log says so already, by this event.
-    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq) {
-        self.shared.common.modes.set(session, mode, seq);
+    /// The session has this mode from now on; the log says so already, by this event. `origin`: whose word it is; `None` = the
+    /// same as before.
+    pub fn set_mode(
+        &self,
+        session: &SessionId,
+        mode: ApprovalMode,
+        seq: EventSeq,
+        origin: Option<RuleOrigin>,
+    ) {
+        self.shared.common.modes.set(session, mode, seq, origin);
     }
 
     /// Outputs that were too long for a model are kept here.

@@ -55,6 +55,8 @@ pub struct JudgeContext {
     pub left: RemainingBudget,
     pub now: Timestamp,
     pub mode: ApprovalMode,
+    /// Whose word the session's mode is, where that is known.
+    pub mode_origin: Option<RuleOrigin>,
     pub asking: Arc<AskingRun>,
     /// The place where the run stands for hooks; missing where no hook can have anything to say of a call.
     pub scene: Option<HookScene>,
@@ -97,6 +99,7 @@ impl JudgeContext {
             left,
             now,
             mode,
+            mode_origin: None,
             asking,
             scene: None,
             hooked: None,
@@ -312,7 +315,7 @@ impl CallGate {
             risk,
             locations: invocation.locations(),
             rule: Some(decision.rule.clone()),
-            rule_origin: origin(&decision.rule, &policy, &judge_context.asking.approval),
+            rule_origin: origin(&decision.rule, &policy, judge_context),
             extension: tool.extension().cloned(),
         };
         let shown = invocation.confirmation();
@@ -437,8 +440,19 @@ impl CallGate {
     }
 }
 
+/// The rules of modes begin so: `mode:yolo`.
+const MODE: &str = "mode:";
+
 /// The word that a rule of no file goes back to.
-fn origin(rule: &str, policy: &Policy, approval: &RunApproval) -> Option<RuleOrigin> {
+fn origin(rule: &str, policy: &Policy, judge_context: &JudgeContext) -> Option<RuleOrigin> {
+    let approval = &judge_context.asking.approval;
+    let of_start = || approval.initiator.as_ref().map(ToString::to_string);
+    if rule.starts_with(MODE) {
+        return match approval.mode {
+            Some(_) => Some(RuleOrigin { source: RuleOriginSource::Start, by: of_start(), at: None }),
+            None => judge_context.mode_origin.clone(),
+        };
+    }
     if rule.starts_with(PolicyRule::REMEMBERED) {
         let rule = policy.rules().find(|known| known.id == rule)?;
         let (by, at) = (rule.created_by.clone(), rule.created_at);
@@ -446,7 +460,7 @@ fn origin(rule: &str, policy: &Policy, approval: &RunApproval) -> Option<RuleOri
     }
     let risk = rule.strip_prefix(AUTO_APPROVE)?;
     let is_of_start = approval.auto_approve.iter().any(|approved| approved.as_str() == risk);
-    let by = approval.initiator.as_ref().filter(|_| is_of_start).map(ToString::to_string);
+    let by = of_start().filter(|_| is_of_start);
     let source = if is_of_start { RuleOriginSource::Start } else { RuleOriginSource::Agent };
     Some(RuleOrigin { source, by, at: None })
 }

@@ -8,7 +8,8 @@ use std::{
     },
 };
 
-use protocol::{ApprovalMode, EventSeq, SessionId};
+use protocol::{ApprovalMode, EventSeq, RuleOrigin, SessionId, SessionSummary};
+use store::{EventStore, StoreError};
 
 /// The modes of sessions in which runs live. Cheap to clone.
 #[derive(Clone, Default)]
@@ -22,6 +23,8 @@ pub struct SessionMode {
     /// The event that said so, and in the lowest bits one more than the place in [`ApprovalMode::ALL`]; 0 = not known yet.
     /// Of two events the later one counts, in whatever order they are told.
     told: AtomicU64,
+    /// Whose word it is, by the event that said so; `None` = not known.
+    origin: Mutex<Option<(EventSeq, Option<RuleOrigin>)>>,
 }
 
 impl SessionModes {
@@ -38,9 +41,14 @@ impl SessionModes {
         mode
     }
 
-    /// The log says by this event that the session has this mode from now on.
-    pub fn set(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq) {
+    /// The log says by this event that the session has this mode from now on. `origin`: whose word it is; `None` = whose it was, if it is
+    /// the same mode.
+    pub fn set(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq, origin: Option<RuleOrigin>) {
         if let Some(known) = self.lock().get(session).and_then(Weak::upgrade) {
+            let is_same = origin.is_none() && known.get() == mode;
+            if !is_same {
+                known.keep_origin(seq, origin);
+            }
             known.told.fetch_max(seq.0.unsigned_abs() << PLACE_BITS | place(mode), Ordering::AcqRel);
         }
     }
@@ -52,9 +60,39 @@ impl SessionModes {
 }
 
 impl SessionMode {
-    /// What the store said; what was set since is newer.
-    pub fn found(&self, mode: ApprovalMode) {
+    /// The mode that the store said, and whose word it is; what was set since is newer.
+    pub fn found(&self, mode: ApprovalMode, origin: Option<RuleOrigin>) {
+        self.keep_origin(EventSeq(0), origin);
         let _newer = self.told.compare_exchange(0, place(mode), Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// The same of a session that is in the store.
+    pub async fn found_in(&self, store: &EventStore, session: &SessionSummary) -> Result<(), StoreError> {
+        // Of the others no call runs by the mode's word.
+        let is_loose = matches!(session.mode, ApprovalMode::AutoEdit | ApprovalMode::Yolo);
+        let origin = match is_loose && self.origin().is_none() {
+            true => store.mode_origin(&session.session_id).await?,
+            false => None,
+        };
+        self.found(session.mode, origin);
+        Ok(())
+    }
+
+    /// Whose word the mode is, where that is known.
+    pub fn origin(&self) -> Option<RuleOrigin> {
+        self.origin_lock().as_ref().and_then(|(_, origin)| origin.clone())
+    }
+
+    fn keep_origin(&self, seq: EventSeq, origin: Option<RuleOrigin>) {
+        let mut known = self.origin_lock();
+        if known.as_ref().is_none_or(|(known, _)| *known < seq) {
+            *known = Some((seq, origin));
+        }
+    }
+
+    fn origin_lock(&self) -> MutexGuard<'_, Option<(EventSeq, Option<RuleOrigin>)>> {
+        // Nothing panics while it holds the lock, so a poisoned one is whole.
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The strictest, as long as it is not known.
@@ -82,16 +120,16 @@ mod tests {
         let session = SessionId::from("s");
         let mode = modes.of(&session);
         assert_eq!(mode.get(), ApprovalMode::Plan);
-        modes.set(&session, ApprovalMode::AutoEdit, EventSeq(7));
-        mode.found(ApprovalMode::Yolo);
+        modes.set(&session, ApprovalMode::AutoEdit, EventSeq(7), None);
+        mode.found(ApprovalMode::Yolo, None);
         assert_eq!(modes.of(&session).get(), ApprovalMode::AutoEdit);
         // An earlier change that is told later.
-        modes.set(&session, ApprovalMode::Yolo, EventSeq(6));
+        modes.set(&session, ApprovalMode::Yolo, EventSeq(6), None);
         assert_eq!(mode.get(), ApprovalMode::AutoEdit);
-        modes.set(&session, ApprovalMode::Plan, EventSeq(8));
+        modes.set(&session, ApprovalMode::Plan, EventSeq(8), None);
         assert_eq!(mode.get(), ApprovalMode::Plan);
         drop(mode);
-        modes.of(&session).found(ApprovalMode::Default);
+        modes.of(&session).found(ApprovalMode::Default, None);
         assert_eq!(modes.of(&session).get(), ApprovalMode::Plan, "nobody kept it");
     }
 }

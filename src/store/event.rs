@@ -128,6 +128,12 @@ impl StoredEvent {
         head.agent.ok_or_else(|| unreadable("the event names no agent".to_owned()))
     }
 
+    /// The client that an event is attributed to.
+    pub fn by(&self) -> Option<String> {
+        let head: EventHead = serde_json::from_str(&self.head).ok()?;
+        head.by
+    }
+
     /// `<runId>#<turn>`, of what happened in a turn.
     pub fn prompt_id(&self) -> Option<String> {
         let head: EventHead = serde_json::from_str(&self.head).ok()?;

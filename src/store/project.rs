@@ -180,7 +180,7 @@ impl ProjectionBatch {
             }
         };
         let created = sessions.iter().map(|(id, (data, at))| {
-            let SessionCreated { roots, title, agent, mode, ephemeral } = data;
+            let SessionCreated { roots, title, agent, mode, ephemeral, mode_of_settings: _ } = data;
             json!([id, json!(roots).to_string(), title, agent, ephemeral, at.0, mode.as_str()])
         });
         push(INSERT_SESSIONS, created.collect());

@@ -17,6 +17,7 @@ pub(super) mod agents;
 pub(super) mod calls;
 mod client_calls;
 pub(super) mod history;
+mod modes;
 mod outputs;
 pub(super) mod people;
 mod runs;

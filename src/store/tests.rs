@@ -121,6 +121,7 @@ fn session() -> NewEvent {
         title: None,
         agent: None,
         mode: Default::default(),
+        mode_of_settings: false,
         ephemeral: false,
     };
     NewEvent { run: None, context: None, ..event("r", data) }
@@ -277,6 +278,7 @@ async fn envelope_is_whole_and_its_data_is_what_was_stored() {
         title: Some("}".to_owned()),
         agent: None,
         mode: Default::default(),
+        mode_of_settings: false,
         ephemeral: false,
     };
     store.append(vec![event("r", data)]).await.unwrap();
@@ -486,6 +488,7 @@ async fn page_of_large_events_is_short_and_the_next_goes_on() {
                 title: None,
                 agent: None,
                 mode: Default::default(),
+                mode_of_settings: false,
                 ephemeral: false,
             },
         )

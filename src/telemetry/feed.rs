@@ -24,8 +24,6 @@ const BATCH_BYTES: usize = 1 << 20;
 const LINGER: Duration = Duration::from_secs(1);
 /// The event that says that a session is gone.
 pub(crate) const DELETED: &str = "session.deleted";
-/// Events that are read at once.
-const EVENTS_READ: usize = 200;
 
 /// A place that spans go to, as their follower knows it.
 #[derive(Debug, Clone, Copy)]
@@ -278,21 +276,12 @@ async fn fold_at(
     mut fold: TracedSpans,
     place: EventSeq,
 ) -> Result<TracedSpans, StoreError> {
-    let runs = store.open_runs_at(place).await?;
-    if runs.is_empty() {
-        return Ok(fold);
-    }
-    let filter = LogFilter { runs, ..LogFilter::default() };
-    let mut read_to = EventSeq(0);
-    while read_to < place {
-        let page = store.page(&filter, read_to, EVENTS_READ).await?;
-        for event in page.events.iter().filter(|event| event.seq <= place) {
-            if let Ok(envelope) = event.to_envelope() {
-                // What ended by then was dealt with.
-                drop(fold.apply(&envelope));
-            }
+    let read = |event: &StoredEvent| {
+        if let Ok(envelope) = event.to_envelope() {
+            // What ended by then was dealt with.
+            drop(fold.apply(&envelope));
         }
-        read_to = page.searched_to;
-    }
+    };
+    store.read_open_runs(place, Vec::new(), read).await?;
     Ok(fold)
 }

@@ -72,7 +72,7 @@ impl TracedSpans {
             match edge {
                 SpanEdge::Began(span) => self.begin(&span),
                 SpanEdge::Ended(span) => ended.extend(self.end(*span)),
-                SpanEdge::Open(_) => {}
+                SpanEdge::Open(_) | SpanEdge::Resumed(..) => {}
             }
         }
         if event.kind == "run.completed" {

@@ -4,7 +4,7 @@ mod open_run;
 
 use std::collections::HashMap;
 
-use protocol::{Envelope, EventSeq, RunId, SpanId, SpanStatus, Timestamp, TraceSpan};
+use protocol::{Envelope, EventSeq, RunId, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
 
 use self::open_run::OpenRun;
 use super::{clock::LogClock, facts::EventFacts};
@@ -21,12 +21,17 @@ pub enum SpanEdge {
     Ended(Box<TraceSpan>),
     /// It is still open at the end of what was read.
     Open(Box<TraceSpan>),
+    /// The run goes on, after there was no daemon or after it was parked: what is known of it then, and what is said of that.
+    Resumed(Box<TraceSpan>, SpanEvent),
 }
 
 impl SpanEdge {
     pub fn span(&self) -> &TraceSpan {
         match self {
-            SpanEdge::Began(span) | SpanEdge::Ended(span) | SpanEdge::Open(span) => span,
+            SpanEdge::Began(span)
+            | SpanEdge::Ended(span)
+            | SpanEdge::Open(span)
+            | SpanEdge::Resumed(span, _) => span,
         }
     }
 }

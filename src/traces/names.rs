@@ -106,6 +106,16 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.run.id", |span| Some(text(&span.run_id))),
     ("subagentd.run.parent_id", |span| span.run.as_ref()?.parent_run_id.as_ref().map(text)),
     ("subagentd.run.reason", |span| span.run.as_ref()?.reason.as_ref().map(text)),
+    ("subagentd.run.message", |span| span.run.as_ref()?.message.as_ref().map(text)),
+    ("subagentd.run.started_by", |span| span.run.as_ref()?.started_by.as_ref().map(text)),
+    ("subagentd.run.stopped_by", |span| span.run.as_ref()?.stopped_by.as_ref().map(text)),
+    ("subagentd.run.queued_ms", |span| positive(span.run.as_ref()?.queued_ms)),
+    ("subagentd.run.hooks_ms", |span| positive(span.run.as_ref()?.hooks_ms)),
+    ("subagentd.run.waiting_ms", |span| positive(span.run.as_ref()?.waiting_ms)),
+    ("subagentd.run.parked_ms", |span| positive(span.run.as_ref()?.parked_ms)),
+    ("subagentd.run.down_ms", |span| positive(span.run.as_ref()?.down_ms)),
+    ("subagentd.run.restarts", |span| positive(span.run.as_ref()?.restarts)),
+    ("subagentd.run.unclean_restarts", |span| positive(span.run.as_ref()?.unclean_restarts)),
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
     ("subagentd.llm.purpose", |span| span.llm.as_ref()?.purpose.as_ref().map(text)),
@@ -124,6 +134,13 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
+    ("subagentd.tool.asked_arguments", |span| {
+        span.tool.as_ref()?.asked_input.as_ref().map(|asked| text(&asked.text))
+    }),
+    ("subagentd.tool.changed_by", |span| {
+        let hooks = &span.tool.as_ref()?.changed_by;
+        (!hooks.is_empty()).then(|| AttributeValue::Texts(hooks.clone()))
+    }),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
     ("subagentd.tool.down_ms", |span| positive(span.tool.as_ref()?.down_ms)),
     ("subagentd.tool.files_changed", |span| {
@@ -143,6 +160,15 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.confirmation.rule", |span| span.confirmation.as_ref().map(|it| text(&it.rule))),
     ("subagentd.confirmation.waited_ms", |span| {
         number(span.confirmation.as_ref()?.decision.as_ref()?.waited_ms?)
+    }),
+    ("subagentd.confirmation.allows", |span| {
+        span.confirmation.as_ref()?.decision.as_ref()?.allows.as_ref().map(text)
+    }),
+    ("subagentd.confirmation.remembers", |span| {
+        span.confirmation.as_ref()?.decision.as_ref()?.remembers.as_ref().map(text)
+    }),
+    ("subagentd.confirmation.mode", |span| {
+        span.confirmation.as_ref()?.decision.as_ref()?.mode.as_ref().map(text)
     }),
     ("subagentd.compression.tokens_before", |span| number(span.compression.as_ref()?.tokens_before)),
     ("subagentd.compression.tokens_after", |span| number(span.compression.as_ref()?.tokens_after)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource};
+use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
 
 use crate::text::{client, duration, moment, person};
 
@@ -50,7 +50,50 @@ pub fn decided(decision: &CallDecision) -> String {
         _ => decider(decision).to_owned(),
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
-    format!("{word}: {by}{}", waited.unwrap_or_default())
+    let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
+    format!("{word}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+}
+
+/// The lines for what an answer allowed beyond the call that it was about; none where that is nothing.
+pub fn granted(decision: &CallDecision) -> Vec<String> {
+    let allows = decision.allows.as_ref().map(|allows| format!("From now on it allows: {allows}."));
+    let saved = decision.remembers.as_ref().map(|rule| format!("It saved the rule {rule}."));
+    let mode = decision.mode.as_ref().map(|mode| format!("The session's mode is {mode} from then on."));
+    [allows, saved, mode].into_iter().flatten().collect()
+}
+
+/// What a run waits for, with the run as the subject: `waits for a person's answer to “Change a.md?”`.
+pub fn wait_said(cause: &WaitCause) -> String {
+    let about = cause.about.as_deref();
+    let ahead = match cause.ahead {
+        None | Some(0) => String::new(),
+        Some(ahead) => format!(", {ahead} of them queued before it"),
+    };
+    match (cause.waits_for.as_str(), about) {
+        ("person", Some(title)) => format!("waits for a person's answer to “{title}”"),
+        ("person", None) => "waits for a person's answer".to_owned(),
+        ("hook", Some(hook)) => format!("waits for the hook {hook}"),
+        ("agent", Some(agent)) => format!("waits for the agent {agent}"),
+        ("context", _) => format!("is queued behind other runs of its context{ahead}"),
+        ("place", _) => {
+            let ahead =
+                ahead.replace(" of them queued", if cause.ahead == Some(1) { " run" } else { " runs" });
+            format!("is queued for a place among the runs at work{ahead}")
+        }
+        ("hooks", _) => "waits for what hooks say of its prompt".to_owned(),
+        ("unparked", Some("storageFull")) => "is parked: the disk is full".to_owned(),
+        ("unparked", Some("unattended")) => {
+            "is parked: a question waits, and nobody is there who could answer it".to_owned()
+        }
+        ("unparked", Some(reason)) => format!("is parked: {reason}"),
+        ("unparked", None) => "is parked".to_owned(),
+        ("daemon", why) => {
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            format!("was interrupted: the daemon was started again and has not taken it up yet{why}")
+        }
+        (_, Some(about)) => format!("waits for {about}"),
+        (word, None) => format!("waits for {word}"),
+    }
 }
 
 /// The word that a rule of no file goes back to, and what to call the rule before that: a remembered one has a number that
@@ -59,8 +102,13 @@ fn origin(decision: &CallDecision) -> Option<(String, String)> {
     let (origin, rule) = (decision.origin.as_ref()?, decision.rule.as_deref()?);
     let who = origin.by.as_deref().map(person);
     let words = match (origin.source, who) {
+        // A mode is no rule that is remembered.
+        (RuleOriginSource::Answer, who) if remembered_scope(rule).is_none() => {
+            let who = who.unwrap_or_else(|| "a person".to_owned());
+            format!(", by {who}'s answer{}", of_time(origin.at))
+        }
         (RuleOriginSource::Answer, who) => {
-            let at = origin.at.map(|at| format!(" of {}", moment(at))).unwrap_or_default();
+            let at = of_time(origin.at);
             let scope = remembered_scope(rule).map(|scope| format!(" ({scope})")).unwrap_or_default();
             let who = who.unwrap_or_else(|| "a person".to_owned());
             return Some((format!("remembered from {who}'s answer{at}{scope}"), String::new()));
@@ -68,8 +116,18 @@ fn origin(decision: &CallDecision) -> Option<(String, String)> {
         (RuleOriginSource::Start, Some(who)) => format!(", as {who} started the run"),
         (RuleOriginSource::Start, None) => ", as the run was started".to_owned(),
         (RuleOriginSource::Agent, _) => ", by the agent's file".to_owned(),
+        (RuleOriginSource::Session, who) => {
+            let who = who.unwrap_or_else(|| "somebody".to_owned());
+            format!(", as {who} set the session's mode{}", of_time(origin.at).replacen(" of", " at", 1))
+        }
+        (RuleOriginSource::Settings, _) => ", by the settings".to_owned(),
     };
     Some((words, rule.to_owned()))
+}
+
+/// ` of 2026-11-26 11:04:00Z`
+fn of_time(at: Option<Timestamp>) -> String {
+    at.map(|at| format!(" of {}", moment(at))).unwrap_or_default()
 }
 
 /// The reach of a remembered rule: `session` of `remembered:session:019aa1b2`.
@@ -82,12 +140,17 @@ pub fn rule_said(decision: &CallDecision) -> Option<String> {
     origin(decision).map(|(origin, rule)| format!("{rule}{origin}")).or_else(|| decision.rule.clone())
 }
 
-/// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing.
-pub fn hook_said(hook: &HookSpan) -> String {
+/// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it
+/// added or told people.
+pub fn hook_said(hook: &HookSpan, most: usize) -> String {
+    let cut = |text: &String| match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{} …", text[..end].trim_end()),
+        None => text.clone(),
+    };
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
-    let added = hook.added.as_ref().map(|text| format!("added: {text}"));
-    let message = hook.message.as_ref().map(|text| format!("told people: {text}"));
+    let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
+    let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
     let said = [Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

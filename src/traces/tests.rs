@@ -6,9 +6,11 @@
 mod documents;
 mod kinds;
 mod logs;
+mod reasons;
 mod secrets;
 mod told;
 mod trace_events;
+mod waits;
 
 use expect_test::{Expect, expect};
 use protocol::{Envelope, EventHead, EventSeq, SpanStatus, Timestamp, TraceSpan};
@@ -65,7 +67,7 @@ fn edges(log: &str) -> Vec<SpanEdge> {
 /// Those that ended, then those that are open.
 fn spans(log: &str) -> Vec<TraceSpan> {
     let told = edges(log).into_iter().filter_map(|edge| match edge {
-        SpanEdge::Began(_) => None,
+        SpanEdge::Began(_) | SpanEdge::Resumed(..) => None,
         SpanEdge::Ended(span) | SpanEdge::Open(span) => Some(*span),
     });
     told.collect()

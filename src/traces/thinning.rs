@@ -1,6 +1,6 @@
 //! How much of a span's texts may others see? Who decided, which files changed and how it ended is no text: it stays.
 
-use protocol::{SpanText, TraceContent, TraceSpan};
+use protocol::{CallDecision, SpanText, TraceContent, TraceSpan};
 
 /// Stands for the name of a tool that there is not: the model made it up, so it is a text of its own.
 const NO_TOOL: &str = "unknown_tool";
@@ -24,6 +24,10 @@ pub fn without_calls(span: &mut TraceSpan) {
         // Its title and its reason quote the call.
         span.name.clone_from(&asked.asks);
         asked.reason.clear();
+        // So does what an answer to it allows.
+        if let Some(decision) = &mut asked.decision {
+            (decision.allows, decision.remembers) = (None, None);
+        }
     }
     let hook = span.hook.as_deref_mut().filter(|hook| hook.call_id.is_some());
     let is_told = hook.is_some();
@@ -56,7 +60,8 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
     match content {
         TraceContent::Full => {}
         TraceContent::Redacted => {
-            for text in [&mut span.input, &mut span.output].into_iter().flatten() {
+            let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
+            for text in [&mut span.input, &mut span.output].into_iter().flatten().chain(asked) {
                 let SpanText { text, bytes } = text;
                 let whole = bytes.unwrap_or(u64::try_from(text.len()).unwrap_or(u64::MAX));
                 *text = size(whole);
@@ -69,6 +74,7 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         }
         TraceContent::None => {
             (span.input, span.output) = (None, None);
+            span.tool.iter_mut().for_each(|tool| tool.asked_input = None);
             texts_beside(span).for_each(String::clear);
             without_empty_texts(span);
         }
@@ -96,16 +102,21 @@ fn without_empty_texts(span: &mut TraceSpan) {
     }
     if let Some(tool) = &mut span.tool {
         drop_empty(&mut tool.description);
-        tool.decision.iter_mut().for_each(|decision| drop_empty(&mut decision.message));
+        tool.decision.iter_mut().flat_map(texts_of).for_each(drop_empty);
     }
     if let Some(asked) = &mut span.confirmation {
-        asked.decision.iter_mut().for_each(|decision| drop_empty(&mut decision.message));
+        asked.decision.iter_mut().flat_map(texts_of).for_each(drop_empty);
     }
     if let Some(hook) = &mut span.hook {
         [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message]
             .into_iter()
             .for_each(drop_empty);
     }
+}
+
+/// What a person said with an answer, and what it allows beyond its call, which quotes that.
+fn texts_of(decision: &mut CallDecision) -> [&mut Option<String>; 3] {
+    [&mut decision.message, &mut decision.allows, &mut decision.remembers]
 }
 
 fn size(bytes: u64) -> String {
@@ -120,16 +131,14 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
     let tool = span.tool.as_deref_mut();
     let (description, decision) =
         tool.map_or((None, None), |tool| (tool.description.as_mut(), tool.decision.as_mut()));
-    let said = decision.and_then(|decision| decision.message.as_mut());
     let (reason, answered) = match span.confirmation.as_deref_mut() {
-        Some(asked) => {
-            (Some(&mut asked.reason), asked.decision.as_mut().and_then(|decision| decision.message.as_mut()))
-        }
+        Some(asked) => (Some(&mut asked.reason), asked.decision.as_mut()),
         None => (None, None),
     };
+    let said = [decision, answered].into_iter().flatten().flat_map(texts_of).flatten();
     let hook = span.hook.as_deref_mut().map(|hook| {
         [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message].into_iter().flatten()
     });
-    let alone = [error, run, description, said, reason, answered];
-    alone.into_iter().flatten().chain(hook.into_iter().flatten()).chain(events)
+    let alone = [error, run, description, reason];
+    alone.into_iter().flatten().chain(said).chain(hook.into_iter().flatten()).chain(events)
 }

@@ -189,6 +189,38 @@ async fn what_a_run_does_moves_every_counter() {
     running.stop().await;
 }
 
+/// A call that another agent answers outlives its daemon: it counts under that agent's name, whichever daemon sees its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_outlives_its_daemon_counts_under_its_name() {
+    const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [write_file]\n---\nYou read.\n";
+    let writes = Reply::calls(&[("write_file", json!({ "path": "a.md", "content": "new\n" }))]);
+    let cast = Cast::new([
+        ("lead", vec![Reply::calls(&[("reader", json!({ "prompt": "go" }))]), Reply::done("mended")]),
+        ("lead/reader", vec![writes, Reply::done("written")]),
+    ]);
+    let house = house(&cast).agent("lead", &AGENT.replace("write_file]", "reader]")).agent("reader", READER);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    client.call("run/wait", until).await;
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let (mut client, socket) = (running.client(), running.listen().await);
+    answer(&mut client, &run).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let counted = "subagentd_tool_calls_total{tool=\"reader\",status=\"ok\"}";
+    let samples = until_ended(&socket).await;
+    assert_eq!(value(&samples, counted), 1.0, "{samples:?}");
+    running.stop().await;
+}
+
+async fn until_ended(socket: &Path) -> Samples {
+    let ended = "subagentd_runs_ended_total{reason=\"GOAL\"}";
+    until(socket, ended, |samples| value(samples, ended) == 2.0).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_run_costs_and_what_a_collector_takes_is_counted() {
     let receiver = Receiver::http([Answer::Status(503, ""), Answer::Reject(1)]).await;

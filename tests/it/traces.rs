@@ -2,6 +2,7 @@
 
 mod full_disk;
 mod said;
+mod standing;
 
 use std::collections::{HashMap, HashSet};
 

@@ -4,7 +4,7 @@
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
 use super::{ConfirmationView, Details, OutcomeChoice, answers, choice};
-use crate::{human, palette, rule, safe_text, text_color::TextColor, width};
+use crate::{human, palette, safe_text, text_color::TextColor, width};
 use protocol::{OnDeadline, UserQuestion};
 
 /// What stands before the words of others.
@@ -327,5 +327,5 @@ pub(super) fn diff_ink(row: &str) -> Option<TextColor> {
 
 /// What a call touches, one a line.
 pub(crate) fn accesses(accesses: &[serde_json::Value]) -> Vec<String> {
-    accesses.iter().map(|access| safe_text::line(&rule::access(access), usize::MAX)).collect()
+    accesses.iter().map(|access| safe_text::line(&traces::access_said(access), usize::MAX)).collect()
 }

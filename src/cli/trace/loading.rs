@@ -176,7 +176,10 @@ impl ViewSource for LoadingTrace<'_> {
             });
             rows.map(|text| ViewedLine { text, level: None, in_full: Vec::new() }).collect()
         };
-        let head = plain(&self.head());
+        let mut head = plain(&self.head());
+        for line in &mut head {
+            line.in_full = summary::whole_prompt(&line.text, &self.record.texts);
+        }
         // Of a part there is nothing to sum up.
         let below = if self.is_whole { plain(&self.below()) } else { Vec::new() };
         stdout.width = room;

@@ -10,8 +10,13 @@ use crate::{
     table::{TableCell, cell},
     text_color::TextColor,
 };
-use protocol::{CallDecision, HookSpan, SpanError, SpanFileChange, Timestamp, Usage, UsdAmount};
-use traces::{decided, hook_said, lets_run};
+use protocol::{
+    CallDecision, HookSpan, SpanError, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
+};
+use traces::{decided, hook_said, lets_run, wait_said};
+
+/// Characters of what a hook said in a row; the line in full has more.
+const HOOK_CHARACTERS: usize = 120;
 
 /// A span, as far as it is drawn, with open words.
 #[derive(Default, Deserialize)]
@@ -19,6 +24,7 @@ use traces::{decided, hook_said, lets_run};
 pub(super) struct SpanView {
     pub(super) span_id: String,
     pub(super) parent_span_id: Option<String>,
+    pub(super) traceparent: Option<String>,
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) run_id: String,
@@ -30,6 +36,8 @@ pub(super) struct SpanView {
     pub(super) end_us: Option<i64>,
     pub(super) status: String,
     pub(super) error: Option<SpanError>,
+    /// Of a call, where hooks changed what it was asked with.
+    pub(super) input: Option<SpanText>,
     pub(super) usage: Option<Usage>,
     pub(super) cost: Option<UsdAmount>,
     pub(super) run: Option<RunSpanView>,
@@ -40,6 +48,9 @@ pub(super) struct SpanView {
     pub(super) mcp: Option<McpSpanView>,
 }
 
+/// The reason of a run that somebody stopped.
+const ABORTED: &str = "ABORTED";
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunSpanView {
@@ -48,7 +59,10 @@ pub(super) struct RunSpanView {
     pub(super) started_by: Option<String>,
     pub(super) stopped_by: Option<String>,
     pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) waits_for: Option<WaitCause>,
     pub(super) queued_ms: u64,
+    pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
     pub(super) parked_ms: u64,
     pub(super) down_ms: u64,
@@ -77,6 +91,8 @@ pub(super) struct CallSpanView {
     pub(super) asks: String,
     pub(super) rule: String,
     pub(super) decision: Option<CallDecision>,
+    pub(super) asked_input: Option<SpanText>,
+    pub(super) changed_by: Vec<String>,
     pub(super) waited_ms: Option<u64>,
     pub(super) down_ms: u64,
     pub(super) files_changed: Vec<SpanFileChange>,
@@ -91,13 +107,36 @@ pub(super) struct McpSpanView {
 impl RunSpanView {
     /// True if there is more to say than how it ended.
     pub(super) fn has_waited(&self) -> bool {
-        self.queued_ms != 0 || self.waiting_ms != 0 || self.parked_ms != 0 || self.restarts != 0
+        self.queued_ms != 0
+            || self.hooks_ms != 0
+            || self.waiting_ms != 0
+            || self.parked_ms != 0
+            || self.restarts != 0
+    }
+
+    /// How it ended: who stopped it, and what they said.
+    fn ended(&self) -> Option<String> {
+        let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
+        // Of one that nobody stopped the error says why.
+        let why = self.message.as_deref().filter(|_| self.reason.as_deref() == Some(ABORTED));
+        let why = why.map(|why| format!(": {why}"));
+        Some(format!("{}{}{}", self.reason.as_ref()?, by.unwrap_or_default(), why.unwrap_or_default()))
+    }
+
+    /// What one that has not ended waits for, and since when.
+    fn waits(&self) -> Option<String> {
+        let cause = self.waits_for.as_ref()?;
+        Some(format!("{} since {}", wait_said(cause), human::moment(cause.since)))
     }
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
     pub(super) fn note(&self) -> Option<String> {
-        let waits =
-            [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
+        let waits = [
+            (self.queued_ms, "in a queue"),
+            (self.hooks_ms, "for hooks about its prompt"),
+            (self.waiting_ms, "for people"),
+            (self.parked_ms, "parked"),
+        ];
         let waits = waits.iter().filter(|(ms, _)| *ms != 0);
         let waits = waits.map(|(ms, how)| format!("{} {how}", human::duration(Duration::from_millis(*ms))));
         let again = (self.restarts != 0).then(|| {
@@ -110,9 +149,8 @@ impl RunSpanView {
             };
             format!("the daemon was away {times}, at most {most}{unclean}")
         });
-        let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
-        let ended = self.reason.as_ref().map(|reason| format!("{reason}{}", by.unwrap_or_default()));
-        let parts: Vec<String> = ended.into_iter().chain(waits).chain(again).collect();
+        let standing = self.ended().or_else(|| self.waits());
+        let parts: Vec<String> = standing.into_iter().chain(waits).chain(again).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
@@ -178,7 +216,7 @@ impl SpanView {
             return cell("at work");
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
-            return cell(&hook_said(hook));
+            return cell(&hook_said(hook, HOOK_CHARACTERS));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -195,9 +233,29 @@ impl SpanView {
             }
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
-                cell(&decision.map(decided).or(reason).or(unfinished).unwrap_or_default())
+                let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
+                let changed = call.map(|call| call.changed_by.join(", ")).filter(|hooks| !hooks.is_empty());
+                let changed = changed.map(|hooks| format!("; changed by the hook {hooks}"));
+                cell(&format!("{told}{}", changed.unwrap_or_default()))
             }
         }
+    }
+
+    /// The arguments that a hook changed, before and after.
+    pub(super) fn changed(&self) -> Option<String> {
+        let tool = self.tool.as_ref()?;
+        let (before, after) = (&tool.asked_input.as_ref()?.text, &self.input.as_ref()?.text);
+        Some(format!("the hook {} changed {before} → {after}", tool.changed_by.join(", ")))
+    }
+
+    /// What has no room in a row: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
+    pub(super) fn beside(&self) -> Vec<String> {
+        /// Characters of what a hook said.
+        const MOST: usize = 2_000;
+        let hook = self.hook.as_ref().map(|hook| hook_said(hook, MOST)).filter(|said| !said.is_empty());
+        let decision = self.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
+        let granted = decision.map(traces::granted).unwrap_or_default();
+        hook.into_iter().chain(granted).chain(self.changed()).collect()
     }
 
     /// Tokens and cost; of a run with all that it called, as its time is.

@@ -11,6 +11,9 @@ use protocol::{SpanError, Usage, UsdAmount};
 /// Characters of a prompt or result.
 const MOST_CHARACTERS: usize = 300;
 
+/// The line of the head that has the prompt begins so.
+const ASKED: &str = "asked: ";
+
 /// The tool whose changes nobody sees.
 const COMMAND: &str = "run_shell_command";
 
@@ -37,9 +40,19 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     // Its own trace begins with it; what it was called for stands in the caller's.
     let caller = run.and_then(|run| run.parent_run_id.as_deref()).filter(|_| root.parent_span_id.is_none());
     let caller = caller.map(|caller| format!("called by run {caller}: subagent trace show {caller}\n"));
-    let asked = texts.prompt.as_deref().map(|prompt| format!("asked: {}\n", first_line(prompt)));
+    let outer = root.traceparent.as_deref().filter(|_| root.parent_span_id.is_none());
+    let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
+    let asked = texts.prompt.as_deref().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
-    safe_text::lines(&format!("{line}{}{}\n", caller.unwrap_or_default(), asked.unwrap_or_default()))
+    let told = [caller, outer, asked].into_iter().flatten().collect::<String>();
+    safe_text::lines(&format!("{line}{told}\n"))
+}
+
+/// The whole prompt, for the line that has its beginning.
+pub(super) fn whole_prompt(line: &str, texts: &RunTexts) -> Vec<String> {
+    let prompt = texts.prompt.as_deref().filter(|_| line.starts_with(ASKED));
+    let lines = prompt.into_iter().flat_map(str::lines).map(|line| safe_text::line(line, usize::MAX));
+    lines.collect()
 }
 
 /// The first line of a text that says something; a sign for more.
@@ -78,7 +91,7 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
 
 /// The result, files, tokens and cost, waits, and errors: each a few lines.
 pub(super) fn below(spans: &[SpanView], texts: &RunTexts) -> String {
-    let parts = [result(texts), files(spans), used(spans), waits(spans), errors(spans)];
+    let parts = [result(texts), files(spans), answers(spans), used(spans), waits(spans), errors(spans)];
     parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
 }
 
@@ -107,6 +120,18 @@ fn files(spans: &[SpanView]) -> String {
         text.push_str(&format!("{ran} ran; which files commands changed is not known\n"));
     }
     text
+}
+
+/// What people allowed beyond the calls that they were asked about, and what hooks changed of calls.
+fn answers(spans: &[SpanView]) -> String {
+    let granted = |span: &SpanView| {
+        let decision = span.confirmation.as_ref()?.decision.as_ref()?;
+        let lines = traces::granted(decision);
+        (!lines.is_empty()).then(|| format!("{}: {}", span.place(), lines.join(" ")))
+    };
+    let changed = |span: &SpanView| Some(format!("{}: {}", span.place(), span.changed()?));
+    let granted = listed(&spans.iter().filter_map(granted).collect::<Vec<_>>(), "answer");
+    format!("{granted}{}", listed(&spans.iter().filter_map(changed).collect::<Vec<_>>(), "changed call"))
 }
 
 /// Tokens and cost in all, and by agent and model where there are several.

@@ -18,6 +18,9 @@ const NARROW_BAR_COLUMNS: std::ops::RangeInclusive<usize> = 6..=10;
 /// what can be read.
 const WIDE: usize = 110;
 
+/// One with fewer has no room for bars and what was used beside names and times; [`in_full`] has it.
+const VERY_NARROW: usize = 60;
+
 /// Characters of a name.
 const NAME_CHARACTERS: usize = 120;
 
@@ -124,7 +127,7 @@ pub(super) fn in_full(span: &SpanView, tree: &SpanTree, now: Option<i64>) -> Vec
         span.note().text().to_owned(),
         error.unwrap_or_default(),
     ];
-    let texts = alone.into_iter().chain(files).filter(|text| !text.is_empty());
+    let texts = alone.into_iter().chain(files).chain(span.beside()).filter(|text| !text.is_empty());
     texts.map(|text| safe_text::line(&text, usize::MAX)).collect()
 }
 
@@ -207,6 +210,11 @@ fn drawn_table(
             [name, place, took, if has_cost { cost } else { tokens }, note.cut(most)]
         })
         .collect();
+    if columns < VERY_NARROW {
+        let rows: Vec<[TableCell; 3]> =
+            rows.into_iter().map(|[name, _, took, _, note]| [name, took, note.cut(columns / 3)]).collect();
+        return table::draw([free("SPAN"), whole("TIME"), free("ALLOWED, ENDED")], &rows, stdout);
+    }
     let used = if has_cost { "COST" } else { "TOKENS" };
     let columns = [free("SPAN"), whole(place), whole("TIME"), whole(used), whole("ALLOWED, ENDED")];
     table::draw(columns, &rows, stdout)

@@ -20,11 +20,12 @@ use super::{
 };
 use protocol::{
     AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
-    PruningReason, RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose,
-    SessionClosed, SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
-    SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
-    SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
-    SessionState, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
+    PruningReason, RpcError, RpcMethod as _, RuleOrigin, RuleOriginSource, RunId, RunState,
+    SessionChangeResult, SessionClose, SessionClosed, SessionCreate, SessionCreateParams,
+    SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult, SessionDeleted, SessionGet,
+    SessionGetResult, SessionHistory, SessionHistoryParams, SessionHistoryResult, SessionId, SessionIdParams,
+    SessionList, SessionListParams, SessionListResult, SessionState, SessionUpdate, SessionUpdateParams,
+    SessionUpdated, Timestamp,
 };
 use run::PlanError;
 use store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError};
@@ -85,9 +86,10 @@ async fn create_once(
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let title = title.map(|title| state.redactor.get().owned(title));
+    let mode_of_settings = mode.is_none();
     let mode = mode.unwrap_or_else(|| usual_mode(&state.settings.get().config));
     check_mode(state, mode)?;
-    let body = SessionCreated { roots, title, agent, mode, ephemeral };
+    let body = SessionCreated { roots, title, agent, mode, ephemeral, mode_of_settings };
     let created = event(state.clock.now(), &session, by, body);
     let result = SessionCreateResult { session_id: session, seq: EventSeq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
@@ -259,9 +261,16 @@ async fn update(
     }
     let body =
         SessionUpdated { title: new_title, agent: new_agent, mode: new_mode, system_append: new_append };
-    let updated = event(state.clock.now(), &session_id, by(&caller), body);
+    let (now, by) = (state.clock.now(), by(&caller));
+    let updated = event(now, &session_id, by.clone(), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
-    state.executor.set_mode(&session_id, new_mode, seq);
+    // One that stays as it is stays the word of whoever set it.
+    let origin = (new_mode != summary.mode).then_some(RuleOrigin {
+        source: RuleOriginSource::Session,
+        by,
+        at: Some(now),
+    });
+    state.executor.set_mode(&session_id, new_mode, seq, origin);
     Ok(SessionChangeResult { session_id, seq: Some(seq) })
 }
 

@@ -8,7 +8,7 @@ use super::{
     super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
-        trace_reader::{PageRoom, TracePage, TraceSubject},
+        trace_reader::{OpenRunFacts, PageRoom, TracePage, TraceSubject},
     },
     lookup::{record, session},
 };
@@ -57,7 +57,7 @@ async fn list(
 }
 
 fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
-    let TreeTotal { runs, turns, tool_calls, spent } = total;
+    let TreeTotal { runs, turns, tool_calls, spent, asked_at } = total;
     TraceSummary {
         trace_id: run.run_id,
         session_id: run.session_id,
@@ -66,6 +66,7 @@ fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
         state: run.state,
         reason: run.reason,
         prompt: run.prompt,
+        asked_at: asked_at.unwrap_or(run.started_at),
         started_at: run.started_at,
         ended_at: run.ended_at,
         runs,
@@ -93,7 +94,9 @@ async fn get(
         }
         if limit <= spans.len() || PAGE_BYTES <= bytes { PageRoom::Full } else { PageRoom::Left }
     };
-    let TracePage { next, .. } = state.traces.page(&state.store, &subject, cursor.as_deref(), take).await?;
+    let open = open_runs(&state);
+    let TracePage { next, .. } =
+        state.traces.page(&state.store, &open, &subject, cursor.as_deref(), take).await?;
     Ok(TraceGetResult { trace_id, spans, now: state.clock.now(), next_cursor: next })
 }
 
@@ -121,7 +124,7 @@ async fn export(
         if PAGE_BYTES <= text.len() { PageRoom::Full } else { PageRoom::Left }
     };
     let TracePage { is_first, next } =
-        state.traces.page(&state.store, &subject, cursor.as_deref(), take).await?;
+        state.traces.page(&state.store, &open_runs(&state), &subject, cursor.as_deref(), take).await?;
     if is_first {
         text.insert_str(0, &writer.opening());
     }
@@ -129,6 +132,12 @@ async fn export(
         text.push_str(writer.closing());
     }
     Ok(TraceExportResult { media_type: writer.media_type().to_owned(), text, next_cursor: next })
+}
+
+/// What no log says of runs that have not ended.
+fn open_runs(state: &DaemonContext) -> OpenRunFacts {
+    let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
+    OpenRunFacts { daemon_began: state.started_at, stranded: stranded.collect() }
 }
 
 /// A run and all below it; also the run at the root.
@@ -150,7 +159,13 @@ fn not_one(both: bool) -> RpcError {
 }
 
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
-    (span.input, span.output, span.events) = (None, None, Vec::new());
+    // What a hook changed is shown before and after.
+    let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
+    let ran = span.input.take().filter(|_| asked.is_some());
+    (span.input, span.output, span.events) = (ran, None, Vec::new());
+    for text in asked.into_iter().chain(&mut span.input) {
+        text.text = first_line(&text.text);
+    }
     if let Some(llm) = &mut span.llm {
         llm.requested.clear();
         llm.answered.clear();
@@ -172,7 +187,12 @@ fn first_line(text: &str) -> String {
 
 /// Bytes of a span's texts, and what it takes beside them.
 fn weight(span: &TraceSpan) -> usize {
-    let texts = [&span.input, &span.output].into_iter().flatten().map(|SpanText { text, .. }| text.len());
+    let asked = span.tool.as_ref().and_then(|tool| tool.asked_input.as_ref());
+    let texts = [&span.input, &span.output]
+        .into_iter()
+        .flatten()
+        .chain(asked)
+        .map(|SpanText { text, .. }| text.len());
     let events = span.events.iter().map(|event| event.text.len() + 128);
     let requested = span.llm.iter().flat_map(|llm| &llm.requested);
     let requested = requested.map(|call| call.arguments.as_ref().map_or(0, String::len) + 128);

@@ -333,6 +333,8 @@ mod tests {
             kind: kind.map(str::to_owned),
             risk: None,
             decision: None,
+            asked_input: None,
+            changed_by: Vec::new(),
             waited_ms: None,
             down_ms: 0,
             child_run_id: None,

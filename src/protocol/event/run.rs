@@ -27,6 +27,9 @@ pub struct SessionCreated {
     /// Everything is removed when the session is closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
+    /// The mode is the one of the settings: nobody named another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mode_of_settings: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

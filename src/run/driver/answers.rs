@@ -13,7 +13,7 @@ use super::{
 use crate::{live_runs::AnsweredCall, machine::EventDraft};
 use protocol::{
     ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
-    PrivateEventFields, Timestamp, ToolCall,
+    PrivateEventFields, RuleOrigin, RuleOriginSource, Timestamp, ToolCall,
 };
 use store::NewEvent;
 
@@ -150,10 +150,14 @@ pub(super) fn remembered(drafts: &[EventDraft]) -> Vec<PolicyRule> {
     drafts.iter().filter_map(of_draft).collect()
 }
 
-/// The session's mode that the last of these answers gave it.
-pub(super) fn new_mode(drafts: &[EventDraft]) -> Option<ApprovalMode> {
+/// The session's mode that the last of these answers gave it, and whose word that is.
+pub(super) fn new_mode(drafts: &[EventDraft], at: Timestamp) -> Option<(ApprovalMode, RuleOrigin)> {
     let of_draft = |draft: &EventDraft| match &draft.body {
-        EventBody::ConfirmationResolved(resolved) => resolved.resolution.mode,
+        EventBody::ConfirmationResolved(resolved) => {
+            let by = resolved.resolution.name.clone();
+            let origin = RuleOrigin { source: RuleOriginSource::Answer, by, at: Some(at) };
+            Some((resolved.resolution.mode?, origin))
+        }
         _ => None,
     };
     drafts.iter().filter_map(of_draft).next_back()

@@ -134,7 +134,7 @@ impl RunExecutor {
             let project = self.project(&roots, projects).await;
             let mode = self.shared.common.modes.of(&folded.identity.session);
             if let Some(session) = self.shared.store.session(&folded.identity.session).await? {
-                mode.found(session.mode);
+                mode.found_in(&self.shared.store, &session).await?;
             }
             Ok((folded, transcript, tree_replies, roots, project, mode))
         };

@@ -17,7 +17,8 @@ use crate::{
 };
 use protocol::{
     AgentName, AgentRoute, ContextId, EventBody, EventHead, EventSeq, IfBusy, PrivateEventFields,
-    RouteSelected, RunDisposition, RunId, SessionCreated, SessionId, SessionState,
+    RouteSelected, RuleOrigin, RuleOriginSource, RunDisposition, RunId, SessionCreated, SessionId,
+    SessionState,
 };
 use store::{KeyedAnswer, NewEvent, StoreError};
 use sys::ids;
@@ -114,12 +115,13 @@ impl RunExecutor {
         }
         let mode = self.shared.common.modes.of(&session);
         if is_new_session {
-            mode.found(self.supplies().defaults.approval.mode.unwrap_or_default());
+            let origin = RuleOrigin { source: RuleOriginSource::Settings, by: None, at: None };
+            mode.found(self.supplies().defaults.approval.mode.unwrap_or_default(), Some(origin));
         } else {
             // Behind the door nobody closes it any more.
             let summary = self.shared.store.session(&session).await?;
             let summary = summary.filter(|summary| summary.state == SessionState::Open);
-            mode.found(summary.ok_or(StartError::Closed)?.mode);
+            mode.found_in(&self.shared.store, &summary.ok_or(StartError::Closed)?).await?;
         }
         let agent = plan.seed.definition.name.clone();
         let start =
@@ -274,6 +276,7 @@ impl RunExecutor {
             agent: None,
             mode: mode.get(),
             ephemeral: false,
+            mode_of_settings: true,
         });
         let selected = routed.clone().map(|routed| RouteSelected { run_id: run.clone(), routed });
         let bodies = created.map(EventBody::from).into_iter().chain(selected.map(EventBody::from));

@@ -7,8 +7,11 @@ use std::{
 
 use sqlx::Row as _;
 
-use crate::{EventStore, StoreError};
-use protocol::{EventSeq, RunId, SessionId, Usage, UsageTotal, UsdAmount};
+use crate::{EventStore, LogFilter, StoreError, StoredEvent};
+use protocol::{EventSeq, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
+
+/// Events of open runs that are read at once.
+const EVENTS_READ: usize = 200;
 
 /// Totals of a root run and all below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub struct TreeTotal {
     pub turns: u64,
     pub tool_calls: u64,
     pub spent: UsageTotal,
+    /// When the root run was asked for, before all queues.
+    pub asked_at: Option<Timestamp>,
 }
 
 /// The place of the events of a run and of all below it.
@@ -64,13 +69,49 @@ where ?1 < events.seq and events.type = 'run.completed' and runs.first_seq <= ?1
         Ok(rows.iter().map(|row| row.get::<&str, _>(0).into()).collect())
     }
 
+    /// Reads what the log told up to this place, in its order, of the runs that were open there: events of these types, and of all
+    /// types where none is named.
+    pub async fn read_open_runs(
+        &self,
+        place: EventSeq,
+        types: Vec<String>,
+        mut read: impl FnMut(&StoredEvent),
+    ) -> Result<(), StoreError> {
+        let runs = self.open_runs_at(place).await?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let filter = LogFilter { runs, types, ..LogFilter::default() };
+        let mut read_to = EventSeq(0);
+        while read_to < place {
+            let page = self.page(&filter, read_to, EVENTS_READ).await?;
+            page.events.iter().filter(|event| event.seq <= place).for_each(|event| read(event));
+            read_to = page.searched_to;
+        }
+        Ok(())
+    }
+
+    /// The number of runs that wait before this one in the same queue; `None` when it waits in none.
+    pub async fn queued_before(&self, run: &RunId) -> Result<Option<u64>, StoreError> {
+        let text = "
+select (
+    select count(*) from runs as before
+    where before.queued_for = own.queued_for and before.queue_rank < own.queue_rank
+        and (own.queued_for <> 'context' or before.context_id = own.context_id)
+) from runs as own where own.run_id = ?1 and own.queued_for in ('context', 'place')";
+        let count: Option<i64> =
+            sqlx::query_scalar(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
+        Ok(count.map(i64::unsigned_abs))
+    }
+
     /// The totals of each of these root runs that exists.
     pub async fn tree_totals(&self, roots: &[RunId]) -> Result<HashMap<RunId, TreeTotal>, StoreError> {
         let text = "
 select root_run_id, count(*) as runs, sum(turns) as turns, sum(tool_calls) as tool_calls,
     sum(prompt_tokens) as prompt_tokens, sum(cached_tokens) as cached_tokens,
     sum(cache_write_tokens) as cache_write_tokens, sum(output_tokens) as output_tokens,
-    sum(thought_tokens) as thought_tokens, sum(cost_nanos) as cost_nanos, sum(unpriced_tokens) as unpriced_tokens
+    sum(thought_tokens) as thought_tokens, sum(cost_nanos) as cost_nanos, sum(unpriced_tokens) as unpriced_tokens,
+    max(iif(run_id = root_run_id, (select time_us from events where seq = first_seq), null)) as asked_us
 from runs where root_run_id in (select value from json_each(?1))
 group by root_run_id";
         let roots = serde_json::to_string(roots).map_err(|error| StoreError::Encode(Arc::new(error)))?;
@@ -92,7 +133,8 @@ group by root_run_id";
                 unpriced_tokens: count("unpriced_tokens"),
             };
             let (runs, turns, tool_calls) = (count("runs"), count("turns"), count("tool_calls"));
-            (row.get::<&str, _>("root_run_id").into(), TreeTotal { runs, turns, tool_calls, spent })
+            let asked_at = row.get::<Option<i64>, _>("asked_us").map(Timestamp);
+            (row.get::<&str, _>("root_run_id").into(), TreeTotal { runs, turns, tool_calls, spent, asked_at })
         });
         Ok(totals.collect())
     }

@@ -55,6 +55,7 @@ fn large(run: &str) -> NewEvent {
         title: None,
         agent: None,
         mode: Default::default(),
+        mode_of_settings: false,
         ephemeral: false,
     };
     NewEvent { session: Some(SessionId::from(run)), ..event(run, data) }

@@ -97,6 +97,7 @@ async fn sessions_are_listed_by_activity_and_found_by_their_words() {
             title: Some(title.to_owned()),
             agent: None,
             mode: Default::default(),
+            mode_of_settings: false,
             ephemeral: false,
         };
         // Two of them at the same moment.

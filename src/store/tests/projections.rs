@@ -197,6 +197,7 @@ async fn session_is_as_its_last_events_say() {
         title: Some("old".to_owned()),
         agent: Some(AgentName::from("a")),
         mode: Default::default(),
+        mode_of_settings: false,
         ephemeral: true,
     };
     store.append(vec![of_session(created.into())]).await.unwrap();

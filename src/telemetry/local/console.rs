@@ -62,7 +62,8 @@ fn log(span: &TraceSpan) {
         .flat_map(|call| &call.files_changed)
         .map(|file| format!("{} {}", file.path, file.change))
         .collect();
-    let said = span.hook.as_deref().map(traces::hook_said).filter(|said| !said.is_empty());
+    let said =
+        span.hook.as_deref().map(|hook| traces::hook_said(hook, usize::MAX)).filter(|said| !said.is_empty());
     let ended = span.run.as_ref().and_then(|run| run.reason.as_deref());
     let error = span.error.as_ref().map(|error| beginning(&format!("{}: {}", error.kind, error.message)));
     tracing::info!(

@@ -21,7 +21,8 @@ const SHOWN_OF_ID: usize = 13;
 pub(super) fn events(edge: &SpanEdge, place: SpanPlace) -> Vec<Value> {
     match edge {
         SpanEdge::Began(span) if place.is_new_track => track_names(span, place),
-        SpanEdge::Began(_) => Vec::new(),
+        // The span that it happened in has a mark for it.
+        SpanEdge::Began(_) | SpanEdge::Resumed(..) => Vec::new(),
         SpanEdge::Ended(span) => {
             let (process, track) = (process(span), track(span, place));
             let (from, to) = (place.start_us, place.end_us.unwrap_or(place.start_us));
@@ -118,6 +119,9 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("startedBy", run.started_by.as_ref().map(|it| json!(it)));
         tell("stoppedBy", run.stopped_by.as_ref().map(|it| json!(it)));
         tell("queuedMs", count(Some(run.queued_ms)));
+        tell("hooksMs", count(Some(run.hooks_ms)));
+        tell("waitsFor", run.waits_for.as_ref().map(|cause| json!(cause)));
+        tell("message", run.message.as_ref().map(|it| json!(it)));
         tell("waitingMs", count(Some(run.waiting_ms)));
         tell("parkedMs", count(Some(run.parked_ms)));
         tell("downMs", count(Some(run.down_ms)));
@@ -127,6 +131,8 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
     }
     if let Some(tool) = &span.tool {
+        tell("askedInput", tool.asked_input.as_ref().map(|it| json!(it.text)));
+        tell("changedBy", (!tool.changed_by.is_empty()).then(|| json!(tool.changed_by)));
         tell("about", tool.description.as_ref().map(|it| json!(it)));
         tell("waitedMs", count(tool.waited_ms));
         tell("downMs", count(Some(tool.down_ms)));

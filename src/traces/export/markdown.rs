@@ -3,18 +3,21 @@
 use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
-    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanKind, SpanStatus, SpanText, TraceSpan, Usage,
-    UsdAmount,
+    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan,
+    Usage, UsdAmount,
 };
 
 use crate::{
     SpanEdge,
-    said::{decider, rule_said},
+    said::{decider, granted, rule_said, wait_said},
     text::{
         client, duration as time, line_shown as line, lines_shown as lines, moment, output_beside_error,
         person,
     },
 };
+
+/// The event of a run that goes on.
+const RESUMED: &str = "run.resumed";
 
 /// Adds what an edge tells; most say nothing by themselves.
 pub(super) fn write(edge: &SpanEdge, out: &mut String) {
@@ -35,13 +38,34 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             // The call that it is for tells it all.
             SpanKind::Mcp => {}
         },
+        SpanEdge::Resumed(span, event) => resumed(span, event, out),
         SpanEdge::Open(span) if span.kind == SpanKind::Run => {
-            paragraph(out, &format!("**{}** is still at work.", agent(span)));
+            paragraph(out, &format!("**{}** {}.", agent(span), standing(span)));
         }
         SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
             paragraph(out, &format!("**{}** waits for an answer: {}", agent(span), plain(&span.name)));
         }
         SpanEdge::Open(span) => open(span, out),
+    }
+}
+
+/// A run that goes on, told where that happened.
+fn resumed(span: &TraceSpan, event: &SpanEvent, out: &mut String) {
+    let (agent, at) = (agent(span), moment(event.at));
+    let told = match event.text.as_str() {
+        "" => format!("**{agent}** goes on, at {at}."),
+        why => format!("**{agent}** was interrupted: {}. It goes on, at {at}.", plain(why)),
+    };
+    paragraph(out, &told);
+}
+
+/// What a run that has not ended waits for, where something else than its spans says it.
+fn standing(span: &TraceSpan) -> String {
+    let cause = span.run.as_ref().and_then(|run| run.waits_for.as_ref());
+    let at_work = ["person", "model", "tool", "agent", "hook"];
+    match cause.filter(|cause| !at_work.contains(&cause.waits_for.as_str())) {
+        Some(cause) => format!("{}, since {}", plain(&wait_said(cause)), moment(cause.since)),
+        None => "is still at work".to_owned(),
     }
 }
 
@@ -110,8 +134,12 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let run = span.run.as_deref().cloned().unwrap_or_default();
     let reason = run.reason.as_deref().unwrap_or("ended");
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
-    let waits =
-        [(run.queued_ms, "in a queue"), (run.waiting_ms, "waiting for people"), (run.parked_ms, "parked")];
+    let waits = [
+        (run.queued_ms, "in a queue"),
+        (run.hooks_ms, "for hooks about its prompt"),
+        (run.waiting_ms, "waiting for people"),
+        (run.parked_ms, "parked"),
+    ];
     let waits: Vec<String> =
         waits.iter().filter(|(ms, _)| *ms != 0).map(|(ms, how)| format!("{} {how}", millis(*ms))).collect();
     if !waits.is_empty() {
@@ -158,7 +186,8 @@ fn request(span: &TraceSpan, out: &mut String) {
         1 => ", asks for 1 call".to_owned(),
         calls => format!(", asks for {calls} calls"),
     };
-    let cut = if llm.cut { ", cut off" } else { "" };
+    let is_cut = llm.cut || span.status == SpanStatus::Cancelled;
+    let cut = if is_cut { ", cut off" } else { "" };
     let said = if span.output.is_some() { ":" } else { "." };
     let (name, took) = (code(&span.name), duration(span));
     let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
@@ -198,6 +227,12 @@ fn call(span: &TraceSpan, out: &mut String) {
     let told = format!("**{who}** calls {name}{risk}{decision}: {outcome} after {took}{down}.");
     paragraph(out, &told);
     block("json", span.input.as_ref(), out);
+    if let Some(asked) = &tool.asked_input {
+        let hooks: Vec<String> = tool.changed_by.iter().map(|hook| code(hook)).collect();
+        let (noun, hooks) = (if hooks.len() == 1 { "hook" } else { "hooks" }, hooks.join(", "));
+        paragraph(out, &format!("The {noun} {hooks} changed the arguments. The model had asked for:"));
+        block("json", Some(asked), out);
+    }
     for file in &tool.files_changed {
         paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));
     }
@@ -225,29 +260,25 @@ fn compression(span: &TraceSpan, out: &mut String) {
 
 fn hook(span: &TraceSpan, out: &mut String) {
     let told = span.hook.as_deref().cloned().unwrap_or_default();
+    let reason = told.reason.as_ref().filter(|_| span.error.is_none());
+    let reason = reason.map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
     let said = match (&told.decision, &span.error) {
         _ if span.status == SpanStatus::Cancelled => "was cut off".to_owned(),
         (_, Some(_)) => "failed".to_owned(),
-        (Some(decision), None) => format!("said {}", code(decision)),
+        (Some(decision), None) => format!("said {}{reason}", code(decision)),
         // What it added or changed is what it has to say.
-        (None, None) if told.changed || told.added.is_some() || told.message.is_some() => String::new(),
-        (None, None) => "decided nothing".to_owned(),
+        (None, None) if told.changed || told.added.is_some() || told.message.is_some() => {
+            format!("answered{reason}")
+        }
+        (None, None) => format!("decided nothing{reason}"),
     };
-    let changed = told.changed.then_some("changed what it was shown");
-    let added = told.added.as_ref().map(|_| "added for the model");
-    let message = told.message.as_ref().map(|_| "told people");
-    let said = [Some(said.as_str()).filter(|it| !it.is_empty()), changed, message, added];
-    let said = said.into_iter().flatten().collect::<Vec<_>>().join(", and ");
-    let about = of_call(&told);
-    let reason = told.reason.filter(|_| span.error.is_none());
-    let reason = reason.map(|reason| format!(": {}", plain(&reason))).unwrap_or_default();
-    let (name, id) = (code(&span.name), code(&told.hook_id));
-    let end = if told.added.is_some() { ":" } else { "" };
-    let message = told.message.map(|message| format!(" “{}”", plain(&message))).unwrap_or_default();
-    paragraph(
-        out,
-        &format!("Hook {id} of {name}{about} {said}, after {}{reason}{message}{end}", duration(span)),
-    );
+    let (name, id, about, took) = (code(&span.name), code(&told.hook_id), of_call(&told), duration(span));
+    let changed = told.changed.then(|| "It changed what it was shown.".to_owned());
+    let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
+    let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
+    let more = [changed, message, added].into_iter().flatten().map(|more| format!(" {more}"));
+    let more: String = more.collect();
+    paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
     if let Some(added) = told.added {
         quote(Some(&SpanText { text: added, bytes: None }), out);
     }
@@ -257,17 +288,19 @@ fn hook(span: &TraceSpan, out: &mut String) {
 }
 
 fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
-    if !span.events.is_empty() {
+    // That it went on is told where that happened.
+    let events: Vec<&SpanEvent> = span.events.iter().filter(|event| event.name != RESUMED).collect();
+    if !events.is_empty() {
         paragraph(out, whose);
     }
-    for event in &span.events {
+    for event in &events {
         let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
         let _infallible = writeln!(out, "- {} {}{said}", moment(event.at), code(&event.name));
     }
     if span.more_events != 0 {
         let _infallible = writeln!(out, "- and {} more", span.more_events);
     }
-    if !span.events.is_empty() {
+    if !events.is_empty() {
         out.push('\n');
     }
 }
@@ -290,7 +323,8 @@ fn decided(decision: &CallDecision) -> String {
 fn answered(decision: &CallDecision) -> String {
     let waited = decision.waited_ms.map(millis).unwrap_or_default();
     let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
-    format!("Answer: {} by {} after {waited}.{message}", code(&decision.outcome), who(decision))
+    let beyond: String = granted(decision).iter().map(|line| format!(" {}", plain(line))).collect();
+    format!("Answer: {} by {} after {waited}.{message}{beyond}", code(&decision.outcome), who(decision))
 }
 
 fn who(decision: &CallDecision) -> String {

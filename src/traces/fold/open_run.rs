@@ -4,6 +4,7 @@ mod calls;
 mod hooks;
 mod models;
 mod people;
+mod standing;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use self::{
     hooks::HookSpans,
     models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
+    standing::RunStanding,
 };
 use super::{EventMoment, SpanEdge, end, millis};
 use crate::text;
@@ -55,9 +57,7 @@ pub(super) struct OpenRun {
     told_at: Timestamp,
     /// The longest time without events before a run below was taken up by another daemon, since this run was.
     away_below: Option<AwayBelow>,
-    queued_since: Option<Timestamp>,
-    waiting_since: Option<Timestamp>,
-    parked_since: Option<Timestamp>,
+    standing: RunStanding,
 }
 
 /// The time without a daemon before a run below was taken up.
@@ -129,9 +129,7 @@ impl OpenRun {
             questions: BTreeMap::new(),
             told_at: moment.at,
             away_below: None,
-            queued_since: None,
-            waiting_since: None,
-            parked_since: None,
+            standing: RunStanding::default(),
         };
         if begins {
             let asked = started.text("prompt").or(started.text("query")).unwrap_or_default();
@@ -149,10 +147,6 @@ impl OpenRun {
         self.span.ended_at.is_some()
     }
 
-    pub(super) fn is_parked(&self) -> bool {
-        self.parked_since.is_some()
-    }
-
     /// The run that called it.
     pub(super) fn parent(&self) -> Option<&RunId> {
         self.span.run.as_ref()?.parent_run_id.as_ref()
@@ -167,26 +161,26 @@ impl OpenRun {
         self.told_at = moment.at;
     }
 
-    fn leave_queue(&mut self, at: Timestamp) {
-        let queued = since(&mut self.queued_since, at);
-        self.facts().queued_ms += queued;
-    }
-
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
     pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
         let untold = |span: &&TraceSpan| {
             let later = self.replied.iter().flat_map(|reply| &reply.later);
             later.into_iter().any(|edge| edge.span().span_id == span.span_id)
         };
-        let alone = [Some(&self.span), self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
+        let alone = [self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
         let all = alone.into_iter().flatten().chain(calls).chain(questions).chain(self.hooks.open());
-        all.filter(move |span| !untold(span)).cloned()
+        std::iter::once(self.so_far()).chain(all.filter(move |span| !untold(span)).cloned())
     }
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let resumed = self.standing.resumed.take();
+        let is_cut_off = moment.event.kind == "model.retrying" && moment.facts.flag("restarted");
+        let (before, after) = if is_cut_off { (None, resumed) } else { (resumed, None) };
+        edges.extend(before);
         self.apply_in_order(moment, edges);
+        edges.extend(after);
         self.told_at = moment.at;
     }
 
@@ -208,53 +202,16 @@ impl OpenRun {
     fn apply_fact(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         if self.cut_at.is_some()
-            && !matches!(moment.event.kind.as_str(), "run.stopping" | "hook.started" | "hook.fired")
+            && !matches!(
+                moment.event.kind.as_str(),
+                "run.stopping" | "loop.detected" | "hook.started" | "hook.fired"
+            )
         {
             self.end_model(at, SpanStatus::Cancelled, None, edges);
         }
         match moment.event.kind.as_str() {
-            // It may be told of one more queue, or of another place, while it waits.
-            "run.queued" => drop(self.queued_since.get_or_insert(at)),
             "run.started" => self.leave_queue(at),
-            "run.waiting" if facts.flag("waiting") => self.waiting_since = Some(at),
-            "run.waiting" => {
-                let waited = since(&mut self.waiting_since, at);
-                self.facts().waiting_ms += waited;
-            }
-            "run.parked" => {
-                // Whether it waits for somebody is told anew when it goes on.
-                let waited = since(&mut self.waiting_since, at);
-                self.facts().waiting_ms += waited;
-                self.parked_since = Some(at);
-                self.note(moment, facts.text("reason").unwrap_or_default());
-            }
-            "run.resumed" => {
-                let was_parked = self.parked_since.is_some();
-                let away_from = away_from(self.told_at, moment);
-                let parked = since(&mut self.parked_since, at);
-                self.facts().parked_ms += parked;
-                // One that was taken up later than this one says nothing of the next start.
-                let below = self.away_below.take().filter(|below| below.start == start_of(moment));
-                let below = below.map_or(0, |below| below.ms);
-                // A person is waited for as long as there is a daemon.
-                let waited = since(&mut self.waiting_since, away_from).saturating_sub(below);
-                self.facts().waiting_ms += waited;
-                let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
-                self.facts().down_ms += down;
-                self.calls_were_down(down);
-                // Of one that was parked the daemon may be the same.
-                if !was_parked || facts.flag("unclean") {
-                    let run = self.facts();
-                    run.restarts += 1;
-                    run.unclean_restarts += u64::from(facts.flag("unclean"));
-                    self.end_hooks(at, |_| true, edges);
-                }
-                let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };
-                match down {
-                    0 => self.note(moment, unclean.trim_start_matches(", and ")),
-                    down => self.note(moment, &format!("the daemon was away for at most {down} ms{unclean}")),
-                }
-            }
+            "run.queued" | "run.waiting" | "run.parked" | "run.resumed" => self.apply_standing(moment, edges),
             "run.stopping" => self.stopping(moment, edges),
             "run.completed" => self.complete(moment, edges),
             "run.steered" if !facts.has("turn") => {
@@ -277,10 +234,8 @@ impl OpenRun {
             "hook.started" => self.hook_started(moment, edges),
             "hook.fired" => self.hook_fired(moment, edges),
             "run.toolsChanged" | "context.cleared" => self.note(moment, ""),
-            "context.nudged" | "loop.detected" => {
-                let said = facts.text("message").or(facts.text("because")).unwrap_or_default();
-                self.note(moment, said);
-            }
+            "loop.detected" => self.loop_detected(moment, edges),
+            "context.nudged" => self.note(moment, facts.text("because").unwrap_or_default()),
             "budget.warning" => self.note(moment, facts.text("kind").unwrap_or_default()),
             "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
             "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
@@ -297,6 +252,7 @@ impl OpenRun {
         let number = moment.facts.count("turn").and_then(|turn| u32::try_from(turn).ok()).unwrap_or_default();
         let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
         span.turn = Some(number);
+        self.facts().turns = u64::from(number);
         if let Some(grace) = moment.facts.text("grace") {
             push_event(&mut span, moment, &format!("the last one, after {grace}"));
         }
@@ -357,15 +313,10 @@ impl OpenRun {
         };
         self.end_turn(at, if status == SpanStatus::Ok { status } else { SpanStatus::Cancelled }, edges);
         self.end_hooks(at, |_| true, edges);
-        let since_then = [&mut self.queued_since, &mut self.waiting_since, &mut self.parked_since]
-            .map(|from| since(from, at));
-        let [queued, waiting, parked] = since_then;
+        self.end_waits(at);
         let files = facts.list("filesChanged").iter().filter_map(|path| path.as_str());
         let files_changed = files.take(MOST_FILES).map(str::to_owned).collect();
         let run = self.facts();
-        run.queued_ms += queued;
-        run.waiting_ms += waiting;
-        run.parked_ms += parked;
         run.reason = Some(reason.clone());
         run.message = facts.owned("message");
         run.turns = facts.count("turns").unwrap_or_default();
@@ -486,9 +437,4 @@ pub(super) fn away_from(told_at: Timestamp, resumed: EventMoment<'_>) -> Timesta
     let known = resumed.facts.count("awayMs").and_then(|ms| i64::try_from(ms).ok());
     let known = known.map(|ms| Timestamp(resumed.at.0.saturating_sub(ms.saturating_mul(1_000))));
     known.map_or(told_at, |known| known.max(told_at))
-}
-
-/// Milliseconds that it was so; from now on it is not.
-fn since(from: &mut Option<Timestamp>, at: Timestamp) -> u64 {
-    from.take().map_or(0, |from| millis(from, at))
 }

@@ -52,7 +52,7 @@ fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
             6 in 2: llm m 60001..60500 ok 0→0 in="q" out="x"
             8 in 2: tool write_file 60500..90000 error INTERRUPTED: the daemon was restarted in="{}"
             1 in -: run lead 0..… open in="q"
-            2 in 1: turn turn 1 0..… open (run.resumed the daemon was away for at most 60000 ms, and had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon was away for at most 29499 ms, and had not stopped by itself)
+            2 in 1: turn turn 1 0..… open (run.resumed the daemon was away for at most 1 min 0 s, and had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon was away for at most 29.5 s, and had not stopped by itself)
         "#]],
     );
 }

@@ -21,11 +21,13 @@ const EVERYTHING: &str = r#"
     3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
-    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "added": "PLANTED", "message": "PLANTED"}
+    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "added": "PLANTED", "message": "PLANTED"}
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
-    7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED"}
+    7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED", "allows": "PLANTED", "mode": "PLANTED"}
+    7 confirmation.requested {"confirmation": {"confirmationId": "q2", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
+    7 confirmation.resolved {"confirmationId": "q2", "toolCallId": "c-PLANTED", "outcome": "allowSession", "by": "client", "name": "PLANTED", "rule": {"id": "PLANTED", "tool": ["PLANTED"]}}
     7 tool.state {"callId": "c-PLANTED", "from": "scheduled", "to": "executing", "name": "mcp.PLANTED.all"}
     8 run.resumed {"unclean": true}
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
@@ -34,6 +36,13 @@ const EVERYTHING: &str = r#"
     9 turn.completed {"turn": 1}
     9 run.stopping {"reason": "ERROR", "message": "PLANTED", "error": {"code": "PLANTED"}, "^": {"by": "PLANTED"}}
     9 run.completed {"reason": "PLANTED", "message": "PLANTED", "error": {"code": "PLANTED", "message": "PLANTED"}, "partialResult": "PLANTED", "filesChanged": ["PLANTED"], "usage": {"promptTokens": 9}}
+    10 @r9 run.queued {"for": "place", "run": {"agent": "lead", "model": "m", "query": "PLANTED"}}
+    11 @r9 run.queued {"for": "hooks"}
+    12 @r9 run.started {"agent": "lead", "model": "m", "query": "PLANTED"}
+    12 @r9 run.waiting {"waiting": true}
+    13 @r9 run.waiting {"waiting": false}
+    13 @r9 run.parked {"reason": "PLANTED"}
+    14 @r9 run.resumed {}
 "#;
 
 #[test]

@@ -21,7 +21,7 @@ fn hooks(log: &str) -> Vec<TraceSpan> {
 #[test]
 fn what_a_hook_adds_is_told_in_every_form() {
     let hooks = hooks(ADDING);
-    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap())).collect();
+    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap(), 100)).collect();
     assert_eq!(
         said,
         [
@@ -32,13 +32,15 @@ fn what_a_hook_adds_is_told_in_every_form() {
     );
     let story = document(TraceFormat::Markdown, ADDING);
     assert!(
-        story.contains("`UserPromptSubmit` added for the model, after 1 ms:\n\n> The branch is main.\n"),
+        story.contains(
+            "`UserPromptSubmit` answered (after 1 ms). It added for the model:\n\n> The branch is main.\n"
+        ),
         "{story}"
     );
     assert!(
         story.contains(
-            "said `ask`, and changed what it was shown, and told people, and added for the model, after 1 ms: it is \
-             generated “look twice”:\n\n> Mend the template.\n"
+            "said `ask`: it is generated (after 1 ms). It changed what it was shown. It told people: “look twice”. It \
+             added for the model:\n\n> Mend the template.\n"
         ),
         "{story}"
     );

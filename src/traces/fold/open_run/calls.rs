@@ -106,6 +106,9 @@ impl OpenRun {
     fn call_begun(&mut self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
         let facts = moment.facts;
         let tool = facts.word("name");
+        if facts.text("to") == Some("validating") {
+            self.facts().tool_calls += 1;
+        }
         let mut span = self.span_within(moment, SpanKind::Tool, tool.clone());
         span.lane = self.lanes.take();
         // What begins comes from no other state.
@@ -119,6 +122,8 @@ impl OpenRun {
             kind: None,
             risk: None,
             decision: None,
+            asked_input: None,
+            changed_by: Vec::new(),
             waited_ms: None,
             down_ms: 0,
             child_run_id: None,
@@ -159,6 +164,14 @@ impl OpenRun {
         if let Some(tool) = self.calls.get_mut(call_id).and_then(|call| call.span.tool.as_mut()) {
             tool.decision = Some(decision);
         }
+    }
+
+    /// A hook changed the arguments of a call: the log tells next what they are by now.
+    pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        let Some(tool) = call.span.tool.as_mut().filter(|tool| tool.waited_ms.is_none()) else { return };
+        tool.asked_input.get_or_insert_with(|| call.span.input.clone().unwrap_or_default());
+        tool.changed_by.push(hook_id.to_owned());
     }
 
     /// The daemon was away for so long: what was open was not at work meanwhile.

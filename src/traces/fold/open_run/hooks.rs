@@ -100,6 +100,9 @@ impl OpenRun {
         let EventMoment { at, facts, .. } = moment;
         let took = facts.count("durationMs");
         self.unread.hooked(facts);
+        if let Some(call_id) = facts.text("callId").filter(|_| facts.flag("changed")) {
+            self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
+        }
         let mut span = match self.hooks.take(&key(facts)) {
             Some(mut span) => {
                 // Answers are told together, when the last one is there.

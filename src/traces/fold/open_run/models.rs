@@ -16,6 +16,9 @@ use crate::{facts::EventFacts, text};
 /// The error type of a request to a model that fails.
 const MODEL_FAILED: &str = "MODEL_FAILED";
 
+/// The error type of a reply that was cut since the model says the same again and again.
+const LOOP_DETECTED: &str = "LOOP_DETECTED";
+
 /// Calls of one reply that its span keeps by name; the docs say the same.
 const MOST_REQUESTED: usize = 64;
 
@@ -265,6 +268,16 @@ impl OpenRun {
         span.error = error;
         end(&mut span, at, status);
         edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    /// The run goes round in circles. A reply that was cut for it ends so.
+    pub(super) fn loop_detected(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let said = moment.facts.word("message");
+        if self.cut_at.is_some() {
+            let error = SpanError { kind: LOOP_DETECTED.to_owned(), message: said.clone() };
+            self.end_model(moment.at, SpanStatus::Error, Some(error), edges);
+        }
+        self.note(moment, &said);
     }
 
     fn consulting(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {

@@ -8,7 +8,7 @@ use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun, OpenToolSpan, push_event,
 };
-use crate::{facts::EventFacts, text};
+use crate::{facts::EventFacts, rule, text};
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -66,12 +66,15 @@ impl OpenRun {
         let is_over_by_itself = source == "system";
         let mut decision = CallDecision {
             outcome: facts.word("outcome"),
-            source,
+            source: source.clone(),
             rule: None,
             origin: None,
             name: facts.owned("name"),
             message: facts.text("message").map(text::line),
             waited_ms: Some(millis(span.started_at, at)),
+            allows: facts.text("allows").map(text::line),
+            remembers: rule_said(&source, facts),
+            mode: facts.owned("mode"),
         };
         span.output = text::said(&decision.outcome);
         if let Some(confirmation) = &mut span.confirmation {
@@ -108,6 +111,13 @@ impl OpenRun {
             cut_off(question, at, edges);
         }
     }
+}
+
+/// The rule that a person's answer saved.
+fn rule_said(source: &str, resolved: EventFacts<'_>) -> Option<String> {
+    let saved = resolved.within("rule");
+    let id = saved.text("id").filter(|_| source == "client")?;
+    Some(text::line(&format!("{id}: {}", rule::matches(saved))))
 }
 
 fn cut_off(question: OpenQuestion, at: Timestamp, edges: &mut Vec<SpanEdge>) {

@@ -1,0 +1,28 @@
+//! What an open run waits for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ConfirmationId, Timestamp};
+
+/// The thing that a run which has not ended waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitCause {
+    /// `person`: an answer to a question. `model`, `tool`, `agent`: something that is at work for it. `hook`: a hook that takes
+    /// long. `context`: the runs before it in its context. `place`: a place among the runs at work. `hooks`: what hooks say of
+    /// its prompt. `unparked`: that it is no longer parked. `daemon`: the daemon was started again, and has not taken it up yet.
+    #[serde(rename = "for")]
+    pub waits_for: String,
+    pub since: Timestamp,
+    /// The title of the question, the model, the tool with what the call is about, the agent, the hook, or the reason why it is
+    /// parked or was not taken up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// The question, where it waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation_id: Option<ConfirmationId>,
+    /// The number of runs before it in the same queue, without the one that is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+}

@@ -1,0 +1,187 @@
+//! Where a run stands: in a queue, waiting for people, parked, or at work on something; and for how long it was where.
+
+use std::time::Duration;
+
+use protocol::{ConfirmationId, SpanEvent, Timestamp, TraceSpan, WaitCause};
+
+use super::{
+    super::{EventMoment, SpanEdge, millis},
+    OpenRun, away_from, start_of,
+};
+use crate::text;
+
+/// The queue of a run whose prompt hooks are asked about.
+const FOR_HOOKS: &str = "hooks";
+
+/// Since when a run waits, where it does.
+#[derive(Debug, Default)]
+pub(super) struct RunStanding {
+    queued: Option<QueueStay>,
+    waiting: Option<Timestamp>,
+    parked: Option<ParkStay>,
+    /// That it goes on, where a request is told before it that was cut off.
+    pub(super) resumed: Option<SpanEdge>,
+}
+
+/// The stay of a run in one queue.
+#[derive(Debug)]
+struct QueueStay {
+    since: Timestamp,
+    waits_for: String,
+}
+
+/// The time during which a run is parked.
+#[derive(Debug)]
+struct ParkStay {
+    since: Timestamp,
+    reason: String,
+}
+
+impl OpenRun {
+    pub(in super::super) fn is_parked(&self) -> bool {
+        self.standing.parked.is_some()
+    }
+
+    pub(super) fn apply_standing(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        match moment.event.kind.as_str() {
+            "run.queued" => {
+                let waits_for = facts.word("for");
+                // It may be told once more of the same queue.
+                if self.standing.queued.as_ref().is_none_or(|stay| stay.waits_for != waits_for) {
+                    self.leave_queue(at);
+                    self.standing.queued = Some(QueueStay { since: at, waits_for });
+                }
+            }
+            "run.waiting" if facts.flag("waiting") => self.standing.waiting = Some(at),
+            "run.waiting" => self.stop_waiting(at),
+            "run.parked" => {
+                // Whether it waits for somebody is told anew when it goes on.
+                self.stop_waiting(at);
+                let reason = facts.word("reason");
+                self.note(moment, &reason);
+                self.standing.parked = Some(ParkStay { since: at, reason });
+            }
+            _ => self.resumed(moment, edges),
+        }
+    }
+
+    fn resumed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let was_parked = self.is_parked();
+        let away_from = away_from(self.told_at, moment);
+        self.unpark(at);
+        // One that was taken up later than this one says nothing of the next start.
+        let below = self.away_below.take().filter(|below| below.start == start_of(moment));
+        let below = below.map_or(0, |below| below.ms);
+        // A person is waited for as long as there is a daemon.
+        let waited = self.standing.waiting.take().map_or(0, |since| millis(since, away_from));
+        self.facts().waiting_ms += waited.saturating_sub(below);
+        let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
+        self.facts().down_ms += down;
+        self.calls_were_down(down);
+        // Of one that was parked the daemon may be the same.
+        let is_taken_up = !was_parked || facts.flag("unclean");
+        let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };
+        let said = match down {
+            0 => unclean.trim_start_matches(", and ").to_owned(),
+            down => {
+                let away = text::duration(Duration::from_millis(down));
+                format!("the daemon was away for at most {away}{unclean}")
+            }
+        };
+        self.note(moment, &said);
+        let event = SpanEvent { name: moment.event.kind.clone(), at, at_us: at.0, text: said };
+        let resumed = SpanEdge::Resumed(Box::new(self.span.clone()), event);
+        // A request that the restart cut off is told before it: that is what the log says next.
+        match self.model.is_some() && is_taken_up {
+            true => self.standing.resumed = Some(resumed),
+            false => edges.push(resumed),
+        }
+        if is_taken_up {
+            let run = self.facts();
+            run.restarts += 1;
+            run.unclean_restarts += u64::from(facts.flag("unclean"));
+            self.end_hooks(at, |_| true, edges);
+        }
+    }
+
+    pub(super) fn leave_queue(&mut self, at: Timestamp) {
+        let Some(QueueStay { since, waits_for }) = self.standing.queued.take() else { return };
+        let (ms, run) = (millis(since, at), self.facts());
+        match waits_for.as_str() {
+            FOR_HOOKS => run.hooks_ms += ms,
+            _ => run.queued_ms += ms,
+        }
+    }
+
+    fn stop_waiting(&mut self, at: Timestamp) {
+        let waited = self.standing.waiting.take().map_or(0, |since| millis(since, at));
+        self.facts().waiting_ms += waited;
+    }
+
+    fn unpark(&mut self, at: Timestamp) {
+        let parked = self.standing.parked.take().map_or(0, |stay| millis(stay.since, at));
+        self.facts().parked_ms += parked;
+    }
+
+    /// Ends all waits, as the run ends.
+    pub(super) fn end_waits(&mut self, at: Timestamp) {
+        self.leave_queue(at);
+        self.stop_waiting(at);
+        self.unpark(at);
+    }
+
+    /// The run's own span, with what it has done so far and what it waits for.
+    pub(super) fn so_far(&self) -> TraceSpan {
+        let mut span = self.span.clone();
+        let told_at = self.told_at;
+        let run = span.run.get_or_insert_with(Box::default);
+        if let Some(QueueStay { since, waits_for }) = &self.standing.queued {
+            let queued = if waits_for == FOR_HOOKS { &mut run.hooks_ms } else { &mut run.queued_ms };
+            *queued += millis(*since, told_at);
+        }
+        run.waiting_ms += self.standing.waiting.map_or(0, |since| millis(since, told_at));
+        run.parked_ms += self.standing.parked.as_ref().map_or(0, |stay| millis(stay.since, told_at));
+        let stood_still =
+            [run.queued_ms, run.hooks_ms, run.waiting_ms, run.parked_ms, run.down_ms].iter().sum::<u64>();
+        run.active_ms = millis(span.started_at, told_at).saturating_sub(stood_still);
+        run.last_event_at = Some(told_at);
+        run.waits_for = self.waits_for();
+        span
+    }
+
+    /// The thing that it waits for. A question goes first, since nothing but an answer ends it; then what is at work.
+    fn waits_for(&self) -> Option<WaitCause> {
+        let cause = |word: &str, since: Timestamp, about: Option<String>| {
+            Some(WaitCause { waits_for: word.to_owned(), since, about, confirmation_id: None, ahead: None })
+        };
+        if let Some(ParkStay { since, reason }) = &self.standing.parked {
+            return cause("unparked", *since, Some(reason.clone()).filter(|reason| !reason.is_empty()));
+        }
+        if let Some(QueueStay { since, waits_for }) = &self.standing.queued {
+            return cause(waits_for, *since, None);
+        }
+        let first =
+            |spans: &mut dyn Iterator<Item = &TraceSpan>| spans.min_by_key(|span| span.start_us).cloned();
+        if let Some(asked) = first(&mut self.questions.values().map(|question| &question.span)) {
+            let id: Option<ConfirmationId> = asked.confirmation.map(|asked| asked.confirmation_id);
+            let cause = cause("person", asked.started_at, Some(asked.name));
+            return cause.map(|cause| WaitCause { confirmation_id: id, ..cause });
+        }
+        let is_awaited = |span: &&TraceSpan| span.hook.as_ref().is_some_and(|hook| !hook.is_async);
+        if let Some(span) = first(&mut self.hooks.open().filter(is_awaited)) {
+            return cause("hook", span.started_at, span.hook.map(|hook| hook.hook_id));
+        }
+        if let Some(span) = first(&mut self.calls.values().map(|call| &call.span)) {
+            let tool = span.tool.map(|tool| *tool);
+            let is_agent = tool.as_ref().is_some_and(|tool| tool.child_run_id.is_some());
+            let description = tool.and_then(|tool| tool.description).filter(|_| !is_agent);
+            let description = description.map(|text| format!(" {}", text::line(&text))).unwrap_or_default();
+            let word = if is_agent { "agent" } else { "tool" };
+            return cause(word, span.started_at, Some(format!("{}{description}", span.name)));
+        }
+        let span = self.model.as_ref().or(self.consulting.as_ref())?;
+        cause("model", span.started_at, Some(span.name.clone()))
+    }
+}

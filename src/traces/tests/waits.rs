@@ -1,0 +1,128 @@
+//! What does an open run wait for, and where did the time of one go that waited in queues or for a daemon?
+
+use protocol::{SpanKind, TraceFormat, WaitCause};
+
+use super::{documents::document, *};
+use crate::wait_said;
+
+const BEGUN: &str = r#"
+    0 run.started {"agent": "lead", "model": "gemini/flash", "query": "q"}
+    0 turn.started {"turn": 1}
+    0 model.started {"model": "gemini/flash", "stream": "s1", "attempt": 1}
+"#;
+
+fn run(log: &str) -> protocol::RunSpan {
+    let spans = spans(log);
+    let run = spans.into_iter().find(|span| span.kind == SpanKind::Run && span.run_id.as_str() == "r1");
+    *run.unwrap().run.unwrap()
+}
+
+fn waits(log: &str) -> WaitCause {
+    run(log).waits_for.expect(log)
+}
+
+#[test]
+fn an_open_run_says_what_it_waits_for() {
+    let calls = r#"
+        10 model.completed {"model": "gemini/flash", "stream": "s1", "text": "x", "usage": {}, "calls": ["c1"]}
+        10 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "make"}}
+    "#;
+    let runs = r#"
+        20 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "run_shell_command"}
+    "#;
+    let asks = r#"
+        20 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Run make?", "rule": "r", "reason": "x", "risk": "high", "details": {"type": "exec", "command": "make"}}}
+    "#;
+    let child = r#"
+        10 tool.state {"callId": "c1", "to": "validating", "name": "reader", "arguments": {"prompt": "x"}}
+        20 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "reader", "childRunId": "r2"}
+    "#;
+    let hook = r#"
+        1020 hook.started {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+    "#;
+    let parked = r#"
+        30 run.parked {"reason": "storageFull"}
+    "#;
+    for (log, expected) in [
+        (BEGUN.to_owned(), "waits for gemini/flash, since 0"),
+        (format!("{BEGUN}{calls}"), "waits for run_shell_command make, since 10"),
+        (format!("{BEGUN}{calls}{runs}"), "waits for run_shell_command make, since 10"),
+        (format!("{BEGUN}{calls}{asks}"), "waits for a person's answer to “Run make?”, since 20"),
+        (format!("{BEGUN}{child}"), "waits for the agent reader, since 10"),
+        (format!("{BEGUN}{calls}{hook}"), "waits for the hook user/PreToolUse/1, since 20"),
+        (format!("{BEGUN}{calls}{asks}{parked}"), "is parked: the disk is full, since 30"),
+        (QUEUED.to_owned(), "is queued behind other runs of its context, since 0"),
+    ] {
+        let cause = waits(&log);
+        let since = (cause.since.0 - BEGAN_US) / 1_000;
+        assert_eq!(format!("{}, since {since}", wait_said(&cause)), expected, "{log}");
+    }
+    let asked = waits(&format!("{BEGUN}{calls}{asks}"));
+    assert_eq!(asked.confirmation_id.as_ref().map(|id| id.as_str()), Some("q1"));
+    let told = |cause: WaitCause| wait_said(&cause);
+    let cause = |word: &str| WaitCause { waits_for: word.to_owned(), about: None, ..waits(QUEUED) };
+    assert_eq!(
+        told(WaitCause { ahead: Some(2), ..cause("context") }),
+        "is queued behind other runs of its context, 2 of them queued before it"
+    );
+    assert_eq!(told(cause("place")), "is queued for a place among the runs at work");
+    assert_eq!(told(cause("hooks")), "waits for what hooks say of its prompt");
+    assert_eq!(
+        told(cause("daemon")),
+        "was interrupted: the daemon was started again and has not taken it up yet"
+    );
+    // A word of a newer daemon.
+    assert_eq!(told(cause("stars")), "waits for stars");
+    for (log, words) in [
+        (QUEUED, "**lead** is queued behind other runs of its context, since 2025-11-24 16:00:00Z."),
+        (BEGUN, "**lead** is still at work."),
+    ] {
+        let story = document(TraceFormat::Markdown, log);
+        assert!(story.contains(words), "{story}");
+    }
+}
+
+const QUEUED: &str = r#"
+    0 run.queued {"for": "context", "run": {"agent": "lead", "model": "m", "prompt": "q", "query": "q"}}
+"#;
+
+#[test]
+fn what_hooks_took_is_not_told_as_a_queue() {
+    let log = r#"
+        0 run.queued {"for": "context", "run": {"agent": "lead", "model": "m", "prompt": "q", "query": "q"}}
+        100 run.queued {"for": "context", "front": true}
+        300 run.queued {"for": "hooks"}
+        2300 hook.fired {"firingId": "e", "hookId": "user/UserPromptSubmit/1", "event": "UserPromptSubmit", "source": "user", "outcome": "answered", "durationMs": 1990}
+        2300 run.queued {"for": "place"}
+        2350 run.started {"agent": "lead", "model": "m", "prompt": "q", "query": "q"}
+        2400 run.completed {"reason": "GOAL", "result": "x", "turns": 0, "toolCalls": 0, "activeMs": 50}
+    "#;
+    let run = run(log);
+    assert_eq!((run.queued_ms, run.hooks_ms), (350, 2_000));
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains("(of it 350 ms in a queue, 2.0 s for hooks about its prompt)"), "{story}");
+}
+
+#[test]
+fn an_open_run_counts_what_it_has_done_so_far() {
+    let log = r#"
+        0 run.queued {"for": "place", "run": {"agent": "lead", "model": "m", "prompt": "q", "query": "q"}}
+        100 run.started {"agent": "lead", "model": "m", "prompt": "q", "query": "q"}
+        100 turn.started {"turn": 1}
+        100 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        500 model.completed {"model": "m", "stream": "s1", "text": "x", "usage": {}, "calls": ["c1", "c2"]}
+        500 tool.state {"callId": "c1", "to": "validating", "name": "read_file", "arguments": {}}
+        500 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {}}
+        500 run.waiting {"waiting": true}
+        2500 run.waiting {"waiting": false}
+        2600 turn.started {"turn": 2}
+    "#;
+    let run = run(log);
+    assert_eq!((run.turns, run.tool_calls, run.active_ms), (2, 2, 500));
+    assert_eq!(run.last_event_at.map(|at| at.0 - BEGAN_US), Some(2_600_000));
+    // Whoever waits for an answer is not at work, nor is one that waits in a queue.
+    let asked = format!(
+        "{log}\n2600 run.waiting {{\"waiting\": true}}\n9000 run.steered {{\"steerId\": \"s\", \"text\": \"go\"}}"
+    );
+    assert_eq!(self::run(&asked).active_ms, 500);
+}

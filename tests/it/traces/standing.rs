@@ -1,0 +1,160 @@
+//! What a run waits for, since when its time counts, who began it from a pipe, and on whose word a mode lets calls run: by the log of a
+//! real daemon.
+
+use std::fs;
+
+use super::*;
+
+const NAMED: &str = "ada@pts/3-3fa91c02";
+
+async fn as_ada(running: &Running) -> Client {
+    let mut client = running.client();
+    let introduction = json!({
+        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": NAMED,
+        "capabilities": { "confirmations": {} },
+    });
+    client.call("initialize", introduction).await;
+    client
+}
+
+/// The run's own span.
+async fn run_span(client: &mut Client, run: &str) -> Value {
+    let spans = spans(client, run, 1_000).await;
+    spans.iter().find(|span| span["kind"] == "run" && span["runId"] == run).unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
+    let replies = || vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")];
+    let all: Vec<Reply> = (0..3).flat_map(|_| replies()).collect();
+    let house = house(&Cast::new([("lead", all)]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let (first, session) = client.start(&running, "lead", json!({})).await;
+    let until = json!({ "runId": first, "timeoutMs": 60_000, "until": ["confirmation"] });
+    let asked = client.call("run/wait", until).await["confirmations"][0].clone();
+    let behind = json!({ "sessionId": session, "workspace": null, "ifBusy": "queue" });
+    let (second, _) = client.start(&running, "lead", behind.clone()).await;
+    let (third, _) = client.start(&running, "lead", behind).await;
+    let run = &run_span(&mut client, &first).await["run"];
+    assert_eq!((&run["turns"], &run["toolCalls"]), (&json!(1), &json!(1)), "{run}");
+    let waits = &run["waitsFor"];
+    assert_eq!(
+        (&waits["for"], &waits["confirmationId"]),
+        (&json!("person"), &asked["confirmationId"]),
+        "{run}"
+    );
+    for (queued, ahead) in [(&second, 0), (&third, 1)] {
+        let waits = &run_span(&mut client, queued).await["run"]["waitsFor"];
+        assert_eq!((&waits["for"], &waits["ahead"]), (&json!("context"), &json!(ahead)), "{waits}");
+    }
+    let story = export(&mut client, json!({ "runId": third }), "markdown").await;
+    let words = "is queued behind other runs of its context, 1 of them queued before it, since ";
+    assert!(story.contains(words), "{story}");
+    for run in [&first, &second, &third] {
+        answer(&mut client, run, "allowOnce").await;
+        client.ended(run).await;
+        fs::write(running.work().join("a.md"), "old\n").unwrap();
+    }
+    // A list counts a run's time from when it was asked for, as its trace does.
+    let listed = client.call("trace/list", json!({ "sessionId": session })).await;
+    let traces = listed["traces"].as_array().unwrap();
+    for run in [&first, &second, &third] {
+        let listed = traces.iter().find(|trace| trace["traceId"] == **run).unwrap();
+        let span = run_span(&mut client, run).await;
+        assert_eq!(listed["askedAt"], span["startedAt"], "{listed} {span}");
+        assert_eq!(listed["startedAt"] == listed["askedAt"], **run == *first, "{listed}");
+    }
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_mode_lets_run_says_who_set_the_mode() {
+    let replies = || vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")];
+    let all: Vec<Reply> = (0..4).flat_map(|_| replies()).collect();
+    let house = house(&Cast::new([("lead", all)]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let again = |running: &Running| fs::write(running.work().join("a.md"), "old\n").unwrap();
+    async fn origin(client: &mut Client, run: &str) -> Value {
+        assert_eq!(client.ended(run).await["reason"], "GOAL");
+        let spans = spans(client, run, 1_000).await;
+        let decision = &find(&spans, "tool", "write_file")["tool"]["decision"];
+        assert_eq!(decision["rule"], "mode:autoEdit", "{decision}");
+        decision["origin"].clone()
+    }
+    // As the run was started.
+    let (run, session) = client.start(&running, "lead", json!({ "approval": { "mode": "autoEdit" } })).await;
+    assert_eq!(origin(&mut client, &run).await, json!({ "source": "start", "by": NAMED }));
+    again(&running);
+    // By a command, or a key, in the session.
+    client.call("session/update", json!({ "sessionId": session, "mode": "autoEdit" })).await;
+    client.call("session/update", json!({ "sessionId": session, "title": "another" })).await;
+    let within = json!({ "sessionId": session, "workspace": null });
+    let (run, _) = client.start(&running, "lead", within.clone()).await;
+    let told = origin(&mut client, &run).await;
+    assert_eq!((&told["source"], &told["by"]), (&json!("session"), &json!(NAMED)), "{told}");
+    again(&running);
+    let story = export(&mut client, json!({ "runId": run }), "markdown").await;
+    assert!(story.contains("mode:autoEdit, as ada (pts/3) set the session's mode at 20"), "{story}");
+    drop(client);
+    running.stop().await;
+    // The log knows, whichever daemon it was.
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, _) = client.start(&running, "lead", within.clone()).await;
+    assert_eq!(origin(&mut client, &run).await, told);
+    again(&running);
+    // By an answer that allows all edits.
+    client.call("session/update", json!({ "sessionId": session, "mode": "default" })).await;
+    let (run, _) = client.start(&running, "lead", within).await;
+    answer(&mut client, &run, "allowOnce").await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}
+
+/// The real programs: a script starts a run, a person cancels it with a reason, and a daemon that cannot go on with one says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_from_a_pipe_is_its_users_and_one_that_is_not_taken_up_says_so() {
+    let home = Home::new();
+    let agent = READER.replace("reader", "writer").replace("read_file", "write_file");
+    fs::write(home.path("config/subagentd/agents/writer.md"), agent).unwrap();
+    let recording = home.path("recordings/note.jsonl");
+    fs::write(&recording, recorded("write_file", &json!({ "path": "note.txt", "content": "hello\n" })))
+        .unwrap();
+    let served = home.start().await;
+    let mut wire = home.connect().await;
+    let model = format!("replay:{}", recording.display());
+    let mut command = home.companion(&["run", "writer", "-p", "Note\nit", "--detach", "--model", &model]);
+    command.env("USER", "ada").env("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    let started = output(&mut command).await;
+    assert_eq!(started.code, Some(0), "{}", started.stderr);
+    let listed = wire.call("trace/list", json!({})).await.unwrap();
+    let run = listed["traces"][0]["traceId"].as_str().unwrap().to_owned();
+    let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    wire.call("run/wait", until).await.unwrap();
+    let shown = output(&mut home.companion(&["trace", "show", &run])).await.stdout;
+    for words in [
+        " · by ada\n",
+        "part of the trace 00-0af7651916cd43dd8448eb211c80319c",
+        "waits for a person's answer to",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    served.kill().await;
+    fs::rename(&recording, home.path("recordings/gone.jsonl")).unwrap();
+    let served = home.start().await;
+    let shown = output(&mut home.companion(&["trace", "show", &run])).await.stdout;
+    let words = "was interrupted: the daemon was started again and has not taken it up yet: ";
+    assert!(shown.contains(words), "{shown}");
+    let story = output(&mut home.companion(&["trace", "export", &run, "--format", "markdown"])).await.stdout;
+    assert!(story.contains("**writer** was interrupted: the daemon was started again"), "{story}");
+    let cancelled =
+        output(&mut home.companion(&["cancel", &run, "--reason", "wrong turn"]).env("USER", "ada")).await;
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    let shown = output(&mut home.companion(&["trace", "show", &run])).await.stdout;
+    assert!(shown.contains("ABORTED by ada: wrong turn"), "{shown}");
+    served.kill().await;
+}

@@ -40,8 +40,8 @@ pub(super) struct PinnedPrograms {
     pub pinned: Vec<PinnedProgram>,
     /// The outcome of words of it would name below a root, and is not there: it may be.
     pub missing: Vec<PathBuf>,
-    /// One of those that are missing is meant for sure: it is named by the project's folder, or from the working folder.
-    pub names_missing: bool,
+    /// The first of those that are missing that is meant for sure: it is named by the project's folder, or from the working folder.
+    pub named: Option<PathBuf>,
     /// A sentence about the first that is not what a person acknowledged.
     pub mistake: Option<String>,
     /// The first that was acknowledged and is not there any more.
@@ -72,7 +72,9 @@ impl PinContext<'_> {
             for path in self.named(piece) {
                 let before = programs.missing.len();
                 self.add(&path, &mut programs);
-                programs.names_missing |= before < programs.missing.len() && self.is_path(piece);
+                if before < programs.missing.len() && self.is_path(piece) {
+                    programs.named.get_or_insert(path);
+                }
             }
             // It may be meant from a folder to which the command goes first.
             for folder in folders.iter().filter(|_| !piece.starts_with(['/', '~', '$'])) {

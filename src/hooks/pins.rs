@@ -319,18 +319,19 @@ fn without_outputs(text: &str) -> String {
     left + rest
 }
 
-/// The same with the variables that hooks have for the workspace and the home.
-fn filled(piece: &str, root: &str, home: &Path) -> String {
+/// A word with the home and the workspace in the places of `~` and of the variables that stand for them.
+pub(super) fn filled(word: &str, root: &str, home: &Path) -> String {
     let home = home.to_string_lossy();
-    let mut text = piece.to_owned();
-    for name in ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PWD"] {
-        text = text.replace(&format!("${{{name}}}"), root).replace(&format!("${name}"), root);
+    let mut text = match word.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => word.to_owned(),
+    };
+    let of_workspace =
+        ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR", "PWD"].map(|name| (name, root));
+    for (name, folder) in of_workspace.into_iter().chain([("HOME", &*home)]) {
+        text = text.replace(&format!("${{{name}}}"), folder).replace(&format!("${name}"), folder);
     }
-    text = text.replace("${HOME}", &home).replace("$HOME", &home);
-    match text.strip_prefix("~/") {
-        Some(rest) => format!("{home}/{rest}"),
-        None => text,
-    }
+    text
 }
 
 #[cfg(test)]
@@ -347,6 +348,8 @@ mod tests {
             ("$(pwd)/d.sh", "/d.sh"),
             ("env A=e.sh sh e.sh", "e.sh"),
             ("~/bin/f", "/home/me/bin/f"),
+            ("cat ~", "/home/me"),
+            ("sh $PROJECT_DIR/b.sh", "/w/b.sh"),
             ("cat<g.txt", "g.txt"),
         ] {
             let found: Vec<String> =

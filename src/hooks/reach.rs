@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 mod words;
 
-use super::{WorkspaceReach, pins::lexical};
+use super::{
+    WorkspaceReach,
+    pins::{filled, lexical},
+};
 use words::{HookWord, PATTERN, Quoting, commands};
 
 /// Programs that run what a file says that they are given, by the beginnings of their names.
@@ -240,18 +243,6 @@ fn fixed_folder(word: &HookWord, first: &str, home: &Path) -> Option<PathBuf> {
     // Nobody can tell where a variable leads.
     let folder = Some(filled(folder, first, home)).filter(|folder| !folder.contains('$'))?;
     Some(lexical(&Path::new(first).join(folder)))
-}
-
-fn filled(text: &str, first: &str, home: &Path) -> String {
-    let home = home.to_string_lossy();
-    let mut text = match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
-        _ => text.to_owned(),
-    };
-    for name in ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR", "PWD"] {
-        text = text.replace(&format!("${{{name}}}"), first).replace(&format!("${name}"), first);
-    }
-    text.replace("${HOME}", &home).replace("$HOME", &home)
 }
 
 fn is_below(path: &Path, roots: &[String]) -> bool {

@@ -2094,6 +2094,20 @@ export interface HistoryMessage {
   parts: (MessagePart | Record<string, unknown>)[];
 }
 
+/** The place where the command of a hook runs: in a sandbox or with the person's rights. */
+export interface HookConfinement {
+  /**
+   * True in a sandbox, like an agent's commands: the workspace can be written, the rest only read. False with
+   * the rights of the person.
+   */
+  confined: boolean;
+  /**
+   * The reason, a clause without its end. It names the file of the workspace, or the words of the command,
+   * that it is about.
+   */
+  why: string;
+}
+
 /** Everything that a hook says of what is about to happen. The greater one is the stricter one. */
 export type HookDecision =
   /** It has no objection. Nothing gets looser by it. */
@@ -2213,6 +2227,11 @@ export interface HookFired {
   reason?: string | null;
   /** The end of what it wrote to its standard error, at most 2 KiB. */
   stderr?: string | null;
+  /**
+   * The place where its command ran, or was to run. Missing if it is no command, and in events of earlier
+   * versions.
+   */
+  confinement?: HookConfinement | null;
 }
 
 /** The way in which a hook ended. */
@@ -2366,6 +2385,8 @@ export interface HooksTestResult {
   exitCode?: number | null;
   durationMs: number;
   outcome: HookOutcome;
+  /** The place where its command ran, or was to run; missing if it is no command. */
+  confinement?: HookConfinement | null;
   decision?: HookDecision | null | string;
   reason?: string | null;
   /** Texts that the model would get. */
@@ -2628,6 +2649,11 @@ export interface ListedHook {
   state: HookStanding;
   /** The reason why it does not run. */
   reason?: string | null;
+  /**
+   * The place where its command runs. Missing if it is no command, and of hooks of the system and the user
+   * where no `workspace` is given: those are confined in each workspace of which they name a file.
+   */
+  confinement?: HookConfinement | null;
   /** The outcome of it the last time since the daemon began. */
   last?: LastHookEnd | null;
 }

@@ -89,7 +89,23 @@ struct ListedHookView {
     is_async: bool,
     state: String,
     reason: Option<String>,
+    confinement: Option<HookConfinementView>,
     last: Option<LastHookEndView>,
+}
+
+/// The place where its command runs.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HookConfinementView {
+    confined: bool,
+    why: String,
+}
+
+impl HookConfinementView {
+    fn in_words(&self) -> String {
+        let place = if self.confined { "in a sandbox" } else { "outside of any sandbox, with your rights" };
+        format!("{place}: {}", self.why)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -110,6 +126,7 @@ struct HookTrialView {
     exit_code: Option<i32>,
     duration_ms: u64,
     outcome: String,
+    confinement: Option<HookConfinementView>,
     decision: Option<String>,
     reason: Option<String>,
     context: Vec<String>,
@@ -222,6 +239,7 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
             }
         }
         let mut rows = vec![(TextColor::Dim, facts.join(" · "))];
+        rows.extend(hook.confinement.iter().map(|it| (TextColor::Dim, format!("runs {}", it.in_words()))));
         if let Some(reason) = &hook.reason {
             rows.push((TextColor::Yellow, reason.clone()));
         }
@@ -320,6 +338,8 @@ fn in_words(trial: &HookTrialView) -> String {
         put("means", &trial.means);
     }
     put("told", &trial.input.to_string());
+    let runs = trial.confinement.as_ref().map(HookConfinementView::in_words).unwrap_or_default();
+    put("runs", &runs);
     put("stdout", &trial.stdout);
     put("stderr", &trial.stderr);
     let code = trial.exit_code.map(|code| format!("exit code {code}, ")).unwrap_or_default();

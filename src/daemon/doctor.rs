@@ -24,6 +24,7 @@ use sys::key_file;
 
 mod discovery;
 mod extensions;
+mod hooks;
 mod programs;
 mod sandbox;
 mod web_search;
@@ -61,6 +62,7 @@ pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) 
         within(state, "token", token(state)).await,
         within(state, "sandbox", sandbox::check(state)).await,
         within(state, "workspaces", workspaces::check(state)).await,
+        within(state, "hooks", hooks::check(state, workspace)).await,
         within(state, "discovery", discovery::check(state)).await,
         within(state, "webSearch", web_search::check(state)).await,
         within(state, "programs", programs::check(state)).await,

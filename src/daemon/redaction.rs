@@ -19,8 +19,8 @@ pub(super) fn redactor(
     Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
 }
 
-/// What a hook, a server or a workspace runs, for people: where hiding a secret would hide how a command is put together, that alone is
-/// said, so that nobody takes what is left for what runs.
+/// The command of a hook, a server or a workspace for people, without secrets. Where hiding a secret would hide how the command is put together,
+/// that alone is said, so that nobody takes what is left for what runs.
 pub(super) fn shown_command(command: String, redactor: &Redactor) -> String {
     match redactor.hides_syntax(&command) {
         true => "(not shown: what looks like a secret goes over several words, lines or signs of a shell)"

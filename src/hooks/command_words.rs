@@ -111,7 +111,7 @@ impl<F: Fn(&str) -> Option<String>> WordReader<F> {
         }
     }
 
-    /// What is not quoted falls into words at its blanks.
+    /// Puts the value of a variable into the word. A value that is not quoted falls into words at its blanks, which nobody can tell then.
     fn put_value(&mut self, name: &str, is_quoted: bool) {
         self.begin();
         let value = (self.value)(name).filter(|it| is_quoted || !it.contains(char::is_whitespace));

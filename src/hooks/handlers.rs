@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Hook, HookHandler, HookOrigin, HookOutlook, HookServices, HookSettings, HookWorkspace,
+    Hook, HookHandler, HookOutlook, HookServices, HookSettings, HookWorkspace,
     answer::HandlerEnd,
     outlook::{self, CommandSurroundings},
     own_scripts, pins,
@@ -121,7 +121,7 @@ impl HandlerParts {
         (settings, redactor): (&HookSettings, &Redactor),
     ) -> Option<HookOutlook> {
         let environment = CommandEnvironment::of(&self.environment, &settings.environment, redactor);
-        let path = match is_confined(hook) {
+        let path = match hook.is_confined() {
             true => environment.get("PATH").unwrap_or(USUAL_PATH).to_owned(),
             false => self.path_outside(roots),
         };
@@ -130,7 +130,7 @@ impl HandlerParts {
         outlook::outlook(hook, &around).or_else(|| {
             let is_command = matches!(hook.handler, HookHandler::Command { .. });
             let Some(SandboxMechanism::Nothing(why)) = self.sandbox.known_mechanism() else { return None };
-            let is_kept = is_command && hook.state == super::HookState::On && is_confined(hook);
+            let is_kept = is_command && hook.state == super::HookState::On && hook.is_confined();
             let why = format!("no sandbox works here, and it runs in one only: {why}");
             is_kept.then_some(HookOutlook { why, comes_of_it: hook.on_failure })
         })
@@ -230,13 +230,4 @@ impl HandlerParts {
 fn timed_out(time: Duration) -> HandlerEnd {
     let why = format!("took more than {} s and was ended", time.as_secs_f64());
     HandlerEnd::failed(HookOutcome::TimedOut, why)
-}
-
-/// System's and user's run unconfined, all others in the workspace's walls.
-fn is_confined(hook: &Hook) -> bool {
-    match hook.origin {
-        // An agent may exchange or make a file of the workspace between the look at it and its start.
-        HookOrigin::System | HookOrigin::User => hook.names_workspace,
-        HookOrigin::Project { .. } | HookOrigin::Agent { .. } => true,
-    }
 }

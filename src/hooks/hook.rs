@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::{HookContract, HookFailurePolicy, condition::HookCondition, matcher::HookMatcher};
+use super::{
+    HookContract, HookFailurePolicy, WorkspaceReach, condition::HookCondition, matcher::HookMatcher,
+};
 use protocol::{AgentName, HookEventName, HookSource};
 
 /// A hook's id. It stays the same while its place, event, matcher and handler do.
@@ -58,7 +60,7 @@ impl HookOrigin {
         }
     }
 
-    /// It is the person's own or the administrator's: it runs unconfined, and may answer in the person's place if they say so.
+    /// It is the person's own or the administrator's: it runs unconfined but where it runs files of a workspace, and may answer in the person's place if they say so.
     pub fn is_own(&self) -> bool {
         matches!(self, HookOrigin::System | HookOrigin::User)
     }
@@ -162,8 +164,8 @@ pub struct Hook {
     pub line: u32,
     /// Files inside the roots that it runs, and what was acknowledged of each.
     pub programs: Vec<PinnedProgram>,
-    /// It names a file inside the roots, which may be there or not.
-    pub names_workspace: bool,
+    /// The part of the workspace that its command runs, or could run.
+    pub reach: WorkspaceReach,
     pub state: HookState,
 }
 
@@ -180,12 +182,6 @@ pub struct PinnedProgram {
 }
 
 impl Hook {
-    /// True if its answer may count as a person's: it is the system's or the user's, and runs nothing that an agent of the
-    /// workspace could write.
-    pub fn speaks_for_person(&self) -> bool {
-        self.origin.is_own() && !self.names_workspace
-    }
-
     /// True if it may be in [`HookSet::matching`](super::HookSet::matching): it runs, or fails where it guards.
     pub(super) fn takes_part(&self, event: HookEventName) -> bool {
         if !self.events.contains(&event) {

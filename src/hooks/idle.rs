@@ -153,7 +153,7 @@ impl Hook {
     }
 }
 
-/// Which tools a server has, it says when it is asked.
+/// True if a text may mean tools of a server, which says only when it is asked which ones it has.
 fn may_be_a_servers(text: &str) -> bool {
     text.to_lowercase().contains("mcp")
 }

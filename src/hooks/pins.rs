@@ -40,8 +40,8 @@ pub(super) struct PinnedPrograms {
     pub pinned: Vec<PinnedProgram>,
     /// The outcome of words of it would name below a root, and is not there: it may be.
     pub missing: Vec<PathBuf>,
-    /// One of those that are missing is meant for sure: it is named by the project's folder, or from the working folder.
-    pub names_missing: bool,
+    /// The first of those that are missing that is meant for sure: it is named by the project's folder, or from the working folder.
+    pub named: Option<PathBuf>,
     /// A sentence about the first that is not what a person acknowledged.
     pub mistake: Option<String>,
     /// The first that was acknowledged and is not there any more.
@@ -72,7 +72,9 @@ impl PinContext<'_> {
             for path in self.named(piece) {
                 let before = programs.missing.len();
                 self.add(&path, &mut programs);
-                programs.names_missing |= before < programs.missing.len() && self.is_path(piece);
+                if before < programs.missing.len() && self.is_path(piece) {
+                    programs.named.get_or_insert(path);
+                }
             }
             // It may be meant from a folder to which the command goes first.
             for folder in folders.iter().filter(|_| !piece.starts_with(['/', '~', '$'])) {
@@ -317,18 +319,19 @@ fn without_outputs(text: &str) -> String {
     left + rest
 }
 
-/// The same with the variables that hooks have for the workspace and the home.
-fn filled(piece: &str, root: &str, home: &Path) -> String {
+/// A word with the home and the workspace in the places of `~` and of the variables that stand for them.
+pub(super) fn filled(word: &str, root: &str, home: &Path) -> String {
     let home = home.to_string_lossy();
-    let mut text = piece.to_owned();
-    for name in ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PWD"] {
-        text = text.replace(&format!("${{{name}}}"), root).replace(&format!("${name}"), root);
+    let mut text = match word.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => word.to_owned(),
+    };
+    let of_workspace =
+        ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR", "PWD"].map(|name| (name, root));
+    for (name, folder) in of_workspace.into_iter().chain([("HOME", &*home)]) {
+        text = text.replace(&format!("${{{name}}}"), folder).replace(&format!("${name}"), folder);
     }
-    text = text.replace("${HOME}", &home).replace("$HOME", &home);
-    match text.strip_prefix("~/") {
-        Some(rest) => format!("{home}/{rest}"),
-        None => text,
-    }
+    text
 }
 
 #[cfg(test)]
@@ -345,6 +348,8 @@ mod tests {
             ("$(pwd)/d.sh", "/d.sh"),
             ("env A=e.sh sh e.sh", "e.sh"),
             ("~/bin/f", "/home/me/bin/f"),
+            ("cat ~", "/home/me"),
+            ("sh $PROJECT_DIR/b.sh", "/w/b.sh"),
             ("cat<g.txt", "g.txt"),
         ] {
             let found: Vec<String> =

@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::telling::{effect, mistake_of, problem_of_gone};
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
+    WorkspaceReach,
     document::{DocumentContent, DocumentNode},
     event,
     matcher::HookMatcher,
@@ -354,14 +355,17 @@ impl PlacesReader<'_> {
                 self.program(root, path, now, &hook);
             }
         }
-        let may_reach = match &hook.handler {
-            // No shell fills in its words, so each is known by its name.
-            HookHandler::Command { command, args: None } => {
-                reach::may_reach(command, self.pins.roots, self.pins.home)
+        let found = programs.found.first().map(|(root, path, _)| Path::new(root).join(path));
+        let pinned = programs.pinned.first().map(|program| program.named.clone());
+        let named = pinned.or(found).or(programs.named);
+        hook.reach = match (named, &hook.handler) {
+            (Some(file), _) => WorkspaceReach::Names { file: file.to_string_lossy().into_owned() },
+            // No shell fills in the words of one with arguments, so each is known by its name.
+            (None, HookHandler::Command { command, args: None }) => {
+                reach::of_text(command, self.pins.roots, self.pins.home)
             }
-            _ => false,
+            (None, _) => WorkspaceReach::Nothing,
         };
-        hook.names_workspace = !programs.pinned.is_empty() || programs.names_missing || may_reach;
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {
@@ -455,7 +459,7 @@ fn failing_guard(
         file: place.file.to_owned(),
         line: 0,
         programs: Vec::new(),
-        names_workspace: false,
+        reach: WorkspaceReach::Nothing,
         state: HookState::Broken,
     }
 }

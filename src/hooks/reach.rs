@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 mod words;
 
-use super::pins::lexical;
+use super::{
+    WorkspaceReach,
+    pins::{filled, lexical},
+};
 use words::{HookWord, PATTERN, Quoting, commands};
 
 /// Programs that run what a file says that they are given, by the beginnings of their names.
@@ -89,14 +92,18 @@ const READERS: &[&str] = &[
 /// Texts within texts that are read.
 const DEEPEST: usize = 3;
 
-/// True if the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks for a look
-/// at the folders that its words name.
-pub(super) fn may_reach(text: &str, roots: &[String], home: &Path) -> bool {
-    may_reach_at(text, roots, home, 0)
+/// The words by which the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks
+/// for a look at the folders that its words name.
+pub(super) fn of_text(text: &str, roots: &[String], home: &Path) -> WorkspaceReach {
+    match reaching(text, roots, home, 0) {
+        Some(words) => WorkspaceReach::CouldRun { words },
+        None => WorkspaceReach::Nothing,
+    }
 }
 
-fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool {
-    let Some(first) = roots.first() else { return false };
+/// The first command of a text that could run such a file.
+fn reaching(text: &str, roots: &[String], home: &Path, depth: usize) -> Option<String> {
+    let first = roots.first()?;
     let commands = commands(text);
     let name = |word: &HookWord| -> String {
         let text = word.text();
@@ -115,7 +122,7 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
     let is_arm = |words: &[HookWord]| {
         has_arms && matches!(words, [word] if word.is_pattern() && !word.text().contains('/'))
     };
-    commands.iter().filter(|words| !is_arm(words)).any(|words| {
+    let reaches = |words: &[HookWord]| {
         let of_workspace = |word: &HookWord| {
             word.is_pattern() && fixed_folder(word, first, home).is_some_and(|it| is_below(&it, roots))
         };
@@ -172,7 +179,7 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
         for word in program {
             let text = word.text();
             if is_code {
-                return is_shell && depth < DEEPEST && may_reach_at(&text, roots, home, depth + 1);
+                return is_shell && depth < DEEPEST && reaching(&text, roots, home, depth + 1).is_some();
             }
             if text.starts_with('-') && text != "-" {
                 // What follows is code, and no file.
@@ -183,7 +190,9 @@ fn may_reach_at(text: &str, roots: &[String], home: &Path, depth: usize) -> bool
             return leads_there(word);
         }
         false
-    })
+    };
+    let words = commands.iter().find(|words| !is_arm(words) && reaches(words))?;
+    Some(words.iter().map(HookWord::text).collect::<Vec<_>>().join(" "))
 }
 
 /// True if a text gives this variable a value of its own that is a path from where the text is run.
@@ -236,18 +245,6 @@ fn fixed_folder(word: &HookWord, first: &str, home: &Path) -> Option<PathBuf> {
     Some(lexical(&Path::new(first).join(folder)))
 }
 
-fn filled(text: &str, first: &str, home: &Path) -> String {
-    let home = home.to_string_lossy();
-    let mut text = match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
-        _ => text.to_owned(),
-    };
-    for name in ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR", "PWD"] {
-        text = text.replace(&format!("${{{name}}}"), first).replace(&format!("${name}"), first);
-    }
-    text.replace("${HOME}", &home).replace("$HOME", &home)
-}
-
 fn is_below(path: &Path, roots: &[String]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
@@ -283,7 +280,7 @@ mod tests {
             "cat tools/*.sh > /home/ann/x; /home/ann/x",
             "[[ -f x ]] && sh tools/*.sh",
         ] {
-            assert!(may_reach(text, &roots, home), "{text}");
+            assert_ne!(of_text(text, &roots, home), WorkspaceReach::Nothing, "{text}");
         }
         for text in [
             "jq -r '.tool_input.file_path | select(test(\"[.]ts$\"))'",
@@ -315,7 +312,7 @@ mod tests {
         ] {
             // A letter of a pattern that no quotes hide is one for the shell, too.
             let text = text.replace("/?a", "/%3Fa");
-            assert!(!may_reach(&text, &roots, home), "{text}");
+            assert_eq!(of_text(&text, &roots, home), WorkspaceReach::Nothing, "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{path::Path, time::Duration};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookState,
+    Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookState, WorkspaceReach,
     condition::HookCondition,
     document::{DocumentContent, DocumentNode},
     entry::{self, EntryFields, EntryMistake},
@@ -282,7 +282,7 @@ impl HookReader<'_, '_> {
                     file: self.place.file.to_owned(),
                     line: node.line,
                     programs: Vec::new(),
-                    names_workspace: false,
+                    reach: WorkspaceReach::Nothing,
                     state: group.state.clone(),
                 };
                 self.add(hook);
@@ -394,7 +394,7 @@ impl HookReader<'_, '_> {
             file: place.file.to_owned(),
             line,
             programs: Vec::new(),
-            names_workspace: false,
+            reach: WorkspaceReach::Nothing,
             state: if is_fired { HookState::Broken } else { group.state.clone() },
         };
         self.add(hook);

@@ -7,7 +7,7 @@ use super::{
     answer::{self, HandlerEnd, HookAnswer},
     combining::{CountedAnswer, HeardHook, VerdictBuilder},
 };
-use protocol::{HookFired, HookOutcome};
+use protocol::{HookConfinement, HookFired, HookOutcome};
 
 /// One hook's end within a firing.
 pub(super) struct AskedHook {
@@ -16,6 +16,8 @@ pub(super) struct AskedHook {
     pub end: HandlerEnd,
     pub answer: HookAnswer,
     pub took: Duration,
+    /// Without secrets.
+    pub confinement: Option<HookConfinement>,
 }
 
 /// Everything that a hook said, without secrets.
@@ -52,7 +54,8 @@ pub(super) fn heard(
     if let Some(permissions) = &mut answer.shown_permissions {
         redactor.value(permissions);
     }
-    AskedHook { at, hook, end, answer, took }
+    let confinement = hook.confinement(|words| redactor.owned(words));
+    AskedHook { at, hook, end, answer, took, confinement }
 }
 
 /// Bytes of the end of standard error that the log gets (spec 08).
@@ -82,13 +85,14 @@ pub(super) fn counted(
     firing: &HookFiring,
     records: &mut Vec<HookFired>,
 ) -> HookVerdict {
-    for AskedHook { hook, end, answer, took, .. } in asked {
+    for AskedHook { hook, end, answer, took, confinement, .. } in asked {
         if answer.goes_async.is_some() {
             // Its record comes with its end.
             continue;
         }
         let counted = builder.take(HeardHook { hook: Arc::clone(&hook), answer: answer.clone() });
-        records.push(record(&hook, &end, &answer, counted, firing, took));
+        let record = record(&hook, &end, &answer, counted, firing, took);
+        records.push(HookFired { confinement, ..record });
     }
     builder.finish()
 }
@@ -133,6 +137,7 @@ pub(super) fn record(
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         reason: counted.reason.map(|reason| cut_short(&reason)),
         stderr: Some(end.stderr_end.trim().to_owned()).filter(|text| !text.is_empty()),
+        confinement: None,
     }
 }
 

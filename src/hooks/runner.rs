@@ -437,7 +437,7 @@ impl HookRunner {
 
     /// Keeps what an asynchronous hook said until its run asks.
     fn note_async(&self, asked: AskedHook, firing: &HookFiring) {
-        let AskedHook { hook, end, answer, took, .. } = asked;
+        let AskedHook { hook, end, answer, took, confinement, .. } = asked;
         let rewake = (hook.async_rewake && end.exit_code == Some(2)).then(|| {
             // Without a complaint its plain output is what it has to say.
             let printed = Some(end.stdout.trim()).filter(|text| !text.is_empty() && !text.starts_with('{'));
@@ -460,7 +460,7 @@ impl HookRunner {
             reason: answer.failure.as_ref().map(|(_, why)| why.clone()).or(answer.reason.clone()),
             ..CountedAnswer::default()
         };
-        let record = record(&hook, &end, &answer, counted, firing, took);
+        let record = HookFired { confinement, ..record(&hook, &end, &answer, counted, firing, took) };
         self.note_last(std::slice::from_ref(&record));
         if let Some(run) = &firing.run_id {
             // It comes after the others of its firing, so it is one of its own.

@@ -203,3 +203,65 @@ async fn a_projects_hook_changes_nothing_by_which_git_runs_something() {
     drop(client);
     running.stop().await;
 }
+
+/// The list, a trial, the log and the doctor say which hook runs in a sandbox, and which file or words of the workspace are the reason.
+#[tokio::test]
+async fn where_a_hook_runs_and_why_is_told_wherever_hooks_are() {
+    let command =
+        |command: &str| json!({ "matcher": "Bash", "hooks": [{ "type": "command", "command": command }] });
+    let own = [command("true"), command("sh ./own.sh"), command("for f in tools/*.sh; do :; sh $f; done")];
+    let reply = Reply::calls(&[("run_shell_command", json!({ "command": "true" }))]);
+    let agent =
+        "---\nkind: agent\nname: worker\ndescription: Works.\ncompletion: tool\ntools: ['*']\n---\nx\n";
+    let house = House::new()
+        .script(&Script::new([reply, Reply::done("done")]))
+        .agent("worker", agent)
+        .rules("all", "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n")
+        .file("own.sh", "exit 0\n")
+        .file("tools/one.sh", "exit 0\n")
+        .file("guard.sh", "exit 0\n")
+        .file(".claude/settings.json", project().to_string())
+        .settings(&json!({ "hooks": { "PreToolUse": own } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    let work = running.work().canonicalize().unwrap();
+    let file = format!(
+        "it is yours, but its command names {}, a file of the workspace",
+        work.join("own.sh").display()
+    );
+    let words = "it is yours, but `for f in tools/*.sh` in its command could run a file of the workspace that it does not name";
+    let expected = [
+        (false, "it is yours, and its command names no file of the workspace"),
+        (true, file.as_str()),
+        (true, words),
+        (true, "it is a project's"),
+    ];
+    let expected = expected.map(|(confined, why)| json!({ "confined": confined, "why": why }));
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let hooks = listed["hooks"].as_array().unwrap();
+    assert_eq!(
+        hooks.iter().map(|it| &it["confinement"]).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+    for (hook, expected) in hooks.iter().zip(&expected) {
+        let asked = json!({ "id": hook["id"], "workspace": running.work() });
+        assert_eq!(client.call("hooks/test", asked).await["confinement"], *expected);
+    }
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let fired = log.iter().filter(|it| it["type"] == "hook.fired" && it["runId"] == run.as_str());
+    let fired: Vec<&Value> = fired.map(|it| &it["data"]["confinement"]).collect();
+    assert_eq!(fired, expected.iter().collect::<Vec<_>>());
+    let checked = client.call("daemon/doctor", json!({ "workspace": running.work() })).await;
+    let found = checked["checks"].as_array().unwrap().iter().find(|it| it["name"] == "hooks").unwrap();
+    let message = found["message"].as_str().unwrap();
+    assert!(message.starts_with("4 hooks are on, 3 of them in a sandbox: "), "{found}");
+    assert!(message.contains(&file) && message.contains(words), "{found}");
+    // Without a workspace nobody can tell it of a person's own.
+    let listed = client.call("hooks/list", json!({})).await;
+    assert!(listed["hooks"].as_array().unwrap().iter().all(|it| it["confinement"].is_null()), "{listed}");
+    drop(client);
+    running.stop().await;
+}

@@ -232,7 +232,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["workspaces","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["extensions","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
+                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["workspaces","ok"],["hooks","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["extensions","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
             "#]],
         },
         Row {

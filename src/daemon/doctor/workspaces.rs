@@ -1,4 +1,4 @@
-//! What became of workspaces that a person should know of?
+//! Workspaces in which something became of files that a person should know of: what was put right, and what could not be looked at.
 
 use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD, blocking};
 use tools::WorkspaceReports;

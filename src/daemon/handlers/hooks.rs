@@ -19,10 +19,10 @@ use hooks::{
     HookState, HookTrial, HookWorkspace, KeptFromHook,
 };
 use protocol::{
-    ErrorKind, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding, HooksList,
-    HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams, HooksSetEnabledResult,
-    HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError, SandboxProfile, ToolName,
-    WorkspaceParam,
+    ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding,
+    HooksList, HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams,
+    HooksSetEnabledResult, HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError,
+    SandboxProfile, ToolName, WorkspaceParam,
 };
 use redact::Redactor;
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
@@ -49,7 +49,13 @@ async fn list(
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let known = hook_problems::known_tools(&state, &project);
     let redactor = state.redactor.get();
-    let hooks = read.set.hooks().iter().map(|hook| listed(hook, &state, &redactor)).collect();
+    let has_workspace = params.workspace.is_some();
+    let hooks = read.set.hooks().iter().map(|hook| ListedHook {
+        // Without a workspace nobody can tell whether it names a file of one.
+        confinement: confinement(hook, &redactor).filter(|_| has_workspace || !hook.origin.is_own()),
+        ..listed(hook, &state, &redactor)
+    });
+    let hooks = hooks.collect();
     Ok(HooksListResult { hooks, problems: without_secrets(read.all_problems(&known), &redactor) })
 }
 
@@ -95,8 +101,14 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         is_async: hook.is_async,
         state: hook_state,
         reason,
+        confinement: None,
         last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
     }
+}
+
+/// The place where its command runs, for people.
+fn confinement(hook: &Hook, redactor: &Redactor) -> Option<HookConfinement> {
+    hook.confinement(|words| shown_command(words, redactor))
 }
 
 /// The reason why nobody runs it, and what to do.
@@ -259,6 +271,7 @@ fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTest
         exit_code: record.as_ref().and_then(|it| it.exit_code),
         duration_ms: record.as_ref().map_or(0, |it| it.duration_ms),
         outcome: record.as_ref().map_or(HookOutcome::Answered, |it| it.outcome),
+        confinement: record.as_ref().and_then(|it| it.confinement.clone()),
         decision: verdict.decision,
         reason: verdict.reason.or_else(|| record.and_then(|it| it.reason)),
         context: verdict.context.into_iter().map(|context| context.text).collect(),

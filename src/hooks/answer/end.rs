@@ -19,7 +19,7 @@ pub(crate) struct HandlerEnd {
     pub failure: Option<(HookOutcome, String)>,
     /// It goes on by itself; within so many milliseconds, if it says.
     pub goes_async: Option<Option<u64>>,
-    /// What it printed but for the event that it read, where it printed that as it was: that says nothing.
+    /// The rest of its output beside the event that it read, where it printed that as it was: that says nothing.
     pub without_echo: Option<String>,
 }
 

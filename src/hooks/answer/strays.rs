@@ -125,6 +125,37 @@ const READ_AT: &[(&str, &[HookEventName])] = &[
     ("action", &[HookEventName::Elicitation, HookEventName::ElicitationResult]),
 ];
 
+/// The place where a field that decides is read, for who wrote it elsewhere.
+fn read_where(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "decision" | "continue" | "proceed" | "reason" => "at the top of an answer",
+        "permissionDecision" => "in `hookSpecificOutput` at PreToolUse",
+        "updatedInput" => "in `hookSpecificOutput` at PreToolUse, and in its `decision` at PermissionRequest",
+        "tool_input" => "in `hookSpecificOutput` at PreToolUse (BeforeTool)",
+        "behavior" | "interrupt" => "in the `decision` of `hookSpecificOutput` at PermissionRequest",
+        "action" => "in `hookSpecificOutput` at Elicitation and ElicitationResult",
+        "updatedToolOutput" | "updatedMCPToolOutput" | "tool_output" => {
+            "in `hookSpecificOutput` at PostToolUse and PostToolUseFailure"
+        }
+        "llm_request" => "in `hookSpecificOutput` at BeforeModel",
+        "llm_response" => "in `hookSpecificOutput` at BeforeModel and AfterModel",
+        "toolConfig" => "in `hookSpecificOutput` at BeforeToolSelection",
+        "payload" => "in `hookSpecificOutput` at BeforeHandoff",
+        _ => return None,
+    })
+}
+
+/// A sentence about a field that means nothing where it stands: where it is read. `place`: the event, with a blank before it.
+fn means_nothing(shown: &str, name: &str, place: &str) -> String {
+    match read_where(name) {
+        Some(read) => format!("{shown} means nothing where it stands{place}; it is read {read}"),
+        None => format!("{shown} means nothing where it stands{place}"),
+    }
+}
+
+/// Fields of those that change a call's arguments.
+const CHANGING: &[&str] = &["updatedInput", "tool_input"];
+
 /// Letters that may differ between a slip and the field that was meant; shorter fields have to be the same.
 const MOST_SLIPS: usize = 2;
 
@@ -218,6 +249,8 @@ pub(super) struct StrayFields {
     /// The answer has a field of some product, so that it is one.
     has_known: bool,
     n_looked_at: usize,
+    /// The first change that the event does not take, and where it is read.
+    without_effect: Option<String>,
     /// The first that may have been meant to decide, though nothing says so.
     doubt: Option<String>,
     /// The first that was meant to decide, in a sentence without its subject.
@@ -252,8 +285,13 @@ impl StrayFields {
         strays
     }
 
-    /// The names of what is passed over, for people.
+    /// Everything that is passed over, for people.
     pub fn told(&self) -> Option<String> {
+        let told: Vec<String> = self.names_told().into_iter().chain(self.without_effect.clone()).collect();
+        Some(told.join(", ")).filter(|told| !told.is_empty())
+    }
+
+    fn names_told(&self) -> Option<String> {
         let shown = self.names.iter().take(MOST_TOLD).map(|name| shown(name));
         let shown = shown.collect::<Vec<_>>().join(", ");
         match self.names.len().checked_sub(MOST_TOLD) {
@@ -292,7 +330,7 @@ impl StrayFields {
         let shown = shown(name);
         if let Some(field) = meant(name, DECIDING) {
             return Some(match field == name {
-                true => format!("{shown} means nothing where it stands"),
+                true => means_nothing(&shown, field, ""),
                 false => format!("{shown} is no field of an answer; was `{field}` meant?"),
             });
         }
@@ -333,10 +371,17 @@ impl StrayFields {
     fn look_for_other_events(&mut self, fields: &Map<String, Value>, event: HookEventName, names: &[&str]) {
         for (name, events) in READ_AT {
             let Some(value) = fields.get(*name).filter(|value| !value.is_null()) else { continue };
-            let is_other = names.contains(name) && !events.contains(&event) && event::is_guard(event);
+            let is_other = names.contains(name) && !events.contains(&event);
             let consents = matches!(value.as_str(), Some("allow" | "approve" | "accept"));
-            if is_other && !consents {
-                self.wrong(format!("`{name}` means nothing where it stands at {}", event.as_str()));
+            if !is_other || consents {
+                continue;
+            }
+            if event::is_guard(event) {
+                self.wrong(means_nothing(&format!("`{name}`"), name, &format!(" at {}", event.as_str())));
+            } else if CHANGING.contains(name) {
+                // Nothing is guarded there, so that is told and no more.
+                let read = read_where(name).unwrap_or("elsewhere");
+                self.without_effect.get_or_insert_with(|| format!("`{name}`, which is read {read}"));
             }
         }
     }

@@ -335,6 +335,10 @@ fn fields_that_no_product_has() {
         // Published hooks print it there, where it guards nothing.
         (PostToolUse, 0, specific("PostToolUse", r#""permissionDecision":"deny""#)),
         (PostToolUse, 0, r#"{"updatedToolOutput":"redacted","reason":"r"}"#.to_owned()),
+        // A change of arguments where there is none to be made.
+        (PostToolUse, 0, specific("PostToolUse", r#""updatedInput":{"command":"ls"}"#)),
+        (PostToolUse, 0, specific("PostToolUse", r#""tool_input":{"command":"ls"},"note":1"#)),
+        (UserPromptSubmit, 0, specific("UserPromptSubmit", r#""updatedInput":{"prompt":"p"}"#)),
         (PermissionRequest, 0, specific("PermissionRequest", r#""decision":{"behavior":"allow","interupt":true}"#)),
         (PermissionRequest, 0, specific("PermissionRequest", r#""decision":{"behavior":"allow","note":"n"}"#)),
         (
@@ -382,10 +386,10 @@ fn fields_that_no_product_has() {
             PreToolUse 0 "{\"hook_specific_output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hook_specific_output` is no field of an answer; was `hookSpecificOutput` meant?
             PreToolUse 0 "{\"hookSpecificOutputs\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `hookSpecificOutputs` is no field of an answer; was `hookSpecificOutput` meant?
             PreToolUse 0 "{\"updated_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `updated_input` is no field of an answer; was `updatedInput` meant?
-            PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands
+            PreToolUse 0 "{\"continue\":true,\"tool_input\":{\"command\":\"ls\"}}": failure=Invalid: printed JSON of the wrong shape: `tool_input` means nothing where it stands; it is read in `hookSpecificOutput` at PreToolUse (BeforeTool)
             PreToolUse 0 "{\"output\":{\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` in `output` means nothing where it stands
             PreToolUse 0 "{\"result\":[{\"hooks\":{\"decision\":\"block\"}}],\"reason\":\"r\"}": reason=r failure=Invalid: printed JSON of the wrong shape: `decision` in `result` means nothing where it stands
-            PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": ignored=`message` failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands
+            PreToolUse 0 "{\"behavior\":\"deny\",\"message\":\"m\"}": ignored=`message` failure=Invalid: printed JSON of the wrong shape: `behavior` means nothing where it stands; it is read in the `decision` of `hookSpecificOutput` at PermissionRequest
             PreToolUse 0 "{\"block\":true}": failure=Invalid: printed JSON of the wrong shape: `block` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"allowed\":false}": failure=Invalid: printed JSON of the wrong shape: `allowed` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"permission\":\"ask\"}": failure=Invalid: printed JSON of the wrong shape: `permission` is no field of an answer; a hook refuses by `decision`
@@ -400,15 +404,18 @@ fn fields_that_no_product_has() {
             PreToolUse 0 "{\"error\":\"no such policy\"}": failure=Invalid: printed JSON of the wrong shape: `error` is no field of an answer; a hook refuses by `decision`
             PreToolUse 0 "{\"ok\":false}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
             PreToolUse 0 "{\"ok\":\"yes\"}": failure=Invalid: printed JSON of the wrong shape: `ok` is how a model answers; write `decision`
-            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `decision` means nothing where it stands at PreToolUse
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `decision` means nothing where it stands at PreToolUse; it is read at the top of an answer
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"decision\":\"allow\"}}": 
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecison\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecison` is no field of an answer; was `permissionDecision` meant?
-            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"action\":\"decline\"}}": failure=Invalid: printed JSON of the wrong shape: `action` means nothing where it stands at PreToolUse
+            PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"action\":\"decline\"}}": failure=Invalid: printed JSON of the wrong shape: `action` means nothing where it stands at PreToolUse; it is read in `hookSpecificOutput` at Elicitation and ElicitationResult
             PreToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"c\",\"riskScore\":7}}": context=c ignored=`riskScore`
-            UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
-            UserPromptSubmit 0 "{\"permissionDecision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit
+            UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"permissionDecision\":\"deny\"}}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit; it is read in `hookSpecificOutput` at PreToolUse
+            UserPromptSubmit 0 "{\"permissionDecision\":\"deny\"}": failure=Invalid: printed JSON of the wrong shape: `permissionDecision` means nothing where it stands at UserPromptSubmit; it is read in `hookSpecificOutput` at PreToolUse
             PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"permissionDecision\":\"deny\"}}": 
             PostToolUse 0 "{\"updatedToolOutput\":\"redacted\",\"reason\":\"r\"}": reason=r output="redacted"
+            PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"updatedInput\":{\"command\":\"ls\"}}}": ignored=`updatedInput`, which is read in `hookSpecificOutput` at PreToolUse, and in its `decision` at PermissionRequest
+            PostToolUse 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"tool_input\":{\"command\":\"ls\"},\"note\":1}}": ignored=`note`, `tool_input`, which is read in `hookSpecificOutput` at PreToolUse (BeforeTool)
+            UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"updatedInput\":{\"prompt\":\"p\"}}}": failure=Invalid: printed JSON of the wrong shape: `updatedInput` means nothing where it stands at UserPromptSubmit; it is read in `hookSpecificOutput` at PreToolUse, and in its `decision` at PermissionRequest
             PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"interupt\":true}}}": failure=Invalid: printed JSON of the wrong shape: `interupt` is no field of an answer; was `interrupt` meant?
             PermissionRequest 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":{\"behavior\":\"allow\",\"note\":\"n\"}}}": decision=Allow allows= ignored=`note`
             PreToolUse 0 "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"r\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"additionalContext\":\"c\"}}": decision=Deny reason=r context=c

@@ -74,7 +74,8 @@ fn a_record_has_what_a_hook_adds() {
         let hook = hook(&firing, 0, HookOrigin::User);
         let end = HandlerEnd { exit_code: Some(0), stdout, ..HandlerEnd::default() };
         let answer = read(&end, firing.facts.event(), hook.contract, false);
-        let asked = crate::records::AskedHook { at: 0, hook, end, answer, took: std::time::Duration::ZERO };
+        let took = std::time::Duration::ZERO;
+        let asked = crate::records::AskedHook { at: 0, hook, end, answer, took, confinement: None };
         let builder = VerdictBuilder::new(&firing, Path::new("/w"));
         crate::records::counted(builder, vec![asked], &firing, &mut records);
         records.remove(0)

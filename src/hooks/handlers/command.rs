@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 
-use super::{HandlerParts, is_confined, timed_out};
+use super::{HandlerParts, timed_out};
 use crate::{
     Hook, HookContract, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd,
     command_words::with_folders,
@@ -70,7 +70,7 @@ pub(super) async fn start(
 ) -> Result<RunningHook, String> {
     let root = workspace.roots.first().cloned().ok_or("was not run: the workspace has no folder")?;
     let project = root.to_string_lossy().into_owned();
-    let is_confined = is_confined(hook);
+    let is_confined = hook.is_confined();
     let settings = &workspace.settings;
     let mut environment =
         CommandEnvironment::of(&parts.environment, &settings.environment, &workspace.redactor);

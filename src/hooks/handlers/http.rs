@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{HandlerParts, is_confined};
+use super::HandlerParts;
 use crate::{Hook, HookHandler, HookWorkspace, answer::HandlerEnd};
 use protocol::HookOutcome;
 
@@ -22,7 +22,7 @@ pub(super) async fn post(
         return HandlerEnd::failed(HookOutcome::NotStarted, "is no address");
     };
     // It goes from the daemon: what a command of the project may not reach, neither does this.
-    if is_confined(hook) && !workspace.settings.sandbox.network {
+    if hook.is_confined() && !workspace.settings.sandbox.network {
         let why =
             "was not asked: it is a project's, and commands here have no network (setting `sandbox.network`)";
         return HandlerEnd::failed(HookOutcome::NotStarted, why);

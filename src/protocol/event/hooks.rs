@@ -149,6 +149,16 @@ pub struct HookStarted {
     pub elapsed_ms: u64,
 }
 
+/// The place where the command of a hook runs: in a sandbox or with the person's rights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookConfinement {
+    /// True in a sandbox, like an agent's commands: the workspace can be written, the rest only read. False with the rights of the person.
+    pub confined: bool,
+    /// The reason, a clause without its end. It names the file of the workspace, or the words of the command, that it is about.
+    pub why: String,
+}
+
 /// Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the same transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -194,6 +204,9 @@ pub struct HookFired {
     /// The end of what it wrote to its standard error, at most 2 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
+    /// The place where its command ran, or was to run. Missing if it is no command, and in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<HookConfinement>,
 }
 
 fn first() -> u32 {

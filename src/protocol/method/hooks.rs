@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{WorkspaceParam, is_default};
-use crate::{FileProblem, HookDecision, HookEventName, HookOutcome, HookSource, Timestamp};
+use crate::{FileProblem, HookConfinement, HookDecision, HookEventName, HookOutcome, HookSource, Timestamp};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -59,6 +59,10 @@ pub struct ListedHook {
     /// The reason why it does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The place where its command runs. Missing if it is no command, and of hooks of the system and the user where no `workspace` is given:
+    /// those are confined in each workspace of which they name a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<HookConfinement>,
     /// The outcome of it the last time since the daemon began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastHookEnd>,
@@ -154,6 +158,9 @@ pub struct HooksTestResult {
     pub exit_code: Option<i32>,
     pub duration_ms: u64,
     pub outcome: HookOutcome,
+    /// The place where its command ran, or was to run; missing if it is no command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<HookConfinement>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<HookDecision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

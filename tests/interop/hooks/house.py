@@ -1,4 +1,5 @@
-"""A daemon with a home of its own below /var/tmp, where commands can be confined, and replays for a model."""
+"""A daemon with a home of its own, and replays for a model. The home lies in the cache of whoever calls: of /tmp and /var/tmp
+confined hooks and commands see an empty folder of their own."""
 import json, os, pathlib, shutil, signal, subprocess, tempfile
 
 # Runs here take seconds; a machine under load, or a hook that waits for a network, takes longer.
@@ -30,7 +31,9 @@ class House:
 
     def __init__(self, programs, files=None, home_files=None, settings=None, variables=None):
         self.programs = pathlib.Path(programs).resolve()
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix="interop-hooks-", dir="/var/tmp"))
+        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+        cache.mkdir(parents=True, exist_ok=True)
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="interop-hooks-", dir=cache)).resolve()
         self.work = self.home / "work"
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "XDG_RUNTIME_DIR": f"{self.home}/run", "LANG": "C.UTF-8",
@@ -118,7 +121,7 @@ class House:
     def events(self, **filter):
         events, after = [], None
         while True:
-            params = {"filter": filter, "limit": 1000} | ({"afterSeq": after} if after is not None else {})
+            params = {"filter": filter, "limit": 1000} | ({"from": after} if after is not None else {})
             page = self.rpc("events/list", **params)["events"]
             events += page
             if len(page) < 1000:

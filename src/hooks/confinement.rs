@@ -1,0 +1,78 @@
+//! Does the command of a hook run in a sandbox, and why?
+
+use super::{Hook, HookHandler, HookOrigin};
+use protocol::HookConfinement;
+
+/// The part of the workspace that the command of a hook runs, or could run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WorkspaceReach {
+    /// It runs no file of the workspace, as far as its words tell.
+    #[default]
+    Nothing,
+    /// It names this file of the workspace, which may be there or not.
+    Names {
+        /// The path as it is named, absolute.
+        file: String,
+    },
+    /// It could run a file there that it does not name for sure.
+    CouldRun {
+        /// The words of it by which it could.
+        words: String,
+    },
+}
+
+/// Characters of a command in a reason.
+const MOST_WORDS: usize = 200;
+
+impl Hook {
+    /// True if its answer may count as a person's: it is the system's or the user's, and runs nothing that an agent of the
+    /// workspace could write.
+    pub fn speaks_for_person(&self) -> bool {
+        self.origin.is_own() && self.reach == WorkspaceReach::Nothing
+    }
+
+    /// True if its command runs in the workspace's walls: an agent may exchange or make a file of the workspace between the look at it and
+    /// its start.
+    pub(super) fn is_confined(&self) -> bool {
+        !self.speaks_for_person()
+    }
+
+    /// The place where its command runs, and the reason; none if it is no command. `shown`: words of a command for people, without what
+    /// must not be shown.
+    pub fn confinement(&self, shown: impl FnOnce(String) -> String) -> Option<HookConfinement> {
+        let HookHandler::Command { .. } = &self.handler else { return None };
+        // Secrets go first: of half of one nobody can tell that it is one.
+        let shown = |words: &str| in_a_line(&shown(words.to_owned()));
+        let why = match (&self.origin, &self.reach) {
+            (HookOrigin::Project { .. }, _) => "it is a project's".to_owned(),
+            (HookOrigin::Agent { .. }, _) => "it stands in an agent's file".to_owned(),
+            (HookOrigin::System | HookOrigin::User, reach) => {
+                let owner = if self.origin == HookOrigin::System { "the system's" } else { "yours" };
+                match reach {
+                    WorkspaceReach::Nothing => {
+                        format!("it is {owner}, and its command names no file of the workspace")
+                    }
+                    WorkspaceReach::Names { file } => {
+                        format!(
+                            "it is {owner}, but its command names {}, a file of the workspace",
+                            shown(file)
+                        )
+                    }
+                    WorkspaceReach::CouldRun { words } => format!(
+                        "it is {owner}, but `{}` in its command could run a file of the workspace that it does not name",
+                        shown(words)
+                    ),
+                }
+            }
+        };
+        Some(HookConfinement { confined: self.is_confined(), why })
+    }
+}
+
+fn in_a_line(words: &str) -> String {
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST_WORDS) {
+        None => line,
+        Some((end, _)) => format!("{}…", &line[..end]),
+    }
+}

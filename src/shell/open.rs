@@ -69,7 +69,7 @@ impl ScriptWalk<'_> {
         self.command_reader(base, args, scope);
         if self.shell(base, args, scope) {
             // Some take commands in options beside their programs.
-            self.program(base, args, scope);
+            self.listed_program(base, args, scope);
             return;
         }
         let is_one = self.runner(base, args, scope) || self.program(base, args, scope);

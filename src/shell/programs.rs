@@ -10,145 +10,26 @@ use super::{
 mod awk;
 mod elsewhere;
 pub(super) mod gnu;
+mod naming;
+mod running;
 mod sed;
 
 use awk::{AwkDoes, awk_does};
 use elsewhere::ELSEWHERE;
+pub(super) use running::RUNNING_OPTIONS;
 use sed::sed_only_edits;
-
-/// Options by which a program runs a command, by program. One that ends with `=` begins a word.
-pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
-    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    (
-        &["ssh", "scp", "sftp"],
-        &[
-            "-oProxyCommand",
-            "-oLocalCommand",
-            "-oKnownHostsCommand",
-            "-oPermitLocalCommand",
-            "-S",
-            "-D",
-            "-F",
-        ],
-    ),
-    (
-        &["tar", "bsdtar", "gtar"],
-        &[
-            "--checkpoint-action",
-            "--to-command",
-            "-I",
-            "--use-compress-program",
-            "-F",
-            "--info-script",
-            "--new-volume-script",
-            "--rsh-command",
-            "--rmt-command",
-        ],
-    ),
-    (&["zip"], &["-T", "-TT", "--unzip-command", "--test"]),
-    (&["cpio"], &["--rsh-command", "--rmt-command"]),
-    (&["man"], &["-P", "--pager", "-H", "--html", "-C", "--config-file"]),
-    (&["split"], &["--filter"]),
-    (&["sort"], &["--compress-program"]),
-    (&["make", "gmake"], &["SHELL=", "-E", "--eval", "MAKEFLAGS=", ".SHELLFLAGS="]),
-    (&["cmake"], &["-E", "-P"]),
-    (&["bat"], &["--pager"]),
-    (&["rustc"], &["-Clinker"]),
-    (&["wget"], &["--use-askpass", "-e", "--execute", "--config"]),
-    (&["nmap"], &["--script"]),
-    (&["openssl"], &["-engine", "-provider", "-config"]),
-    (&["psql", "mysql", "mariadb"], &["--init-command"]),
-    (
-        &["npm", "npx", "pnpm", "yarn"],
-        &[
-            "-c",
-            "--call",
-            "--script-shell",
-            "--node-options",
-            "--userconfig",
-            "--globalconfig",
-            "--use-yarnrc",
-            "--shell",
-            "--git",
-            "--editor",
-            "--viewer",
-            "--browser",
-            "--init-module",
-        ],
-    ),
-    (
-        &["vi", "vim", "view", "nvim", "ex", "gvim", "vimdiff", "ed", "emacs"],
-        &["-c", "--cmd", "-S", "-s", "-es", "-u", "--eval", "--script", "-l", "--load"],
-    ),
-    (&["less", "more"], &["-k", "--lesskey-file", "--lesskey-src", "--lesskey-content"]),
-    (&["cargo"], &["--config"]),
-    (
-        &["go"],
-        &[
-            "-toolexec",
-            "-exec",
-            "-vettool",
-            "-overlay",
-            "-modfile",
-            "-gccgoflags",
-            "--toolexec",
-            "--exec",
-            "--vettool",
-            "--overlay",
-            "--modfile",
-            "--gccgoflags",
-        ],
-    ),
-    (
-        &["gcc", "g++", "cc", "c++", "clang", "clang++"],
-        &["-wrapper", "-fplugin", "-fpass-plugin", "-plugin", "-load", "-B", "-specs", "--specs"],
-    ),
-    (&["ld"], &["-plugin"]),
-    (&["rg"], &["--pre", "--hostname-bin"]),
-    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
-    (&["sqlite3"], &["-cmd", "-init"]),
-    (&["logger", "mail", "mutt"], &["-e"]),
-    (&["tcpdump"], &["-z"]),
-    (&["nc", "netcat", "nc.traditional", "nc.openbsd"], &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
-    (&["docker", "podman", "nerdctl"], &["--entrypoint", "--config", "--host", "-H", "--context"]),
-    (&["kubectl"], &["--kubeconfig", "--exec-command"]),
-    (&["helm"], &["--kubeconfig", "--post-renderer"]),
-    (&["uv"], &["--python", "-p", "--config-file"]),
-    (&["bundle"], &["--gemfile"]),
-    (&["mypy", "dmypy", "stubgen"], &["--python-executable", "--config-file"]),
-    (&["pylint"], &["--init-hook", "--rcfile", "--load-plugins"]),
-    (
-        &["ctest"],
-        &[
-            "-S",
-            "-SP",
-            "--script",
-            "--script-new-process",
-            "--build-and-test",
-            "-D",
-            "--dashboard",
-            "-M",
-            "--test-model",
-            "-T",
-            "--test-action",
-        ],
-    ),
-    (&["dpkg", "apt", "apt-get"], &["-o", "--pre-invoke", "--post-invoke"]),
-    (&["pip", "pip3"], &["--python"]),
-    (
-        &["pytest", "py.test"],
-        &["-p", "-o", "--override-ini", "-c", "--config-file", "--rootdir", "--confcutdir", "--pdbcls"],
-    ),
-    (&["gpg", "gpg2"], &["--photo-viewer", "--exec-path", "--agent-program"]),
-    (&["fzf"], &["--preview", "--bind", "--with-shell", "--listen"]),
-    (&["ssh-keygen"], &["-D", "-w"]),
-    (&["ssh-add"], &["-s"]),
-    (&["ssh-agent"], &["-P"]),
-];
 
 impl ScriptWalk<'_> {
     /// False when it is none of these.
     pub fn program(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
+        if !base.ends_with("awk") && !matches!(base, "sed" | "git") {
+            self.names_what_is_run(base, args);
+        }
+        self.listed_program(base, args, scope)
+    }
+
+    /// The same by the tables alone: of words that may be a script's.
+    pub fn listed_program(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         if base.ends_with("awk") {
             self.awk(base, args);
             return true;

@@ -18,7 +18,7 @@ pub use kept::{AutorunGuard, WritesTold};
 
 use super::{
     links::LinksBelow,
-    repositories,
+    repositories::{self, GitNamed, RepositoryAround, RepositoryBelow},
     workspace::{PROJECT_CONFIG, Workspace},
 };
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
@@ -36,6 +36,9 @@ const EVALUATED: &[(&str, &[&str])] = &[
     ("nix", &["shell.nix", "default.nix"]),
     ("devenv", &["devenv.nix", "devenv.yaml"]),
 ];
+
+/// Repositories below the roots of which it is looked at what they name; each is some fifty looks at the file system.
+const MOST_NESTED: usize = 48;
 
 /// What git keeps in the folder of a repository and obeys, wherever that lies.
 const OF_REPOSITORY: &[(&str, &str)] = &[
@@ -57,10 +60,7 @@ const UNTOLD: &str = "a folder whose files other programs run by themselves has 
 
 /// Without links. Blocks for some hundred looks at the file system.
 pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
-    let mut found = repositories::named_by_git(workspace);
-    for place in found.clone().iter().filter(|place| place.why == GIT_HOOKS) {
-        led_to_from_within(&place.path, GIT_HOOKS, &mut found);
-    }
+    let mut found = Vec::new();
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let mut untold = Vec::new();
     for root in workspace.roots() {
@@ -71,20 +71,9 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         }
         settings_of(root, &mut found);
         evaluated_by_direnv(root, &mut found);
-        let repository = repositories::repository(workspace, root);
-        for &(name, why) in OF_REPOSITORY {
-            let ResolvedPath { end, links, .. } = ResolvedPath::to(&repository.join(name));
-            let is_unnamed = |path: &PathBuf| automatic(path, root).is_none();
-            let places = links.into_iter().chain([end]).filter(is_unnamed);
-            found.extend(places.map(|path| AutorunPlace { path, why }));
+        for repository in repositories::repositories_of_root(root) {
+            run_by_git(workspace, root, &repository, &mut found);
         }
-        if repository != root.join(".git") {
-            led_to_from_within(&repository.join("hooks"), GIT_HOOKS, &mut found);
-        }
-        let hooks = found.iter().filter(|place| place.why == GIT_HOOKS && place.path.is_dir());
-        let hooks: Vec<PathBuf> =
-            hooks.map(|place| place.path.clone()).chain([repository.join("hooks")]).collect();
-        git_programs::named(root, &repository, &hooks, &mut found);
     }
     // What a login or git runs may be kept in a repository.
     if let Some(home) = &home {
@@ -92,7 +81,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         home::led_to(home, &mut found);
     }
     // The whole workspace as such a folder would make each of its files one.
-    found.retain(|place| workspace.roots().any(|root| place.path.starts_with(root) && place.path != root));
+    found.retain(|place| is_below_root(workspace, &place.path));
     found.extend(untold);
     let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
     programs.extend(home.iter().flat_map(|home| start_files::named(home)));
@@ -105,9 +94,56 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
 /// The same with the repositories that no name tells, for whoever writes by a pattern or a folder. Blocks for a bounded search.
 pub fn autorun_places_below(workspace: &Workspace) -> Vec<AutorunPlace> {
     let mut found = autorun_places(workspace);
-    found.extend(repositories::unnamed_repositories(workspace));
-    found.retain(|place| place.why == UNTOLD || workspace.roots().all(|root| place.path != root));
+    let below = repositories::repositories_below(workspace);
+    found.extend(repositories::unnamed_repositories(&below));
+    let nested = below.iter().filter(|it| workspace.roots().all(|root| root != it.base)).take(MOST_NESTED);
+    for RepositoryBelow { folder, base, .. } in nested {
+        let repository = RepositoryAround::at(folder.clone(), base, true);
+        run_by_git(workspace, base, &repository, &mut found);
+    }
+    found.retain(|place| place.why == UNTOLD || is_below_root(workspace, &place.path));
     found
+}
+
+/// The places in the workspace that the repositories name which a path of it is a part of and whose working trees begin below its
+/// roots. Blocks for a bounded look.
+pub fn autorun_places_around(workspace: &Workspace, path: &Path) -> Vec<AutorunPlace> {
+    let mut found = Vec::new();
+    for repository in path.parent().into_iter().flat_map(RepositoryAround::all) {
+        if let Some(top) = repository.tops.first().filter(|top| is_below_root(workspace, top)) {
+            run_by_git(workspace, top, &repository, &mut found);
+        }
+    }
+    found.retain(|place| is_below_root(workspace, &place.path));
+    found
+}
+
+fn is_below_root(workspace: &Workspace, path: &Path) -> bool {
+    workspace.roots().any(|root| path.starts_with(root) && path != root)
+}
+
+/// Finds what git runs by itself, or goes by, of a repository that a folder is a part of.
+fn run_by_git(
+    workspace: &Workspace,
+    folder: &Path,
+    repository: &RepositoryAround,
+    found: &mut Vec<AutorunPlace>,
+) {
+    for &(name, why) in OF_REPOSITORY {
+        for kept in [&repository.folder, &repository.common] {
+            let ResolvedPath { end, links, .. } = ResolvedPath::to(&kept.join(name));
+            let is_unnamed = |path: &PathBuf| automatic(path, folder).is_none();
+            let places = links.into_iter().chain([end]).filter(is_unnamed);
+            found.extend(places.map(|path| AutorunPlace { path, why }));
+        }
+    }
+    let mut named = GitNamed::by(workspace, repository);
+    found.append(&mut named.places);
+    named.hook_folders.push(repository.common.join("hooks"));
+    for hooks in &named.hook_folders {
+        led_to_from_within(hooks, GIT_HOOKS, found);
+    }
+    git_programs::named(folder, repository, &named, found);
 }
 
 /// Where links in a workspace's own settings lead, which count once somebody trusts them.

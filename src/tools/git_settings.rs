@@ -18,6 +18,8 @@ pub struct GitNames {
     pub includes: Vec<String>,
     /// Files of patterns that are ignored: `core.excludesFile`.
     pub excludes: Vec<String>,
+    /// Working trees: `core.worktree`.
+    pub worktrees: Vec<String>,
     /// A working tree has settings of its own: `extensions.worktreeConfig`.
     pub has_worktree_config: bool,
 }
@@ -45,6 +47,7 @@ impl GitNames {
             let into = match key.trim() {
                 key if key.eq_ignore_ascii_case("hookspath") => &mut names.hooks,
                 key if key.eq_ignore_ascii_case("excludesfile") => &mut names.excludes,
+                key if key.eq_ignore_ascii_case("worktree") => &mut names.worktrees,
                 key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
                 key if key.eq_ignore_ascii_case("worktreeconfig") => {
                     names.has_worktree_config |= !value.eq_ignore_ascii_case("false");
@@ -60,20 +63,32 @@ impl GitNames {
     }
 }
 
-/// The user's own file of ignored patterns for all repositories, where git finds it (gitignore(5)). The files that may name it
-/// are read as others' files are: none is waited for, and none is read without an end.
-pub fn global_excludes() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+/// The files with the settings of the user and of the system, those that count first in front (git-config(1), FILES).
+pub fn files_of_user() -> Vec<PathBuf> {
     let home = std::env::home_dir();
-    let config = variable("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
     let files = [
         variable("GIT_CONFIG_GLOBAL"),
         home.as_ref().map(|home| home.join(".gitconfig")),
-        config.as_ref().map(|config| config.join("git/config")),
+        config_home().map(|config| config.join("git/config")),
         variable("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),
     ];
-    let named = files.iter().flatten().find_map(|file| excludes_of(file, home.as_deref()));
-    named.or_else(|| Some(config?.join("git/ignore")))
+    files.into_iter().flatten().collect()
+}
+
+/// The user's own file of ignored patterns for all repositories, where git finds it (gitignore(5)). The files that may name it
+/// are read as others' files are: none is waited for, and none is read without an end.
+pub fn global_excludes() -> Option<PathBuf> {
+    let home = std::env::home_dir();
+    let named = files_of_user().iter().find_map(|file| excludes_of(file, home.as_deref()));
+    named.or_else(|| Some(config_home()?.join("git/ignore")))
+}
+
+fn config_home() -> Option<PathBuf> {
+    variable("XDG_CONFIG_HOME").or_else(|| Some(std::env::home_dir()?.join(".config")))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The last that a file names counts.

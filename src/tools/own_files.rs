@@ -208,8 +208,11 @@ impl OwnFiles {
         let Some(root) = roots.min_by_key(|root| root.as_os_str().len()) else { return false };
         let is_of_repository =
             || path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).any(is_repository);
-        let leads_there =
-            || autorun::autorun_places(workspace).iter().any(|place| has_prefix(path, &place.path));
+        let leads_there = || {
+            let places = autorun::autorun_places(workspace);
+            let around = autorun::autorun_places_around(workspace, path);
+            places.iter().chain(&around).any(|place| has_prefix(path, &place.path))
+        };
         let home = std::env::home_dir().map(|home| home.canonicalize().unwrap_or(home));
         let is_at_home = || home.is_some_and(|home| shell::automatic_at_home(path, root, &home).is_some());
         shell::automatic(path, root).is_some() || is_at_home() || is_of_repository() || leads_there()
@@ -261,6 +264,9 @@ fn has_prefix(path: &Path, prefix: &Path) -> bool {
 fn same_name(a: &str, b: &str) -> bool {
     a == b || a.to_uppercase() == b.to_uppercase()
 }
+
+#[cfg(test)]
+mod repositories_above;
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,12 @@
 //! Where do git repositories of a workspace keep what git runs by itself: their settings and their hooks?
 //!
-//! Files are read through the workspace's own handles, or as regular files; what lies above the roots is not opened.
+//! Files are read through the workspace's own handles, or as regular files that nobody waits for.
 
 use std::{
-    collections::VecDeque,
     fs,
     io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -17,45 +16,45 @@ use rustix::{
 };
 
 use super::{
-    git_settings::{GitNames, LONGEST_CONFIG},
+    git_settings::GitNames,
     links::LinksBelow,
     workspace::{OpenedPath, Workspace},
 };
 use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
-use sys::{guarded::open_without_links, regular_file};
+use sys::guarded::open_without_links;
 
+mod around;
 mod below;
 mod folder;
 mod gitlinks;
 mod guard;
 mod hooks;
 mod known;
+mod named;
 mod notes;
 mod roots;
 mod settings;
 mod state;
 
-use below::RepositoryBelow;
-pub use below::{RepositoriesBelow, is_repository};
+pub use around::RepositoryAround;
+pub use below::{RepositoriesBelow, RepositoryBelow, is_repository};
 pub use folder::{folder_at, rename_aside, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;
+pub use named::{GitNamed, normal, repositories_of_root};
+use named::{named_by_git, settings_text};
 pub use notes::RepositoryNotes;
-pub use settings::values_that_run;
 use state::OLD_REMOTES;
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
 /// Folders in which git keeps what it goes on with when somebody tells it to.
 const UNDER_WAY: &[&str] = &["rebase-merge", "rebase-apply", "sequencer"];
-/// Files of settings that are looked at for one root: each may include others.
-const MOST_CONFIGS: usize = 32;
 
 /// Where git keeps the repository that `folder` is in: the next `.git` above, or where that says (gitrepository-layout(5)).
 /// Without one, where it would be.
 ///
-/// Nothing above the roots is opened: there a folder counts when it is this user's own, as git itself demands of one
-/// (git-config(1), `safe.directory`).
+/// Above the roots a folder counts when it is this user's own, as git itself demands of one (git-config(1), `safe.directory`).
 pub fn repository(workspace: &Workspace, folder: &Path) -> PathBuf {
     for ancestor in folder.ancestors() {
         let git = ancestor.join(".git");
@@ -89,104 +88,18 @@ fn is_own_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
 }
 
-/// Folders of hooks and files of settings in the workspace that git's settings name, those of the roots' repositories and of the
-/// user: `core.hooksPath` (githooks(5)) and `include.path`, `includeIf.….path` (git-config(1), INCLUDES).
-pub fn named_by_git(workspace: &Workspace) -> Vec<AutorunPlace> {
-    let mut places = Vec::new();
-    for root in workspace.roots() {
-        named_in(workspace, root, &repository(workspace, root), &mut places);
-    }
-    places
-}
-
-/// The same of one repository; `base` is the folder that its working tree may be.
-fn named_in(workspace: &Workspace, base: &Path, repository: &Path, places: &mut Vec<AutorunPlace>) {
-    let home = std::env::home_dir();
-    let of_user = home.iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-    let own = ["config", "config.worktree"].map(|name| (repository.join(name), false));
-    let mut pending: VecDeque<(PathBuf, bool)> =
-        own.into_iter().chain(of_user.map(|file| (file, true))).collect();
-    let mut read: Vec<PathBuf> = Vec::new();
-    let mut found = |path: PathBuf, why: &'static str| {
-        // The whole workspace as a folder of hooks would make each of its files one.
-        let is_inside = workspace.roots().any(|root| path.starts_with(root) && path != root);
-        if is_inside && !places.iter().any(|place| place.path == path) {
-            places.push(AutorunPlace { path, why });
-        }
-    };
-    while let Some((file, is_users)) = pending.pop_front() {
-        let file = file.canonicalize().unwrap_or(file);
-        if read.contains(&file) || read.len() == MOST_CONFIGS {
-            continue;
-        }
-        read.push(file.clone());
-        let text = settings_text(workspace, &file, is_users).unwrap_or_default();
-        let named = GitNames::of(&text);
-        for path in named.hooks.into_iter().take(MOST_CONFIGS) {
-            let folder = led_to(base, &path, home.as_deref());
-            // What husky has there runs the hook of its name in the folder above.
-            if let Some(above) = folder.parent().filter(|_| folder.ends_with("_")) {
-                found(above.to_owned(), GIT_HOOKS);
-            }
-            found(folder, GIT_HOOKS);
-        }
-        for path in named.includes.into_iter().take(MOST_CONFIGS) {
-            let path = led_to(file.parent().unwrap_or(base), &path, home.as_deref());
-            found(path.clone(), GIT_CONFIG);
-            pending.push_back((path, is_users));
-        }
-    }
-}
-
-/// The repositories below the roots that are no folder's `.git`, so that their names do not say what they are: bare ones, and
-/// those that a pointer leads to. Blocks for a bounded search.
-pub fn unnamed_repositories(workspace: &Workspace) -> Vec<AutorunPlace> {
+/// The repositories below the roots. Blocks for a bounded search.
+pub fn repositories_below(workspace: &Workspace) -> Vec<RepositoryBelow> {
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
-    let found = RepositoriesBelow::find(&roots, None, &KnownRepositories::default())
-        .repositories
-        .into_iter()
-        .map(|it| it.folder);
-    let unnamed = found.filter(|folder| !folder.iter().any(|name| name == ".git"));
+    RepositoriesBelow::find(&roots, None, &KnownRepositories::default()).repositories
+}
+
+/// Those of them that are no folder's `.git`, so that their names do not say what they are: bare ones, and those that a pointer
+/// leads to.
+pub fn unnamed_repositories(found: &[RepositoryBelow]) -> Vec<AutorunPlace> {
+    let folders = found.iter().map(|it| it.folder.clone());
+    let unnamed = folders.filter(|folder| !folder.iter().any(|name| name == ".git"));
     unnamed.map(|path| AutorunPlace { path, why: GIT_CONFIG }).collect()
-}
-
-/// Of a file of settings without links. What lies outside of the workspace is opened only where the user's own settings name it.
-fn settings_text(workspace: &Workspace, file: &Path, is_users: bool) -> Option<String> {
-    let bytes = match workspace.place_at(file) {
-        Some(place) => match workspace.open_quietly(&place) {
-            Ok(OpenedPath::File { file, .. }) => {
-                let mut bytes = Vec::new();
-                file.take(LONGEST_CONFIG).read_to_end(&mut bytes).ok()?;
-                bytes
-            }
-            _ => return None,
-        },
-        None if is_users => regular_file::read_bounded(file, LONGEST_CONFIG).ok()??,
-        None => return None,
-    };
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Where a path of git's settings leads.
-fn led_to(from: &Path, path: &str, home: Option<&Path>) -> PathBuf {
-    let path = match (path.strip_prefix("~/"), home) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => from.join(path),
-    };
-    path.canonicalize().unwrap_or_else(|_| normal(&path))
-}
-
-/// Without `.` and `..`, by its letters alone: it need not exist.
-fn normal(path: &Path) -> PathBuf {
-    let mut result = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(result.pop()),
-            Component::CurDir => {}
-            other => result.push(other),
-        }
-    }
-    result
 }
 
 /// A command's leave to change repositories.
@@ -224,8 +137,12 @@ pub fn kept_from_commands(
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
     let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
     let mut named = named_by_git(&workspace);
-    for AutorunPlace { path, why } in named.iter().filter(|place| is_inside(&place.path)) {
-        make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
+    for AutorunPlace { path, why } in named.places.iter().filter(|place| is_inside(&place.path)) {
+        match *why {
+            GIT_HOOKS => make(path, FileType::Directory)?,
+            GIT_CONFIG => make(path, FileType::RegularFile)?,
+            _ => (),
+        }
     }
     let (mut kept, mut stays) = (found.pointers, Vec::new());
     kept.extend(found.whole);
@@ -235,7 +152,7 @@ pub fn kept_from_commands(
         if !is_any {
             continue;
         }
-        named_in(&workspace, &base, &folder, &mut named);
+        named.add(&workspace, &RepositoryAround::at(folder.clone(), &base, true));
         kept.extend(["commondir", "gitdir"].map(|name| folder.join(name)));
         stays.extend(["objects", "refs"].map(|name| folder.join(name)));
         // Of old it may be a link to a reference, which commits write.
@@ -248,7 +165,7 @@ pub fn kept_from_commands(
             if !is_of_worktree {
                 make(&own[0], FileType::RegularFile)?;
             }
-            let text = settings_text(&workspace, &own[0], false).unwrap_or_default();
+            let text = settings_text(&workspace, &own[0]).unwrap_or_default();
             if GitNames::of(&text).has_worktree_config {
                 make(&own[1], FileType::RegularFile)?;
             }
@@ -265,7 +182,7 @@ pub fn kept_from_commands(
         kept.push(folder.join("hooks"));
         kept.extend(LinksBelow::of(&folder.join("hooks")).ends);
     }
-    for place in named {
+    for place in named.places {
         if place.why == GIT_HOOKS {
             kept.extend(LinksBelow::of(&place.path).ends);
         }
@@ -316,7 +233,7 @@ mod tests {
         fs::write(root.join(".git/config"), "[include]\n\tpath = ../one\n").unwrap();
         fs::write(root.join("one"), "[include]\n\tpath = two\n[core]\n\thooksPath = checks\n").unwrap();
         fs::write(root.join("two"), "[include]\n\tpath = one\n").unwrap();
-        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap()).places;
         let found: Vec<PathBuf> = found.into_iter().map(|place| place.path).collect();
         assert_eq!(found, ["one", "checks", "two"].map(|name| root.join(name)));
     }
@@ -343,7 +260,7 @@ mod tests {
         assert_eq!(kept(false, false).read_only, named(&all));
         assert_eq!(kept(true, true).read_only, named(&[".git/hooks", "checks", "shared/check"]));
         assert_eq!(kept(true, true).stays, named(&[".git/objects"]));
-        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap()).places;
         assert_eq!(found, [AutorunPlace { path: root.join("checks"), why: GIT_HOOKS }]);
     }
 
@@ -384,7 +301,8 @@ mod tests {
             "vendor/.git/hooks",
         ];
         assert_eq!(kept, all);
-        let unnamed = unnamed_repositories(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        let workspace = Workspace::open(std::slice::from_ref(&root)).unwrap();
+        let unnamed = unnamed_repositories(&repositories_below(&workspace));
         assert_eq!(unnamed, [AutorunPlace { path: root.join("bare"), why: GIT_CONFIG }]);
     }
 

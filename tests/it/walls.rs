@@ -34,6 +34,7 @@ use crate::{
     sandbox::{all_of, mechanisms, warden},
 };
 
+mod above;
 mod kept;
 mod linked;
 mod of_system;

@@ -18,6 +18,115 @@ fn each_option_that_runs_something_is_not_understood() {
     assert!(understood.is_empty(), "{understood:#?}");
 }
 
+/// Programs of which no table tells, by what such options are called everywhere.
+#[test]
+fn an_option_that_says_that_it_names_something_to_run_is_not_understood() {
+    let runs = [
+        "install -s --strip-program=./x a b",
+        "install -s --strip-p ./x a b",
+        "curl --engine ./x https://example.org",
+        "curl --eng=./x https://example.org",
+        "curl -K x https://example.org",
+        "nm --plugin ./x a.o",
+        "gcc-nm --plugin=./x a.o",
+        "llvm-ar --plug=./x a.a",
+        "sort --compress-program ./x a",
+        "man -P ./x ls",
+        "tar -cf a.tar --checkpoint-action=exec=./x b",
+        "delta --pager ./x",
+        "restic --password-command ./x backup",
+        "borg create --rsh ./x a b",
+        "jest --testRunner ./x.js",
+        "eslint --plugin x a.js",
+        "tool --plugin-dir x",
+        "tool -plugin-path=x",
+        "tool --pre ./x",
+        "tool --pre-command ./x",
+        "tool --preprocessor ./x",
+        "tool --post_exec ./x",
+        "tool --on-success ./x",
+        "tool --exec-batch ./x",
+        "tool --execute=./x",
+        "tool --chrome-binary ./x",
+        "tool --wrapper ./x",
+        "tool --runtool ./x",
+        "tool --to-command ./x",
+        "tool --filter ./x",
+        "tool --shell ./x",
+        "/usr/bin/tool --wrapper=./x",
+        "env tool --wrapper ./x",
+        "xargs tool --wrapper ./x",
+        "python3 -m tool --wrapper ./x",
+        "git -c core.pager=./x log",
+        "tool --\"$x\" y",
+    ];
+    let understood: Vec<&str> = runs.into_iter().filter(|text| judged(text).unknown.is_none()).collect();
+    assert!(understood.is_empty(), "{understood:#?}");
+    let plain = [
+        "git log --pretty=oneline",
+        "./configure --prefix=/usr --enable-plugins --with-gnu-ld",
+        "cp --preserve=all a b",
+        "ping --prefer-ipv6 x",
+        "cargo test -- --exec x",
+        "cargo build --bin x",
+        "npm test -- --shell x",
+        "pnpm --filter web build",
+        "turbo run build --filter=web",
+        "phpunit --filter test_x",
+        "dotnet test --filter Name~x",
+        "docker ps --filter status=exited",
+        "rsync -a --filter='- *.o' a b",
+        "journalctl --no-pager -n 5",
+        "systemctl status x --no-pager",
+        "tool --list-plugins",
+        "tool --version",
+        "tool --help",
+        "tool --debug --verbose --run --edit --view --page 2 --project x --process y",
+        "shellcheck --shell=bash a.sh",
+        "starship completions --shell zsh",
+        "pip list --pre",
+        "rg --engine pcre2 a",
+        "grep -rn -e --pager src",
+        "echo --wrapper ./x",
+        "grep --color=auto -- --exec a",
+        "sha256sum --binary a",
+        "diff --binary a b",
+        "python3 tool.py --wrapper x",
+        "tool -- --wrapper x",
+        "psql --command 'select 1'",
+        "playwright test --browser=chromium",
+        "tool --description x --function-name y --scripts-prepend",
+        "tool --commit x --comment y --common",
+        "gcc -print-prog-name=ld",
+        "curl -sSL --compressed https://example.org",
+    ];
+    for text in plain {
+        assert_eq!(judged(text).unknown, None, "{text}");
+    }
+}
+
+/// Where a file has the name of such an option, a pattern becomes the option.
+#[test]
+fn a_pattern_that_finds_a_file_with_the_name_of_an_option_is_not_understood() {
+    let with = |name: &str, text: &str| {
+        let found = vec![CandidateName { name: name.to_owned(), kind: CandidateKind::Other }];
+        let environment = ShellEnvironment {
+            directory: Path::new("/w"),
+            home: Some(Path::new("/h")),
+            roots: &["/w".into()],
+            autorun: &[],
+            guarded: &[],
+            secret: &[],
+            resolve: &Path::to_owned,
+            entries: &|_| Some(found.clone()),
+            is_wanted: &|| true,
+        };
+        read(text, &environment).unknown
+    };
+    assert!(with("--wrapper=x", "tool *").is_some());
+    assert_eq!(with("a.o", "tool *"), None);
+}
+
 /// Values that programs run, wherever they stand among the words.
 #[test]
 fn what_a_variable_or_a_setting_has_run_is_not_understood() {

@@ -4,10 +4,10 @@
 
 use std::{
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
-use crate::{git_settings::LONGEST_CONFIG, repositories};
+use crate::repositories::{GitNamed, RepositoryAround, normal};
 use shell::AutorunPlace;
 use sys::regular_file;
 
@@ -22,17 +22,19 @@ const MOST_WORDS: usize = 2_000;
 
 const NAMED: &str = "the settings or a hook of the repository name it, so git or the hook runs or reads it";
 
-/// Finds them for a folder of the workspace, its repository and the folders of its hooks. Blocks for a bounded look.
-pub(super) fn named(root: &Path, repository: &Path, hooks: &[PathBuf], found: &mut Vec<AutorunPlace>) {
-    let mut words = Vec::new();
-    for name in ["config", "config.worktree"] {
-        let text = text_of(&repository.join(name), LONGEST_CONFIG);
-        for value in repositories::values_that_run(&text) {
-            words.extend(words_of(&value));
-        }
-    }
-    for folder in hooks {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_HOOKS) {
+/// Finds them for a folder of the workspace and a repository that it is a part of. Blocks for a bounded look.
+pub(super) fn named(
+    folder: &Path,
+    repository: &RepositoryAround,
+    named: &GitNamed,
+    found: &mut Vec<AutorunPlace>,
+) {
+    let mut words: Vec<String> = named.values.iter().flat_map(|value| words_of(value)).collect();
+    // Of the user's a name without a folder is no file of a workspace.
+    let of_user = named.values_of_user.iter().flat_map(|value| words_of(value));
+    words.extend(of_user.filter(|word| word.contains('/')));
+    for hooks in &named.hook_folders {
+        for entry in fs::read_dir(hooks).into_iter().flatten().flatten().take(MOST_HOOKS) {
             // Those that git lays itself are no hooks.
             if entry.path().extension().is_some_and(|end| end == "sample") {
                 continue;
@@ -41,11 +43,22 @@ pub(super) fn named(root: &Path, repository: &Path, hooks: &[PathBuf], found: &m
             words.extend(text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(words_of));
         }
     }
+    // git and its hooks begin at the top of the working tree, and may go to the folder first.
+    let mut bases: Vec<&Path> = vec![folder];
+    bases.extend(repository.tops.iter().map(PathBuf::as_path).filter(|top| *top != folder));
+    let home = std::env::home_dir();
     for word in words.into_iter().take(MOST_WORDS) {
-        // What is not there yet is a path all the same where it is written as one.
-        let path = below(root, &word).filter(|path| path.is_file() || (word.contains('/') && !path.exists()));
-        if let Some(path) = path.filter(|path| !found.iter().any(|place| place.path == *path)) {
-            found.push(AutorunPlace { path, why: NAMED });
+        for base in &bases {
+            let Some(path) = led_to(base, &word, home.as_deref()) else { continue };
+            // What is not there yet is a path all the same where it is written as one.
+            let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
+            if is_file
+                && path.starts_with(folder)
+                && path != folder
+                && !found.iter().any(|it| it.path == path)
+            {
+                found.push(AutorunPlace { path, why: NAMED });
+            }
         }
     }
 }
@@ -57,31 +70,35 @@ fn text_of(file: &Path, most: u64) -> String {
 
 fn words_of(text: &str) -> Vec<String> {
     let parts = text.split(|letter: char| letter.is_whitespace() || ";='\"()[]<>,&|`!{}".contains(letter));
-    // An option or a variable is no file, and a pattern names none.
+    // An option is no file, a variable alone neither, and a pattern names none.
     let is_word = |part: &&str| {
-        !part.is_empty() && !part.starts_with(['-', '$', '~', '+']) && !part.contains(['*', ':'])
+        !part.is_empty()
+            && !part.starts_with(['-', '+'])
+            && (!part.starts_with(['$', '~']) || part.contains('/'))
+            && !part.contains(['*', ':'])
     };
     parts.filter(is_word).map(str::to_owned).collect()
 }
 
-/// A word as a path below a folder, which is where git begins.
-fn below(root: &Path, word: &str) -> Option<PathBuf> {
-    let named = Path::new(word);
-    let named = named.strip_prefix(root).unwrap_or(named);
-    let mut path = root.to_owned();
-    for component in named.components() {
-        match component {
-            Component::Normal(name) => path.push(name),
-            Component::CurDir => (),
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    (path != root).then(|| path.canonicalize().unwrap_or(path)).filter(|path| path.starts_with(root))
+/// A word as a path, where git or a hook begins in this folder. A variable in front, or what a command says there, is taken for that
+/// folder.
+fn led_to(base: &Path, word: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = match (word.strip_prefix("~/"), word.strip_prefix('$'), word.strip_prefix('/')) {
+        (Some(below), ..) => home?.join(below),
+        (_, Some(variable), _) => base.join(variable.split_once('/')?.1),
+        (.., Some(below)) if !Path::new(word).exists() => match base.join(below) {
+            path if path.exists() => path,
+            _ => PathBuf::from(word),
+        },
+        _ => base.join(word),
+    };
+    Some(path.canonicalize().unwrap_or_else(|_| normal(&path)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::Workspace;
 
     #[test]
     fn programs_of_settings_and_scripts_of_hooks_are_found() {
@@ -106,7 +123,10 @@ mod tests {
         .unwrap();
         fs::write(root.join(".git/hooks/pre-push.sample"), "scripts/other.sh\n").unwrap();
         let mut found = Vec::new();
-        named(&root, &root.join(".git"), &[root.join(".git/hooks")], &mut found);
+        let repository = RepositoryAround::at(root.join(".git"), &root, true);
+        let mut by_git = GitNamed::by(&Workspace::open(std::slice::from_ref(&root)).unwrap(), &repository);
+        by_git.hook_folders.push(root.join(".git/hooks"));
+        named(&root, &repository, &by_git, &mut found);
         let mut names: Vec<String> = found
             .iter()
             .map(|place| place.path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())

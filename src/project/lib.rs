@@ -21,15 +21,18 @@ use protocol::{
     DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
 };
 use rules::{PROJECT_RULES, RuleFileContents, RulesInForce, WorkspaceRules, read_folder};
-use sys::{current::HotSwap, programs::is_roots_alone, worked_folders::WorkedFolders};
+use sys::current::HotSwap;
 use trust::{AcknowledgementState, TrustRecords, canonical, digest};
 
+mod own_servers;
 mod programs;
 mod skills;
 mod survey;
 
 pub use self::skills::ProjectSkills;
-pub use programs::{ProjectProgram, ServerPrograms, changed};
+pub use own_servers::{OwnServerFile, OwnServerFiles, OwnServerPlace};
+use programs::ServerOwner;
+pub use programs::{ProjectProgram, ServerPrograms, changed, digest_of_place};
 pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
@@ -57,25 +60,6 @@ struct ProjectReaderInner {
     rules: RulesInForce,
     skills: SkillReader,
     trust: HotSwap<TrustRecords>,
-}
-
-/// A file that a server of the user's own is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnServerFile {
-    /// Absolute, without links.
-    pub path: PathBuf,
-    /// `None` = it cannot be read, or is too large.
-    pub digest: Option<String>,
-    /// An agent may have written it.
-    pub is_of_agents: bool,
-}
-
-/// Everything that a server of the user's own is started with.
-#[derive(Debug, Default)]
-pub struct OwnServerFiles {
-    pub files: Vec<OwnServerFile>,
-    /// Links where agents work, on the way to them or out of there: another one leads to another program.
-    pub links: Vec<PathBuf>,
 }
 
 /// What holds in a workspace, besides what holds everywhere.
@@ -225,38 +209,8 @@ impl ProjectReader {
     /// The files of a workspace that are run, or named, where this server is started. Blocks on the file system.
     pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> ServerPrograms {
         let base = roots.first().map(String::as_str);
-        programs::of_server((roots, base), transport, &self.shared.environment, &self.trust())
-    }
-
-    /// The files that a server of the user's own is started with, wherever they lie but where only root writes, those apart that are
-    /// too large to be noted and lie where no agent works. It runs in none of the
-    /// workspace's folders unless its entry says so. `worked`: the folders in which agents work or have worked, who may write there
-    /// as well as in those that a person trusts. Blocks on the file system.
-    pub fn files_of_own_server(
-        &self,
-        roots: &[String],
-        worked: &WorkedFolders,
-        transport: &McpTransport,
-    ) -> OwnServerFiles {
-        /// Holds what lies in no folder of agents.
-        const EVERYWHERE: &str = "/";
-        let trust = self.trust();
-        let trusted = trust.workspaces().filter(|(_, trusted)| *trusted).map(|(root, _)| root.to_owned());
-        let agents: Vec<String> = roots.iter().cloned().chain(trusted).collect();
-        let all: Vec<String> = agents.iter().cloned().chain([EVERYWHERE.to_owned()]).collect();
-        let has_folder = matches!(transport, McpTransport::Stdio { cwd: Some(_), .. });
-        let base = roots.first().map(String::as_str).filter(|_| has_folder);
-        let ServerPrograms { programs, links } =
-            programs::of_server((&all, base), transport, &self.shared.environment, &trust);
-        let is_of_agents =
-            |path: &Path| agents.iter().any(|root| path.starts_with(root)) || worked.holding(path).is_some();
-        let files = programs.into_iter().map(|it| {
-            let path = Path::new(&it.root).join(&it.path);
-            OwnServerFile { is_of_agents: is_of_agents(&path), path, digest: it.digest }
-        });
-        let can_be_noted = |file: &OwnServerFile| file.digest.is_some() && !is_roots_alone(&file.path);
-        let files = files.filter(|file| file.is_of_agents || can_be_noted(file)).collect();
-        OwnServerFiles { files, links: links.into_iter().filter(|link| is_of_agents(link)).collect() }
+        let owner = ServerOwner::Project;
+        programs::of_server(owner, (roots, base), transport, &self.shared.environment, &self.trust())
     }
 
     /// Every agent file that was read.

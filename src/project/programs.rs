@@ -4,14 +4,20 @@
 //! which an agent may write. So such a file counts like a settings file: as somebody acknowledged it, and not otherwise.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use super::{AcknowledgementState, TrustRecords, below, digest};
 use config::{command_words, expand, read_bounded};
 use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
-use sys::{guarded::ResolvedPath, owner_programs::interpreter_of, programs::folders_of_person};
+use sys::{
+    guarded::ResolvedPath,
+    owner_programs::{interpreter_of, names_on_first_line},
+    programs::folders_of_person,
+};
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -21,6 +27,9 @@ const NOWHERE: &str = "/dev/null";
 
 /// Pieces of one word that are looked at.
 const MOST_PIECES: usize = 64;
+
+/// Names of one server that are looked up.
+const MOST_NAMES: usize = 256;
 
 /// Programs that run what a file in their folder says, and those files.
 const RUNNERS: &[(&[&str], &[&str])] = &[
@@ -63,6 +72,17 @@ pub struct ServerPrograms {
     pub programs: Vec<ProjectProgram>,
     /// Links of workspaces on the way to them, or out of there: another one leads to another program.
     pub links: Vec<PathBuf>,
+    /// Places to which names lead that are looked up in the `PATH`: of its command, and of words and first lines that may name one.
+    pub places: Vec<PathBuf>,
+}
+
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServerOwner {
+    /// All that it is started with in its workspace is acknowledged.
+    Project,
+    /// It is nobody's but the user's, so whatever its names lead to is noted.
+    Person,
 }
 
 /// The files that the words of these commands lead to, each once. `roots` are canonical; commands run in the first. Blocks
@@ -84,6 +104,7 @@ pub(super) fn named_by(
 /// The files that what starts a server leads to: its command, arguments and variables. `base`: from which its `cwd` counts; without
 /// one it runs in a folder of its own, and only whole paths lead anywhere. Blocks on the file system.
 pub(super) fn of_server(
+    owner: ServerOwner,
     (roots, base): (&[String], Option<&str>),
     transport: &McpTransport,
     environment: &[(OsString, OsString)],
@@ -114,19 +135,32 @@ pub(super) fn of_server(
             }
         });
     }
-    if !program.contains('/') {
-        // The folders of programs are kept from agents; what a link in them leads to need not be.
-        let path = match env.get("PATH") {
-            Some(path) => Some(OsString::from(fill(path))),
-            None => environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
-        };
-        let folders = folders_of_person(path.as_deref(), home.as_deref());
-        let found = folders.iter().map(|folder| folder.join(&program)).find(|path| path.is_file());
-        let led_to = found.iter().cloned().chain(found.as_deref().and_then(interpreter_of));
-        for file in led_to.filter_map(|file| file.canonicalize().ok()) {
-            if !folders.iter().any(|folder| file.starts_with(folder)) {
-                named.add(Path::new(NOWHERE), &file.to_string_lossy(), true);
-            }
+    let path = match env.get("PATH") {
+        Some(path) => Some(OsString::from(fill(path))),
+        None => environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
+    };
+    // The folders of programs are kept from agents; what a link in them leads to need not be.
+    let folders = folders_of_person(path.as_deref(), home.as_deref());
+    let found: Vec<PathBuf> = match owner {
+        ServerOwner::Person => {
+            let values = env.iter().filter(|(name, _)| *name != "PATH").map(|(_, value)| fill(value));
+            let texts: Vec<String> =
+                std::iter::once(program.clone()).chain(words.clone()).chain(values).collect();
+            named.found.places = by_name(&texts, &directory, path.as_deref());
+            named.found.places.clone()
+        }
+        ServerOwner::Project if program.contains('/') => Vec::new(),
+        ServerOwner::Project => folders
+            .iter()
+            .map(|folder| folder.join(&program))
+            .find(|path| path.is_file())
+            .into_iter()
+            .collect(),
+    };
+    let led_to = found.iter().cloned().chain(found.iter().filter_map(|found| interpreter_of(found)));
+    for file in led_to.filter_map(|file| file.canonicalize().ok()) {
+        if !folders.iter().any(|folder| file.starts_with(folder)) {
+            named.add(Path::new(NOWHERE), &file.to_string_lossy(), true);
         }
     }
     let runner = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -148,6 +182,43 @@ pub(super) fn of_server(
         }
     }
     named.found
+}
+
+/// Finds the programs that a `PATH` leads to by names in these words, and by those on the first lines of files that they name. A folder
+/// in front of another one with the same name counts alone.
+fn by_name(words: &[String], directory: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
+    let folders: Vec<PathBuf> = path.into_iter().flat_map(std::env::split_paths).collect();
+    let folders: Vec<PathBuf> =
+        folders.iter().filter(|it| it.is_absolute()).filter_map(|it| it.canonicalize().ok()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for word in words {
+        let pieces = word.split(|letter: char| letter.is_whitespace() || "=:,;|&()<>'\"`".contains(letter));
+        for piece in std::iter::once(word.as_str()).chain(pieces.take(MOST_PIECES)) {
+            match piece.contains('/') {
+                true => names.extend(names_on_first_line(&directory.join(piece))),
+                false => names.push(piece.to_owned()),
+            }
+        }
+    }
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at < names.len().min(MOST_NAMES) {
+        let name = &names[at];
+        let is_name = !name.is_empty() && !name.starts_with('-') && !name.starts_with('.');
+        let found = folders.iter().filter(|_| is_name).map(|folder| folder.join(name));
+        let place = found.into_iter().find(|place| is_executable(place));
+        if let Some(place) = place.filter(|place| !places.contains(place)) {
+            // A script there may be run by another one.
+            names.extend(names_on_first_line(&place));
+            places.push(place);
+        }
+        at += 1;
+    }
+    places
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 struct ProgramCollector<'a> {
@@ -190,6 +261,22 @@ impl ProgramCollector<'_> {
             });
         }
     }
+}
+
+/// The digest of a place of which it does not count what is there.
+pub fn digest_of_place(path: &Path) -> String {
+    digest(path.as_os_str().as_encoded_bytes())
+}
+
+/// The digest of a program that is found by its name: of a large one by what tells its versions apart, which nobody but the system
+/// sets.
+pub(super) fn digest_by_name(file: &Path) -> Option<String> {
+    let found = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+    if found.len() <= LARGEST {
+        return current_digest(file);
+    }
+    let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
+    Some(digest(format!("{stamp:?}").as_bytes()))
 }
 
 fn current_digest(file: &Path) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
-use super::programs::{named_by, of_server};
+use super::programs::{ServerOwner, named_by, of_server};
 use super::{
     AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SYSTEM_FILE,
     SettingsFile, TrustRecords, below, digest, problem,
@@ -299,7 +299,7 @@ impl ProjectSurvey {
         }
         for (named, transport) in &self.servers {
             let places = (self.roots.as_slice(), self.roots.first().map(String::as_str));
-            let programs = of_server(places, transport, environment, trust).programs;
+            let programs = of_server(ServerOwner::Project, places, transport, environment, trust).programs;
             add(programs, format!("{named} is started with it: {}", started(transport)));
         }
         for (ProjectProgram { root, path, digest, consent, .. }, effects) in found {

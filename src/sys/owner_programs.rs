@@ -28,7 +28,7 @@ use super::{programs, regular_file, worked_folders::WorkedFolders};
 
 mod scripts;
 
-pub use scripts::{OwnerScript, interpreter_of};
+pub use scripts::{OwnerScript, interpreter_of, names_on_first_line};
 
 /// Largest file of which a digest is made: each use reads it again. A larger program must lie where only root writes.
 const LARGEST: u64 = 512 << 20;

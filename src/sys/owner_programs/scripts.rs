@@ -80,6 +80,11 @@ pub fn interpreter_of(path: &Path) -> Option<PathBuf> {
     first_line(path).first().map(PathBuf::from).filter(|named| named.is_absolute())
 }
 
+/// The names on the first line of a script that are looked up in the `PATH`, as `env` does with the next one.
+pub fn names_on_first_line(path: &Path) -> Vec<String> {
+    first_line(path).into_iter().filter(|word| !word.contains('/')).collect()
+}
+
 impl OwnerProgramsLookup {
     /// Looks these up as well. Blocks on the file system.
     pub fn add_scripts(&mut self, scripts: impl IntoIterator<Item = OwnerScript>) {

@@ -36,6 +36,14 @@ pub enum ServerOrigin {
 }
 
 impl ServerOrigin {
+    /// True of a server that the user names: in the settings, or in the file of one of the user's own agents.
+    pub fn is_own(&self) -> bool {
+        match self {
+            ServerOrigin::User | ServerOrigin::Agent { of_project: false, .. } => true,
+            ServerOrigin::Project | ServerOrigin::Agent { .. } | ServerOrigin::Extension(_) => false,
+        }
+    }
+
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
             ServerOrigin::Agent { agent, .. } => Some(agent),

@@ -23,7 +23,7 @@ mod pinned;
 mod supervisor;
 mod unchanged;
 
-pub(super) use noted::comparisons;
+pub(super) use noted::{comparisons, program_name};
 
 /// Calls whose times are kept of each tool.
 const KEPT_TIMES: usize = 256;

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     origin::{ExtensionServerOrigin, ServerOrigin},
     rules::{ServerRules, digest_of},
-    server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState, comparisons},
+    server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState},
 };
 use crate::{CommandRuntime, ProgramLog};
 use config::server_sound;
 use project::{Project, ProjectReader};
-use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools, NotedProgram};
+use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
@@ -425,11 +425,6 @@ impl McpHub {
     /// Takes secrets out of what servers say.
     pub fn redacted(&self, text: String) -> String {
         self.0.rules.get().redactor.owned(text)
-    }
-
-    /// The servers of the user's own that were started with files of workspaces, as they were noted and as they are.
-    pub async fn noted_programs(&self) -> Vec<NotedProgram> {
-        comparisons(&self.host(), &self.0.rules.get().servers).await
     }
 
     /// Starts it if it must be; hurries it if it waits.

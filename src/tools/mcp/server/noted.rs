@@ -3,15 +3,14 @@
 //! Its words are the user's, but a file that they name is whatever an agent made of it where agents work. The log keeps which files
 //! these were (`program.noted`), so it makes no difference whether the daemon was started in between.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use super::{McpHost, McpServerInstance};
-use crate::mcp::origin::ServerOrigin;
 use crate::{digest, work};
-use project::OwnServerFile;
+use project::{OwnServerFile, digest_of_place};
 use protocol::{
-    McpServerConfig, McpTransport, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted, ProgramSource,
-    TrustedFile,
+    AgentName, McpServerConfig, McpTransport, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted,
+    ProgramSource, TrustedFile,
 };
 
 /// Files by absolute paths; without a digest they cannot be read.
@@ -21,22 +20,26 @@ impl McpServerInstance {
     /// A file that an agent may have written, and that became another one, or came to be, since it was noted. A server that was never
     /// started is noted; so is what the user changed where no agent works.
     pub(super) async fn other_than_noted(&self, host: &Arc<dyn McpHost>) -> Option<String> {
-        if self.origin != ServerOrigin::User {
+        if !self.origin.is_own() {
             return None;
         }
+        let name = program_name(self.origin.agent(), &self.name);
         let now = files(host, &self.roots, &self.entry).await;
         if let Some(file) = now.iter().find(|file| file.is_of_agents && file.digest.is_none()) {
             return Some(format!("it is started with {}, which cannot be read", file.path.display()));
         }
         let log = host.program_log();
-        let id = id(&self.name, &self.roots, &self.entry);
+        let id = id(&name, &self.roots, &self.entry);
         let before = log.get(&id);
         if before.is_none() && now.is_empty() && !names_files(&self.entry) {
             return None;
         }
         let mut noted: WorkspaceFiles = before.iter().flat_map(noted_files).collect();
         let mut is_other = before.is_none();
-        for OwnServerFile { path, digest, is_of_agents } in now {
+        // One that an older daemon wrote says nothing of where names led.
+        let of_before = before.iter().flat_map(|it| &it.files);
+        let knows_places = of_before.into_iter().any(|it| it.digest == digest_of_place(Path::new(&it.path)));
+        for OwnServerFile { path, digest, is_of_agents, by_name } in now {
             let path = path.to_string_lossy().into_owned();
             if digest.is_some() && noted.get(&path) == Some(&digest) {
                 continue;
@@ -47,7 +50,15 @@ impl McpServerInstance {
                 known.iter().flat_map(noted_files).filter(|(other, _)| *other == path).peekable();
             let is_known_elsewhere = elsewhere.peek().is_some();
             let is_same_elsewhere = elsewhere.any(|(_, other)| other == digest);
-            if is_of_agents && !is_same_elsewhere && (before.is_some() || is_known_elsewhere) {
+            let is_noted_first = by_name.is_some() && !knows_places && !is_known_elsewhere;
+            if is_of_agents
+                && !is_same_elsewhere
+                && !is_noted_first
+                && (before.is_some() || is_known_elsewhere)
+            {
+                if by_name.is_some() && !noted.contains_key(&path) {
+                    return Some(other_place(&path, &noted));
+                }
                 return Some(format!(
                     "it is started with {path}, which is another file than when it was first started; look at it, and if it \
                      is right, acknowledge it: `subagent trust --programs`"
@@ -58,7 +69,7 @@ impl McpServerInstance {
         if is_other {
             let files =
                 noted.into_iter().filter_map(|(path, digest)| Some(TrustedFile { path, digest: digest? }));
-            let noted = program(&self.name, id, &self.roots, files.collect());
+            let noted = program(&name, id, &self.roots, files.collect());
             if let Err(error) = log.note(vec![noted], None).await {
                 return Some(format!("which files it is started with could not be noted: {error}"));
             }
@@ -67,12 +78,28 @@ impl McpServerInstance {
     }
 }
 
+/// Says that a name leads elsewhere by now.
+fn other_place(path: &str, noted: &WorkspaceFiles) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_same = |other: &&String| other.rsplit('/').next() == Some(name);
+    let before = noted.keys().find(is_same).map_or_else(String::new, |other| format!(", and led to {other}"));
+    format!(
+        "the name `{name}` that it is started by leads to {path} now{before} when it was first started; look at it, and if it is \
+         right, acknowledge it: `subagent trust --programs`"
+    )
+}
+
 fn noted_files(noted: &ProgramNoted) -> impl Iterator<Item = (String, Option<String>)> + '_ {
     noted.files.iter().map(|file| (file.path.clone(), Some(file.digest.clone())))
 }
 
-/// The servers of the user's own that were started with files of a workspace, as they were noted and as they are. Those that the
-/// settings have no more, or otherwise, are none.
+/// The name by which people know a server of the user's own as a program that is noted: of an agent's own with the agent.
+pub fn program_name(agent: Option<&AgentName>, server: &str) -> String {
+    agent.map_or_else(|| server.to_owned(), |agent| format!("{agent}/{server}"))
+}
+
+/// The servers of the user's own that were started with files of a workspace, as they were noted and as they are. Those that
+/// `servers` has no more, or otherwise, are none; it has them by [`program_name`].
 pub async fn comparisons(
     host: &Arc<dyn McpHost>,
     servers: &BTreeMap<String, McpServerConfig>,

@@ -8,9 +8,9 @@ use std::{path::Path, sync::Arc};
 use super::{McpHost, McpServerInstance, lock};
 use crate::{
     commands::{ServerFiles, StillHold},
-    mcp::origin::ServerOrigin,
     work,
 };
+use project::{OwnServerFile, OwnServerPlace};
 
 /// A server's files, kept from commands for as long as it is known.
 #[derive(Debug, Default)]
@@ -23,12 +23,11 @@ impl McpServerInstance {
     /// Sees to it that nobody can exchange what it is started with until the answer is dropped. `None` = there is nothing of the kind. In
     /// words why it cannot begin now.
     pub(super) async fn unchanged(&self, host: &Arc<dyn McpHost>) -> Result<Option<StillHold>, String> {
-        let is_own = match self.origin {
-            ServerOrigin::User => true,
-            ServerOrigin::Project | ServerOrigin::Agent { .. } => false,
-            // Its files lie in no workspace.
-            ServerOrigin::Extension(_) => return Ok(None),
-        };
+        // Of an extension no file lies in a workspace.
+        if self.origin.extension().is_some() {
+            return Ok(None);
+        }
+        let is_own = self.origin.is_own();
         if !self.entry.is_program() {
             return Ok(None);
         }
@@ -38,7 +37,11 @@ impl McpServerInstance {
         let files = work::aside(move || {
             if is_own {
                 let found = projects.files_of_own_server(&roots, &worked, &transport);
-                let files = found.files.into_iter().filter(|file| file.is_of_agents).map(|file| file.path);
+                // Of a place alone there is nothing to be kept: commands do not write there.
+                let is_kept = |file: &OwnServerFile| {
+                    file.is_of_agents && file.by_name != Some(OwnServerPlace::PlaceAlone)
+                };
+                let files = found.files.into_iter().filter(is_kept).map(|file| file.path);
                 return ServerFiles { files: files.collect(), links: found.links };
             }
             let found = projects.programs_of_server(&roots, &transport);

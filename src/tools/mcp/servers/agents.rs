@@ -9,12 +9,17 @@ use futures_util::future::{join, join_all};
 
 use super::{McpHub, McpServerInstance, RunServers, ServerLookup, ServerState};
 use crate::{
-    mcp::{origin::ServerOrigin, rules::digest_of},
+    mcp::{
+        origin::ServerOrigin,
+        rules::digest_of,
+        server::{comparisons, program_name},
+    },
     spellings::entry_means_server,
+    work,
 };
 use config::server_sound;
 use project::Project;
-use protocol::{AgentDefinition, McpServerConfig, McpServerTools, ToolName};
+use protocol::{AgentDefinition, McpServerConfig, McpServerTools, NotedProgram, ToolName};
 
 impl McpHub {
     /// The tools of the servers that an agent may use, which are started if they must be. One that is away is told with why.
@@ -176,6 +181,24 @@ impl McpHub {
             },
             _ => told.clone(),
         }
+    }
+}
+
+impl McpHub {
+    /// The servers of the user's own that were started with files of workspaces, as they were noted and as they are.
+    pub async fn noted_programs(&self) -> Vec<NotedProgram> {
+        let host = self.host();
+        let mut servers = self.0.rules.get().servers.clone();
+        let projects = host.projects().clone();
+        let project = work::aside(move || projects.load(&[])).await;
+        for definition in project.catalog.definitions() {
+            let own = definition.mcp.own.iter();
+            let named = |(name, entry): (&String, &McpServerConfig)| {
+                (program_name(Some(&definition.name), name), entry.clone())
+            };
+            servers.extend(own.map(named));
+        }
+        comparisons(&host, &servers).await
     }
 }
 

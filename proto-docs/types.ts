@@ -601,6 +601,12 @@ export interface CallDecision {
   message?: string | null;
   /** Time from the question to the answer. */
   waitedMs?: number | null;
+  /** The calls that an answer allows from now on beside the one that was asked about, in plain words. */
+  allows?: string | null;
+  /** The rule that the answer saved: its id, and which calls it is about. */
+  remembers?: string | null;
+  /** The mode that the answer put the session into. */
+  mode?: string | null;
 }
 
 /** What validation found out about a call. */
@@ -4090,9 +4096,9 @@ export interface RpcError {
 /** The word that a rule goes back to which stands in no file. */
 export interface RuleOrigin {
   source: RuleOriginSource;
-  /** The client that answered, or that started the root run. */
+  /** The client that answered, that started the root run, or that set the session's mode. */
   by?: string | null;
-  /** The time of that answer. */
+  /** The time of that answer, or when the mode was set. */
   at?: Timestamp | null;
 }
 
@@ -4100,10 +4106,14 @@ export interface RuleOrigin {
 export type RuleOriginSource =
   /** An earlier answer, which was remembered. */
   | "answer"
-  /** `autoApprove` as the root run was started. */
+  /** `autoApprove` or the mode, as the root run was started. */
   | "start"
   /** `autoApprove` of the agent's file. */
   | "agent"
+  /** The session's mode, as somebody set it. */
+  | "session"
+  /** The session's mode, which is the one of the settings. */
+  | "settings"
   | (string & {});
 
 /** The same, resolved; a run carries it, and the runs it calls inherit it. */
@@ -4348,12 +4358,15 @@ export interface RunSpan {
   /** The end reason, as in the run's record. */
   reason?: string | null;
   message?: string | null;
+  /** Of a run that has not ended, as of what the log told of it last, as are its calls and times. */
   turns?: number;
   toolCalls?: number;
   /** Time at work, or waiting for a model or a tool. */
   activeMs?: number;
   /** Time in queues: for its context, or for one of the slots that runs share. */
   queuedMs?: number;
+  /** Time before it began in which hooks were asked about its prompt. */
+  hooksMs?: number;
   /** Time during which every open call waited for a person. */
   waitingMs?: number;
   /** Time during which it was parked. */
@@ -4370,6 +4383,10 @@ export interface RunSpan {
   restarts?: number;
   /** Those of them before which the daemon had not stopped by itself. */
   uncleanRestarts?: number;
+  /** The thing that it waits for; of a run that has not ended. */
+  waitsFor?: WaitCause | null;
+  /** The time of the last that the log tells of it; of a run that has not ended. */
+  lastEventAt?: Timestamp | null;
   /** Paths that it changed; the first 100. */
   filesChanged?: string[];
   /** Tokens of the runs below it. */
@@ -4709,6 +4726,8 @@ export interface SessionCreated {
   mode?: ApprovalMode;
   /** Everything is removed when the session is closed. */
   ephemeral?: boolean;
+  /** The mode is the one of the settings: nobody named another. */
+  modeOfSettings?: boolean;
 }
 
 export interface SessionDeleteResult {
@@ -5333,6 +5352,10 @@ export interface ToolSpan {
   risk?: string | null;
   /** The decision whether it runs; missing where nobody had to decide. */
   decision?: CallDecision | null;
+  /** The arguments as the model gave them, where hooks changed them; `input` has what ran. */
+  askedInput?: SpanText | null;
+  /** The hooks that changed them, by their ids. */
+  changedBy?: string[];
   /** Time until it ran; missing when it never did. */
   waitedMs?: number | null;
   /**
@@ -5656,6 +5679,9 @@ export interface TraceSummary {
   state: RunState;
   reason?: RunEndReason | null | string;
   prompt?: string | null;
+  /** When it was asked for. Its time counts from here, with the time in queues. */
+  askedAt: Timestamp;
+  /** When it began, after its queues. */
   startedAt: Timestamp;
   endedAt?: Timestamp | null;
   /** Runs of the tree, the root among them; what follows is of all of them. */
@@ -5867,6 +5893,27 @@ export interface ValidatedAgent {
 
 /** May a call run? Ordered by strictness, so combining opinions is `max` and none can loosen another. */
 export type Verdict = "allow" | "ask" | "deny" | (string & {});
+
+/** The thing that a run which has not ended waits for. */
+export interface WaitCause {
+  /**
+   * `person`: an answer to a question. `model`, `tool`, `agent`: something that is at work for it. `hook`: a
+   * hook that takes long. `context`: the runs before it in its context. `place`: a place among the runs at
+   * work. `hooks`: what hooks say of its prompt. `unparked`: that it is no longer parked. `daemon`: the
+   * daemon was started again, and has not taken it up yet.
+   */
+  for: string;
+  since: Timestamp;
+  /**
+   * The title of the question, the model, the tool with what the call is about, the agent, the hook, or the
+   * reason why it is parked or was not taken up.
+   */
+  about?: string | null;
+  /** The question, where it waits for a person. */
+  confirmationId?: ConfirmationId | null;
+  /** The number of runs before it in the same queue, without the one that is at work. */
+  ahead?: number | null;
+}
 
 /** What can be waited for. */
 export type WaitUntil =

@@ -44,9 +44,9 @@ pub(super) struct TracePage {
     pub next: Option<String>,
 }
 
-/// What the log does not say of runs that have not ended.
+/// Facts of runs that have not ended which the log does not have.
 pub(super) struct OpenRunFacts {
-    /// When this daemon began.
+    /// The time at which this daemon began.
     pub daemon_began: Timestamp,
     /// Runs that could not be taken up, and why.
     pub stranded: HashMap<RunId, String>,

@@ -216,7 +216,7 @@ pub struct RunSpan {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Of a run that has not ended, as of what the log told of it last, as are its calls and times.
+    /// Turns; of a run that has not ended, as of what the log told of it last, as are its calls and times.
     pub turns: u64,
     pub tool_calls: u64,
     /// Time at work, or waiting for a model or a tool.
@@ -473,9 +473,9 @@ pub struct TraceSummary {
     pub reason: Option<super::RunEndReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// When it was asked for. Its time counts from here, with the time in queues.
+    /// The time at which it was asked for. Its time counts from here, with the time in queues.
     pub asked_at: Timestamp,
-    /// When it began, after its queues.
+    /// The time at which it began, after its queues.
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,

@@ -55,7 +55,7 @@ pub struct JudgeContext {
     pub left: RemainingBudget,
     pub now: Timestamp,
     pub mode: ApprovalMode,
-    /// Whose word the session's mode is, where that is known.
+    /// The one whose word the session's mode is, where that is known.
     pub mode_origin: Option<RuleOrigin>,
     pub asking: Arc<AskingRun>,
     /// The place where the run stands for hooks; missing where no hook can have anything to say of a call.

@@ -23,7 +23,7 @@ pub struct SessionMode {
     /// The event that said so, and in the lowest bits one more than the place in [`ApprovalMode::ALL`]; 0 = not known yet.
     /// Of two events the later one counts, in whatever order they are told.
     told: AtomicU64,
-    /// Whose word it is, by the event that said so; `None` = not known.
+    /// The one whose word it is, by the event that said so; `None` = not known.
     origin: Mutex<Option<(EventSeq, Option<RuleOrigin>)>>,
 }
 
@@ -78,7 +78,7 @@ impl SessionMode {
         Ok(())
     }
 
-    /// Whose word the mode is, where that is known.
+    /// The one whose word the mode is, where that is known.
     pub fn origin(&self) -> Option<RuleOrigin> {
         self.origin_lock().as_ref().and_then(|(_, origin)| origin.clone())
     }

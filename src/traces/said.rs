@@ -62,7 +62,7 @@ pub fn granted(decision: &CallDecision) -> Vec<String> {
     [allows, saved, mode].into_iter().flatten().collect()
 }
 
-/// What a run waits for, with the run as the subject: `waits for a person's answer to “Change a.md?”`.
+/// The wait of a run in words, with the run as the subject: `waits for a person's answer to “Change a.md?”`.
 pub fn wait_said(cause: &WaitCause) -> String {
     let about = cause.about.as_deref();
     let ahead = match cause.ahead {

@@ -114,7 +114,7 @@ fn without_empty_texts(span: &mut TraceSpan) {
     }
 }
 
-/// What a person said with an answer, and what it allows beyond its call, which quotes that.
+/// The texts of a person's answer: what was said with it, and what it allows beyond its call, which quotes that.
 fn texts_of(decision: &mut CallDecision) -> [&mut Option<String>; 3] {
     [&mut decision.message, &mut decision.allows, &mut decision.remembers]
 }

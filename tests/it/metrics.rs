@@ -205,7 +205,7 @@ async fn a_call_that_outlives_its_daemon_counts_under_its_name() {
     let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
     client.call("run/wait", until).await;
     drop(client);
-    running.stop().await;
+    running.stop_unfinished().await;
     let running = house.boot().await;
     let (mut client, socket) = (running.client(), running.listen().await);
     answer(&mut client, &run).await;

@@ -368,7 +368,10 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
     for (arguments, words) in [
         (vec!["trace", "list"], vec!["writer", "GOAL", "write"]),
         (vec!["trace", "show", &run], vec!["turn 1", "write_file", "? ", "yes: ", "asked by", "GOAL"]),
-        (vec!["trace", "export", &run, "--format", "markdown"], vec!["# Trace of writer", "`run.resumed`"]),
+        (
+            vec!["trace", "export", &run, "--format", "markdown"],
+            vec!["# Trace of writer", "was interrupted: the daemon was away for at most"],
+        ),
         (vec!["trace", "export", &run], vec!["\"spans\":["]),
         (vec!["trace", "tail", &run], vec!["confirmation · writer", "allowOnce", "wrote a note"]),
     ] {

@@ -36,7 +36,7 @@ pub(super) struct SpanView {
     pub(super) end_us: Option<i64>,
     pub(super) status: String,
     pub(super) error: Option<SpanError>,
-    /// Of a call, where hooks changed what it was asked with.
+    /// The arguments of a call, where hooks changed them.
     pub(super) input: Option<SpanText>,
     pub(super) usage: Option<Usage>,
     pub(super) cost: Option<UsdAmount>,
@@ -114,7 +114,7 @@ impl RunSpanView {
             || self.restarts != 0
     }
 
-    /// How it ended: who stopped it, and what they said.
+    /// The way in which it ended: who stopped it, and what they said.
     fn ended(&self) -> Option<String> {
         let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
         // Of one that nobody stopped the error says why.
@@ -123,7 +123,7 @@ impl RunSpanView {
         Some(format!("{}{}{}", self.reason.as_ref()?, by.unwrap_or_default(), why.unwrap_or_default()))
     }
 
-    /// What one that has not ended waits for, and since when.
+    /// The thing that one which has not ended waits for, and since when.
     fn waits(&self) -> Option<String> {
         let cause = self.waits_for.as_ref()?;
         Some(format!("{} since {}", wait_said(cause), human::moment(cause.since)))
@@ -248,7 +248,7 @@ impl SpanView {
         Some(format!("the hook {} changed {before} → {after}", tool.changed_by.join(", ")))
     }
 
-    /// What has no room in a row: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
+    /// Lines for which a row has no room: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
     pub(super) fn beside(&self) -> Vec<String> {
         /// Characters of what a hook said.
         const MOST: usize = 2_000;

@@ -122,7 +122,7 @@ fn files(spans: &[SpanView]) -> String {
     text
 }
 
-/// What people allowed beyond the calls that they were asked about, and what hooks changed of calls.
+/// Answers that allowed more than their calls, and calls that hooks changed.
 fn answers(spans: &[SpanView]) -> String {
     let granted = |span: &SpanView| {
         let decision = span.confirmation.as_ref()?.decision.as_ref()?;

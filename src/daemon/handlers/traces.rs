@@ -134,7 +134,7 @@ async fn export(
     Ok(TraceExportResult { media_type: writer.media_type().to_owned(), text, next_cursor: next })
 }
 
-/// What no log says of runs that have not ended.
+/// Facts of runs that have not ended which no log has.
 fn open_runs(state: &DaemonContext) -> OpenRunFacts {
     let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
     OpenRunFacts { daemon_began: state.started_at, stranded: stranded.collect() }

@@ -11,7 +11,7 @@ const EVENTS_READ: usize = 200;
 const TYPES: [&str; 3] = ["session.created", "session.updated", "confirmation.resolved"];
 
 impl EventStore {
-    /// Whose word a session's mode is, as the log has it; `None` when there is no such session.
+    /// The one whose word a session's mode is, as the log has it; `None` when there is no such session.
     pub async fn mode_origin(&self, session: &SessionId) -> Result<Option<RuleOrigin>, StoreError> {
         let types = TYPES.iter().map(|name| (*name).to_owned()).collect();
         let filter = LogFilter { types, ..LogFilter::session(session.clone()) };

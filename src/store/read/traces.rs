@@ -20,7 +20,7 @@ pub struct TreeTotal {
     pub turns: u64,
     pub tool_calls: u64,
     pub spent: UsageTotal,
-    /// When the root run was asked for, before all queues.
+    /// The time at which the root run was asked for, before all queues.
     pub asked_at: Option<Timestamp>,
 }
 

@@ -59,7 +59,7 @@ fn resumed(span: &TraceSpan, event: &SpanEvent, out: &mut String) {
     paragraph(out, &told);
 }
 
-/// What a run that has not ended waits for, where something else than its spans says it.
+/// The wait of a run that has not ended, where something else than its spans says it.
 fn standing(span: &TraceSpan) -> String {
     let cause = span.run.as_ref().and_then(|run| run.waits_for.as_ref());
     let at_work = ["person", "model", "tool", "agent", "hook"];

@@ -19,7 +19,7 @@ pub fn check(events: &[Value]) -> Vec<String> {
                 SpanEdge::Began(span) if !began.insert(span.span_id.clone()) => {
                     wrong.push(format!("span {} begins twice", told(&span)));
                 }
-                SpanEdge::Began(_) => {}
+                SpanEdge::Began(_) | SpanEdge::Resumed(..) => {}
                 SpanEdge::Ended(span) | SpanEdge::Open(span) => ended.push(*span),
             }
         }

@@ -147,7 +147,7 @@ async fn a_run_from_a_pipe_is_its_users_and_one_that_is_not_taken_up_says_so() {
     fs::rename(&recording, home.path("recordings/gone.jsonl")).unwrap();
     let served = home.start().await;
     let shown = output(&mut home.companion(&["trace", "show", &run])).await.stdout;
-    let words = "was interrupted: the daemon was started again and has not taken it up yet: ";
+    let words = "was interrupted: the daemon was started again and has not taken it up yet";
     assert!(shown.contains(words), "{shown}");
     let story = output(&mut home.companion(&["trace", "export", &run, "--format", "markdown"])).await.stdout;
     assert!(story.contains("**writer** was interrupted: the daemon was started again"), "{story}");

@@ -12,7 +12,7 @@ mod asking;
 mod auth;
 mod below_tmp;
 mod given;
-mod http;
+pub mod http;
 mod inline;
 mod issuer;
 mod later;

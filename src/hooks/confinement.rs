@@ -1,25 +1,7 @@
 //! Does the command of a hook run in a sandbox, and why?
 
-use super::{Hook, HookHandler, HookOrigin};
+use super::{Hook, HookHandler, HookOrigin, WorkspaceReach};
 use protocol::HookConfinement;
-
-/// The part of the workspace that the command of a hook runs, or could run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum WorkspaceReach {
-    /// It runs no file of the workspace, as far as its words tell.
-    #[default]
-    Nothing,
-    /// It names this file of the workspace, which may be there or not.
-    Names {
-        /// The path as it is named, absolute.
-        file: String,
-    },
-    /// It could run a file there that it does not name for sure.
-    CouldRun {
-        /// The words of it by which it could.
-        words: String,
-    },
-}
 
 /// Characters of a command in a reason.
 const MOST_WORDS: usize = 200;

@@ -4,9 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::{
-    HookContract, HookFailurePolicy, WorkspaceReach, condition::HookCondition, matcher::HookMatcher,
-};
+use super::{HookContract, HookFailurePolicy, condition::HookCondition, matcher::HookMatcher};
 use protocol::{AgentName, HookEventName, HookSource};
 
 /// A hook's id. It stays the same while its place, event, matcher and handler do.
@@ -167,6 +165,24 @@ pub struct Hook {
     /// The part of the workspace that its command runs, or could run.
     pub reach: WorkspaceReach,
     pub state: HookState,
+}
+
+/// The part of the workspace that the command of a hook runs, or could run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WorkspaceReach {
+    /// It runs no file of the workspace, as far as its words tell.
+    #[default]
+    Nothing,
+    /// It names this file of the workspace, which may be there or not.
+    Names {
+        /// The path as it is named, absolute.
+        file: String,
+    },
+    /// It could run a file there that it does not name for sure.
+    CouldRun {
+        /// The words of it by which it could.
+        words: String,
+    },
 }
 
 /// A file of the workspace that a hook runs.

@@ -33,6 +33,9 @@ const WORDS: &[&str] = &["statusMessage", "name", "description", "shell", "$comm
 /// Fields of an entry that change something elsewhere, and nothing here.
 const WITHOUT_EFFECT: &[&str] = &["once", "continueOnBlock"];
 
+/// The variable by which Claude Code has hooks set variables of later commands.
+const ENVIRONMENT_FILE: &str = "CLAUDE_ENV_FILE";
+
 /// Hooks of one file: more are no configuration.
 const MOST_HOOKS: usize = 1_000;
 
@@ -351,6 +354,14 @@ impl HookReader<'_, '_> {
                 let fix = fix.map(|nearest| format!("did you mean `{nearest}`?"));
                 self.warning(*line, format!("`{}`: a hook has no field `{key}`", group.event_name), fix);
             }
+        }
+        if matches!(&handler, HookHandler::Command { .. }) && handler.shown().contains(ENVIRONMENT_FILE) {
+            let message = format!(
+                "`{}`: there is no `{ENVIRONMENT_FILE}`; what the hook exports reaches no command",
+                group.event_name
+            );
+            let fix = "name the variable in `sandbox.environment`, or set it in the command that a `PreToolUse` hook gives back";
+            self.warning(node.line, message, Some(fix.to_owned()));
         }
         let is_tool = group.events.iter().all(|event| event::is_of_tool(*event));
         let condition = condition.filter(|_| is_tool);

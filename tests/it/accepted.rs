@@ -111,6 +111,59 @@ async fn the_wizard_makes_what_was_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_extended_wizard_asks_what_the_agent_is_told_and_what_guards_its_calls() {
+    let place = Place::new(vec![]).await;
+    let mut terminal = Terminal::open(&place.home, 120, &["create", "--extended"]);
+    for (question, answer) in [("name, e.g.", "log-reader"), ("title [", ""), ("description", "Reads logs.")]
+    {
+        terminal.sees(question).await;
+        terminal.enters(answer);
+    }
+    for question in ["model: ", "scope: ", "tools: "] {
+        terminal.sees(question).await;
+        terminal.types("\r");
+    }
+    // Down to `no`: it is told nothing of memory files.
+    terminal.sees("memory: ").await;
+    terminal.sees("its instructions are all that it goes by").await;
+    terminal.types("\x1b[B\r");
+    terminal.sees("guard, a command [none]").await;
+    terminal.enters("./gone.sh --strict");
+    terminal.sees("gone.sh is not there or cannot be run").await;
+    terminal.sees("guard of which tools").await;
+    terminal.enters("Bsh");
+    terminal.sees("there is no tool `Bsh`").await;
+    terminal.sees("guard of which tools").await;
+    terminal.enters("Bash, write_file");
+    terminal.sees("tracing: ").await;
+    terminal.types("\r");
+    for question in ["trigger 1, keywords", "trigger 1, or a regex"] {
+        terminal.sees(question).await;
+        terminal.enters("");
+    }
+    terminal.sees("Write log-reader, with the tools").await;
+    terminal.sees("n declines › ").await;
+    terminal.types("y");
+    terminal.sees("does not › y").await;
+    terminal.confirms().await;
+    assert_eq!(terminal.ended().await, Some(0), "{}", terminal.seen);
+    let text = fs::read_to_string(place.home.work().join(".subagentd/agents/log-reader.md")).unwrap();
+    for part in [
+        "memory:",
+        "include: false",
+        "hooks:",
+        "PreToolUse:",
+        "matcher: run_shell_command|write_file",
+        "./gone.sh --strict",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (code, shown) = place.shows(&["validate", "log-reader"]).await;
+    assert_eq!(code, Some(0), "{shown}");
+    place.served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_may_only_read_is_refused_to_write_and_goes_on() {
     let answers = vec![
         WIRE.calls([call("call_1", "read_file", &json!({ "path": "notes.txt" }))]),

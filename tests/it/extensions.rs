@@ -286,6 +286,79 @@ async fn its_server_writes_its_folder_by_whatever_confines_it() {
     }
 }
 
+/// What `mcp.json` says of a server decides how it is started: a program's name alone is looked for in the `PATH` of its entry, and a `cwd`
+/// may go through a link that stays in the folder for its data.
+#[tokio::test]
+async fn its_server_is_found_by_the_path_of_its_entry_and_runs_where_a_link_of_its_data_leads() {
+    let script =
+        Script::new([Reply::calls(&[("mcp.board.echo", json!({ "text": "first" }))]), Reply::done("x")]);
+    let folder = tempfile::Builder::new().prefix("extension-").tempdir_in(built::apart()).unwrap();
+    let house = House::in_folder(folder).script(&script).agent("user", USER).rules("all", ALLOW);
+    let plugin = Plugin::new(house.dir.path(), "acme").server("board");
+    let file = plugin.folder.join("mcp.json");
+    let mut servers: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let entry = &mut servers["mcpServers"]["board"];
+    entry["command"] = "server".into();
+    entry["env"]["PATH"] = "${PLUGIN_ROOT}/bin:/usr/bin:/bin".into();
+    entry["cwd"] = "${PLUGIN_DATA}/now/work".into();
+    fs::write(&file, servers.to_string()).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    plugin.install(&mut client).await;
+    let data = house.dir.path().canonicalize().unwrap().join("data/plugin-data/acme");
+    fs::create_dir_all(data.join("v2/work")).unwrap();
+    symlink("v2", data.join("now")).unwrap();
+    let connected = client.call("mcp/connect", json!({ "server": "board" })).await;
+    assert_eq!(connected["state"], "ready", "{connected}");
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    client.ended(&run).await;
+    assert_eq!(ends(&running, &run).await[0], "first");
+    let told = fs::read_to_string(data.join("told")).unwrap();
+    assert_eq!(told.lines().nth(2), data.join("v2/work").to_str());
+    // A link that leads out of it is no folder to run in.
+    client.call("mcp/disconnect", json!({ "server": "board" })).await;
+    fs::remove_file(data.join("now")).unwrap();
+    fs::create_dir(house.dir.path().join("elsewhere")).unwrap();
+    fs::create_dir(house.dir.path().join("elsewhere/work")).unwrap();
+    symlink(house.dir.path().join("elsewhere"), data.join("now")).unwrap();
+    let connected = client.call("mcp/connect", json!({ "server": "board" })).await;
+    assert_eq!(connected["state"], "failed", "{connected}");
+    assert!(connected.to_string().contains("leads out of its extension"), "{connected}");
+    drop(client);
+    running.stop().await;
+}
+
+/// A server that an extension declares at an address is asked there, with the headers of its entry.
+#[tokio::test]
+async fn its_server_of_the_web_is_called_with_its_headers() {
+    let server = crate::mcp::http::Server::start().await;
+    let script = Script::new([Reply::calls(&[("mcp.board.echo", json!({}))]), Reply::done("x")]);
+    let house = house(&script);
+    let headers = json!({ "X-Tenant": "acme-7", "X-Literal": "${HOME}" });
+    let entry = json!({ "type": "streamable-http", "url": server.url, "headers": headers });
+    let plugin = Plugin::new(house.dir.path(), "acme")
+        .file("mcp.json", json!({ "$schema": MCP, "mcpServers": { "board": entry } }).to_string());
+    let running = house.boot().await;
+    let mut client = running.client();
+    plugin.install(&mut client).await;
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    client.ended(&run).await;
+    assert_eq!(ends(&running, &run).await[0], "from afar");
+    let heads = server.heads.lock().unwrap().clone();
+    let posts: Vec<&String> = heads.iter().filter(|head| head.starts_with("post ")).collect();
+    assert!(!posts.is_empty(), "{heads:?}");
+    for head in posts {
+        assert!(head.contains("x-tenant: acme-7\r\n") && head.contains("x-literal: ${home}\r\n"), "{head}");
+    }
+    let listed = client.call("mcp/list", json!({ "workspace": running.work() })).await;
+    assert_eq!(
+        (&listed["servers"][0]["origin"], &listed["servers"][0]["state"]),
+        (&json!("extension"), &json!("ready"))
+    );
+    drop(client);
+    running.stop().await;
+}
+
 /// What a server loads with a call may be what changed: nobody has to look before that counts.
 #[tokio::test]
 async fn a_server_of_one_that_changed_is_called_no_more() {

@@ -13,7 +13,7 @@ mod auth;
 mod below_tmp;
 mod by_name;
 mod given;
-mod http;
+pub mod http;
 mod inline;
 mod issuer;
 mod later;

@@ -78,20 +78,25 @@ fn odd_events_and_fields_are_told_and_the_nearest_named() {
   "places": ["claude"],
   "PostToolUse": [ { "hooks": [ { "type": "command", "command": "x", "timout": 3, "statusMessage": "s" } ] } ],
   "UserPromptSubmit": [ { "hooks": [ { "type": "command", "command": "x", "async": true, "if": "Bash(x)" } ] } ],
-  "SessionStart": [ { "hooks": [ { "type": "prompt", "prompt": "p" } ] } ]
+  "SessionStart": [ { "hooks": [
+    { "type": "prompt", "prompt": "p" },
+    { "type": "command", "command": "echo 'export A=1' >> \"$CLAUDE_ENV_FILE\"" }
+  ] } ]
 } }"#,
         &expect![[r#"
             4 TeammateIdle NeverFires Continue x
             6 PostToolUse On Continue x
             7 UserPromptSubmit On Block x
-            8 SessionStart Broken Continue it cannot be read: /u/settings.json:8: `SessionStart`: a hook of type `prompt` can stand at prompts, tools and ends only
+            9 SessionStart Broken Continue it cannot be read: /u/settings.json:9: `SessionStart`: a hook of type `prompt` can stand at prompts, tools and ends only
+            10 SessionStart On Continue echo 'export A=1' >> "$CLAUDE_ENV_FILE"
             2: there is no event `PreToolsUse`; its hooks do nothing (did you mean `PreToolUse`?)
             3: there is no event `Breakfast`; its hooks do nothing
             4: `TeammateIdle` is never fired by this daemon; its hooks do nothing
             6: `PostToolUse`: a hook has no field `timout` (did you mean `timeout`?)
             7: `UserPromptSubmit`: a hook that is `async` decides nothing, so it guards nothing
             7: `UserPromptSubmit`: `if` means something at tools only; the hook runs always
-            8: `SessionStart`: a hook of type `prompt` can stand at prompts, tools and ends only
+            9: `SessionStart`: a hook of type `prompt` can stand at prompts, tools and ends only
+            10: `SessionStart`: there is no `CLAUDE_ENV_FILE`; what the hook exports reaches no command (name the variable in `sandbox.environment`, or set it in the command that a `PreToolUse` hook gives back)
         "#]],
     );
 }

@@ -74,6 +74,17 @@ impl CommandEnvironment {
         environment
     }
 
+    /// Passes on what was withheld of `named`: to what a person runs outside of a sandbox, which could read it anyway.
+    pub fn pass_withheld(&mut self, all: &[(OsString, OsString)], named: &[String]) {
+        for name in std::mem::take(&mut self.withheld) {
+            let value = all.iter().find(|(other, _)| *other == *name).and_then(|(_, value)| value.to_str());
+            match value.filter(|_| named.contains(&name)) {
+                Some(value) => self.set(&name, value),
+                None => self.withheld.push(name),
+            }
+        }
+    }
+
     /// Sets one, in place of what was there.
     pub fn set(&mut self, name: &str, value: &str) {
         self.variables.retain(|(other, _)| other != name);

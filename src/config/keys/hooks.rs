@@ -24,7 +24,7 @@ pub(super) const KEYS: &[SettingKey] = &[
         "hooks.environment", hooks.environment, ListOf(NameShape),
         in: Ok, out: |names: &Vec<String>| json!(names),
         "Variables of the daemon's environment that hooks get beside the usual ones (PATH, HOME, LANG, …). What is known to be a \
-         secret is not passed on.",
+         secret is passed to hooks that run unconfined only.",
         expected: "a list of names, e.g. [\"CLAUDE_PLUGIN_ROOT\"]",
         example: "[\"CLAUDE_PLUGIN_ROOT\"]"
     ),

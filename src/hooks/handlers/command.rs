@@ -74,6 +74,10 @@ pub(super) async fn start(
     let settings = &workspace.settings;
     let mut environment =
         CommandEnvironment::of(&parts.environment, &settings.environment, &workspace.redactor);
+    // The key of a service that a person's own hook speaks to, named by the person for it.
+    if !is_confined {
+        environment.pass_withheld(&parts.environment, &settings.environment);
+    }
     environment.set("CLAUDE_PROJECT_DIR", &project);
     environment.set("GEMINI_PROJECT_DIR", &project);
     // Hooks of Claude Code's ask whether they are run as such.

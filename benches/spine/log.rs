@@ -176,6 +176,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         agent: None,
         mode: Default::default(),
         ephemeral: false,
+        mode_of_settings: false,
     };
     let started = RunStarted {
         agent: AgentName::from("reader"),

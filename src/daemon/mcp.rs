@@ -86,7 +86,25 @@ fn own_keys(config: &DaemonConfig) -> Vec<String> {
         KeySource::Env(name) => Some(name.clone()),
         KeySource::File(_) | KeySource::Command(_) => None,
     });
-    named.chain(usual_key_variables().map(str::to_owned)).collect()
+    // What goes to a collector of traces, and keys that a person named for hooks of theirs.
+    let filled = config.tracing.otlp.headers.value.values().flat_map(|header| variables_in(header));
+    let of_commands = config.hooks.environment.value.iter().filter(|name| redact::names_a_secret(name));
+    let of_hooks = of_commands.chain(&config.hooks.http_env.value).cloned();
+    let usual = usual_key_variables().into_iter().chain(COLLECTOR_HEADERS.iter().copied());
+    named.chain(filled).chain(of_hooks).chain(usual.map(str::to_owned)).collect()
+}
+
+/// The variables with a collector's headers (OpenTelemetry, "OTLP exporter configuration").
+const COLLECTOR_HEADERS: &[&str] = &[
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+];
+
+/// The names in `${NAME}` and `${NAME:-default}`.
+fn variables_in(text: &str) -> impl Iterator<Item = String> {
+    text.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next()).map(str::to_owned)
 }
 
 /// Tells what becomes of servers until the daemon stops.

@@ -119,7 +119,8 @@ fn random_lines(value: &str) -> impl Iterator<Item = &str> {
     value.lines().map(str::trim).filter(is_random).filter(move |_| !is_whole)
 }
 
-fn names_a_secret(name: &str) -> bool {
+/// Whether a variable's name says that its value is secret.
+pub fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is_telling =
         |word: &str| WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending));

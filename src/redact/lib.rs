@@ -29,6 +29,7 @@ mod stream;
 mod trigger;
 mod window;
 
+pub use environment::names_a_secret;
 pub use hidden::hidden_places;
 pub use known::KnownSecrets;
 pub use pattern::{MOST_HELD_BYTES, PatternError, RedactionPattern};

@@ -42,7 +42,7 @@ pub(super) struct OpenRun {
     /// What the next request brings along.
     unread: UnreadMessages,
     /// It ends since something failed.
-    is_failed: bool,
+    failure: Option<SpanError>,
     /// A question of the daemon's own beside the turns: a compression, or a request.
     consulting: Option<TraceSpan>,
     /// The end of the last request of a compression.
@@ -119,7 +119,7 @@ impl OpenRun {
             cut_at: None,
             replied: None,
             unread: UnreadMessages::default(),
-            is_failed: false,
+            failure: None,
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
@@ -262,9 +262,9 @@ impl OpenRun {
 
     fn turn_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         // The turn of a run that was cancelled is told to be complete, too.
-        let status = match (self.is_aborted, self.is_failed) {
+        let status = match (self.is_aborted, &self.failure) {
             (true, _) => SpanStatus::Cancelled,
-            (_, true) => SpanStatus::Error,
+            (_, Some(_)) => SpanStatus::Error,
             _ => SpanStatus::Ok,
         };
         self.end_turn(moment.at, status, edges);
@@ -279,6 +279,7 @@ impl OpenRun {
         self.end_hooks(at, |hook| hook.parent_span_id.as_ref() != Some(&of_run), edges);
         self.end_calls(at, edges);
         let Some(mut turn) = self.turn.take() else { return };
+        turn.error = self.failure.clone().filter(|_| status == SpanStatus::Error);
         end(&mut turn, at, status);
         edges.push(SpanEdge::Ended(Box::new(turn)));
     }
@@ -291,8 +292,8 @@ impl OpenRun {
         }
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {
-            self.is_failed = true;
             let error = SpanError { kind: code.to_owned(), message: message.to_owned() };
+            self.failure = Some(error.clone());
             self.end_model(at, SpanStatus::Error, Some(error), edges);
         } else if self.cut_at.is_some() {
             self.end_model(at, SpanStatus::Cancelled, None, edges);

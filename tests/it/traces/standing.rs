@@ -152,7 +152,7 @@ async fn a_run_from_a_pipe_is_its_users_and_one_that_is_not_taken_up_says_so() {
     let story = output(&mut home.companion(&["trace", "export", &run, "--format", "markdown"])).await.stdout;
     assert!(story.contains("**writer** was interrupted: the daemon was started again"), "{story}");
     let cancelled =
-        output(&mut home.companion(&["cancel", &run, "--reason", "wrong turn"]).env("USER", "ada")).await;
+        output(home.companion(&["cancel", &run, "--reason", "wrong turn"]).env("USER", "ada")).await;
     assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
     let shown = output(&mut home.companion(&["trace", "show", &run])).await.stdout;
     assert!(shown.contains("ABORTED by ada: wrong turn"), "{shown}");

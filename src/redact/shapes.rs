@@ -5,7 +5,7 @@
 
 use self::{
     escape::ends_with_escape,
-    header::{assigned, authorization, bearer},
+    header::{assigned, assigned_at_random, authorization, bearer},
     structure::{json_web_token, private_key, url_password},
 };
 use super::window::{LetterCase, NeedsMoreText, TextWindow};
@@ -191,7 +191,8 @@ pub(super) const SHAPES: &[SecretShape] = &[
     run("docker", &["dckr_pat_", "dckr_oat_"], is_base64url, 20, DigitRule::Free),
     run("shopify", &["shpat_", "shpca_", "shppa_", "shpss_"], is_hexadecimal, 32, DigitRule::Free),
     run("vault", &["hvs.", "hvb.", "hvr."], is_base64url, 24, DigitRule::Needed),
-    run("grafana", &["glsa_", "glc_"], is_word, 32, DigitRule::Needed),
+    run("grafana", &["glsa_"], is_alphanumeric, 32, DigitRule::Needed),
+    run("grafana", &["glc_eyJ"], is_base64, 40, DigitRule::Needed),
     run("linear", &["lin_api_", "lin_oauth_"], is_alphanumeric, 32, DigitRule::Free),
     run("notion", &["ntn_"], is_alphanumeric, 40, DigitRule::Needed),
     run("atlassian", &["ATATT3xFf", "ATCTT3xFf"], is_base64_or_url, 40, DigitRule::Free),
@@ -233,18 +234,14 @@ pub(super) const SHAPES: &[SecretShape] = &[
         beginnings: &["accountkey", "sharedaccesskey", "?sig", "&sig"],
         case: LetterCase::Any,
         not_after: |_| false,
-        body: ShapeBody::Structure(|window, start, after| {
-            assigned(window, start, after, 40, DigitRule::Free)
-        }),
+        body: ShapeBody::Structure(|window, start, after| assigned_at_random(window, start, after, 40)),
     },
     SecretShape {
         kind: "kubernetes",
         beginnings: &["client-key-data"],
         case: LetterCase::Any,
         not_after: |_| false,
-        body: ShapeBody::Structure(|window, start, after| {
-            assigned(window, start, after, 40, DigitRule::Free)
-        }),
+        body: ShapeBody::Structure(|window, start, after| assigned_at_random(window, start, after, 40)),
     },
     SecretShape {
         kind: "token",
@@ -260,9 +257,7 @@ pub(super) const SHAPES: &[SecretShape] = &[
         ],
         case: LetterCase::Any,
         not_after: |_| false,
-        body: ShapeBody::Structure(|window, start, after| {
-            assigned(window, start, after, 20, DigitRule::Needed)
-        }),
+        body: ShapeBody::Structure(|window, start, after| assigned_at_random(window, start, after, 20)),
     },
     run("huggingface", &["hf_"], is_alphanumeric, 30, DigitRule::Free),
     SecretShape {

@@ -83,6 +83,47 @@ pub(super) fn assigned(
     }
 }
 
+/// The same of a value that nobody would have written by hand: names like these are given names, calls and fields in any program.
+pub(super) fn assigned_at_random(
+    window: &TextWindow<'_>,
+    start: usize,
+    after: usize,
+    least: usize,
+) -> Result<ShapeMatch, NeedsMoreText> {
+    let nothing = ShapeMatch::Nothing { looked_to: start };
+    match assigned(window, start, after, least, DigitRule::Needed)? {
+        ShapeMatch::Secret { start: value, end, growth } => {
+            let end_of_sample = window.run(value, SAMPLE, |byte| is_base64(byte) || is_base64url(byte))?;
+            let is_random = looks_random(&window.bytes()[value..end_of_sample]);
+            Ok(if is_random { ShapeMatch::Secret { start: value, end, growth } } else { nothing })
+        }
+        ShapeMatch::Nothing { .. } => Ok(nothing),
+    }
+}
+
+/// Bytes of a value that are looked at.
+const SAMPLE: usize = 64;
+
+/// Whether small letters, capitals and digits follow each other as they do in no name: in keys they change at every second or third
+/// place, in `getAccessTokenOfProviderV2` only where a word begins.
+fn looks_random(value: &[u8]) -> bool {
+    let (mut letters, mut stretches, mut last) = (0, 0, ' ');
+    for byte in value {
+        let now = match byte {
+            b'a'..=b'z' => 'a',
+            b'A'..=b'Z' => 'A',
+            b'0'..=b'9' => '0',
+            _ => ' ',
+        };
+        letters += usize::from(now != ' ');
+        // A word with a capital is one.
+        let is_within = now == last || (last, now) == ('A', 'a');
+        stretches += usize::from(now != ' ' && !is_within);
+        last = now;
+    }
+    10 * letters < 33 * stretches
+}
+
 /// Where the value begins that is given to the name which ends at `after`.
 fn value_behind(window: &TextWindow<'_>, after: usize) -> Result<Option<usize>, NeedsMoreText> {
     let mut at = behind_quote(window, after)?;

@@ -4358,7 +4358,7 @@ export interface RunSpan {
   /** The end reason, as in the run's record. */
   reason?: string | null;
   message?: string | null;
-  /** Of a run that has not ended, as of what the log told of it last, as are its calls and times. */
+  /** Turns; of a run that has not ended, as of what the log told of it last, as are its calls and times. */
   turns?: number;
   toolCalls?: number;
   /** Time at work, or waiting for a model or a tool. */
@@ -5679,9 +5679,9 @@ export interface TraceSummary {
   state: RunState;
   reason?: RunEndReason | null | string;
   prompt?: string | null;
-  /** When it was asked for. Its time counts from here, with the time in queues. */
+  /** The time at which it was asked for. Its time counts from here, with the time in queues. */
   askedAt: Timestamp;
-  /** When it began, after its queues. */
+  /** The time at which it began, after its queues. */
   startedAt: Timestamp;
   endedAt?: Timestamp | null;
   /** Runs of the tree, the root among them; what follows is of all of them. */

@@ -157,7 +157,7 @@ impl OpenRunFacts {
             }
             // It waits for as long as it did before; of one that was going on each daemon tells first that it goes on.
             (Some("hooks" | "unparked"), _) => {}
-            (_, Some(since)) if since < self.daemon_began => {
+            (_, Some(since)) if since < self.daemon_began || self.stranded.contains_key(run_id) => {
                 run.waits_for = Some(WaitCause {
                     waits_for: "daemon".to_owned(),
                     since,

@@ -115,6 +115,14 @@ async fn keys_that_take_long_hold_up_only_the_runs_that_need_them_and_are_fetche
     // Answered while the command waits, which it does until the end of this.
     assert_eq!(client.ended(&other).await["result"], "without a key");
     assert_eq!(client.call("run/get", json!({ "runId": first })).await["state"], "running");
+    // Until then its trace says that nobody goes on with it yet, though the log says no more than before.
+    let page = client.call("trace/get", json!({ "runId": first })).await;
+    let waits = page["spans"].as_array().unwrap().iter().find_map(|span| span["run"].get("waitsFor"));
+    assert_eq!(waits.map(|waits| &waits["for"]), Some(&json!("daemon")), "{page}");
+    let story = client.call("trace/export", json!({ "runId": first, "format": "markdown" })).await;
+    let words =
+        "**reader** was interrupted: the daemon was started again and has not taken it up yet, since ";
+    assert!(story["text"].as_str().unwrap().contains(words), "{story}");
     let status = client.call("daemon/status", json!({})).await;
     assert_eq!(status["degraded"], json!([]), "a key that is being fetched is no failure");
     say(&fifo, KEY).await;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{HookedCall, tool_names};
 use protocol::{CommandWord, ShellCommand};
 use shell::ShellEnvironment;
+use sys::guarded::ResolvedPath;
 
 /// Longest rule, in bytes.
 const MOST_TEXT_BYTES: usize = 4 * 1024;
@@ -197,19 +198,6 @@ fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
-/// The file that a path leads to: of what is there of it by its links, the rest as it is written. Blocks for a look at the disk.
-fn led_to(path: &Path) -> Option<PathBuf> {
-    let mut rest = PathBuf::new();
-    let mut there = path;
-    loop {
-        if let Ok(found) = there.canonicalize() {
-            return Some(if rest.as_os_str().is_empty() { found } else { found.join(rest) });
-        }
-        rest = Path::new(there.file_name()?).join(&rest);
-        there = there.parent()?;
-    }
-}
-
 impl WildcardPattern {
     fn of(expression: &str) -> Result<WildcardPattern, String> {
         let built = meta::Regex::new(expression).map_err(|_| "has too many wildcards".to_owned())?;
@@ -303,7 +291,7 @@ impl FilePattern {
         if written.components().any(|part| part == Component::ParentDir) {
             return true;
         }
-        let led_to = led_to(&written);
+        let led_to = Some(ResolvedPath::to(&written).end);
         let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
         [Some(written), led_to].into_iter().flatten().any(|path| match self.place {
             FilePlace::Absolute => self.is_match(&path),
@@ -423,16 +411,19 @@ mod tests {
             };
             assert_eq!(rule.matches(&call, &root, Path::new("/home/me")), expected, "{path}");
         }
-        // What is not there yet lies where its folder leads.
+        // What is not there yet lies where its folder leads, or a link that leads nowhere yet.
+        std::os::unix::fs::symlink("src/new.txt", root.join("later")).unwrap();
         let rule = HookCondition::read("Edit(/src/new.txt)").unwrap();
-        let call = HookedCall {
-            call_id: CallId::from("c"),
-            tool: ToolName::from("write_file"),
-            mcp: None,
-            answered_by: None,
-            arguments: json!({ "path": "alias/new.txt" }),
-        };
-        assert!(rule.matches(&call, &root, Path::new("/home/me")));
+        for path in ["alias/new.txt", "later"] {
+            let call = HookedCall {
+                call_id: CallId::from("c"),
+                tool: ToolName::from("write_file"),
+                mcp: None,
+                answered_by: None,
+                arguments: json!({ "path": path }),
+            };
+            assert!(rule.matches(&call, &root, Path::new("/home/me")), "{path}");
+        }
     }
 
     #[test]

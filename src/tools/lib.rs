@@ -86,7 +86,7 @@ pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoEr
 pub use walk::outline;
 pub use workspace::{
     BadRoot, ExistingFile, FileAttributes, IgnoreRules, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
-    WriteOutcome, WriteRequest,
+    WriteOutcome, WriteRequest, with_plain_paths,
 };
 pub use workspace_reports::{WorkspaceReport, WorkspaceReports};
 

@@ -33,6 +33,7 @@ mod write;
 
 pub use beneath::PathOpener;
 pub use ignores::IgnoreRules;
+pub use name::with_plain_paths;
 pub use neighbours::PlaceScanner;
 pub use write::{ExistingFile, FileAttributes, WriteOutcome, WriteRequest};
 

@@ -26,7 +26,7 @@ use protocol::{
 };
 use redact::Redactor;
 use sys::current::HotSwap;
-use tools::{ArtifactFolder, CommandRuntime, Tool};
+use tools::{ArtifactFolder, CommandRuntime, Tool, with_plain_paths};
 use trust::TrustRecords;
 
 /// Letters of a session's title that a hook gives.
@@ -421,11 +421,13 @@ pub(crate) fn hooked_call(
 ) -> HookedCall {
     let of_server = tool.as_str().strip_prefix(MCP_TOOL).and_then(|rest| rest.split_once('.'));
     let mcp = of_server.map(|(server, name)| (server.to_owned(), name.to_owned()));
+    // A server's tool reads its arguments as they stand.
+    let arguments = if mcp.is_some() { arguments.clone() } else { with_plain_paths(arguments) };
     HookedCall {
         call_id: call_id.clone(),
         tool: tool.clone(),
         mcp,
         answered_by: is_agent.then(|| tool.as_str().into()),
-        arguments: arguments.clone(),
+        arguments,
     }
 }

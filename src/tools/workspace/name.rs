@@ -13,6 +13,7 @@ use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use serde_json::Value;
 
 const PREFIX: &str = "path-bytes:";
 
@@ -51,6 +52,31 @@ pub fn bytes_of(text: &str) -> Option<Result<PathBuf, String>> {
         Ok(bytes) => Ok(PathBuf::from(OsString::from_vec(bytes))),
         Err(error) => Err(format!("what follows `{PREFIX}` is not base64url: {error}")),
     })
+}
+
+/// Arguments in which a text is no path, whatever it begins with.
+const TEXTS: &[&str] = &["command", "content", "description", "newString", "oldString", "pattern", "prompt"];
+
+/// Arguments of a call with every path as a file system shows it: what has the form `path-bytes:…` stands there as the path it means,
+/// lossy where that is no UTF-8. For who compares paths, and must not be passed by a second way to write one.
+pub fn with_plain_paths(arguments: &Value) -> Value {
+    let plain = |text: &str| match bytes_of(text) {
+        Some(Ok(path)) => path.to_string_lossy().into_owned(),
+        Some(Err(_)) | None => text.to_owned(),
+    };
+    let Value::Object(fields) = arguments else { return arguments.clone() };
+    let told = fields.iter().map(|(name, value)| {
+        let value = match value {
+            Value::String(text) if !TEXTS.contains(&name.as_str()) => Value::String(plain(text)),
+            Value::Array(all) => all
+                .iter()
+                .map(|one| one.as_str().map_or_else(|| one.clone(), |it| plain(it).into()))
+                .collect(),
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(told.collect())
 }
 
 /// An absolute `path` so that [`bytes_of`], or the text itself, is the same path again.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{PrepareContext, autorun::WritesTold, commands::GitUse, own_files::GuardedFiles, work};
 use protocol::{CommandWord, ConfirmationDetails, ResourceAccess, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
+use sys::guarded::ResolvedPath;
 
 /// Names of one folder that are looked at for a pattern. Listing more would keep a question waiting.
 const MOST_ENTRIES: usize = 50_000;
@@ -47,7 +48,7 @@ fn read(command: &str, directory: &Path, cx: &PrepareContext, is_wanted: &dyn Fn
             autorun: &cx.own_files.autorun_places(&cx.workspace),
             guarded: &guarded.paths,
             secret: &cx.own_files.secret(),
-            resolve: &|path: &Path| guarded.read_as(resolved(path)),
+            resolve: &|path: &Path| guarded.read_as(ResolvedPath::to(path).end),
             entries: &|folder: &Path| entries(folder, &guarded),
             is_wanted,
         },
@@ -160,20 +161,6 @@ fn is_git_alone(reading: &ShellAnalysis) -> bool {
     let mut names = reading.commands.iter().map(first);
     reading.unknown.is_none()
         && names.all(|name| name.is_some_and(|name| is_git(&name) || BESIDE_GIT.contains(&name.as_str())))
-}
-
-/// Where a path leads: links are followed as far as there is something.
-fn resolved(path: &Path) -> PathBuf {
-    for ancestor in path.ancestors() {
-        if let Ok(real) = ancestor.canonicalize() {
-            return match path.strip_prefix(ancestor) {
-                Ok(rest) if rest.as_os_str().is_empty() => real,
-                Ok(rest) => real.join(rest),
-                Err(_) => path.to_owned(),
-            };
-        }
-    }
-    path.to_owned()
 }
 
 /// The names in a folder; `None` when it cannot be listed, or is too much.

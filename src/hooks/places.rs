@@ -10,12 +10,14 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde_json::Value;
 
-use self::telling::{effect, mistake_of, problem_of_gone};
+use self::{
+    failing::{changed_reason, failing_guard, guard_of_unreadable},
+    telling::{effect, mistake_of, mistake_of_hooks, problem_of_gone},
+};
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
     WorkspaceReach,
@@ -229,11 +231,7 @@ impl PlacesReader<'_> {
     /// Nobody can tell which hooks stand in it, so what guards fails.
     fn unreadable_file(&mut self, place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) {
         if fails {
-            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-            let mistake = format!("{}{line}: {}", place.file.display(), problem.message);
-            let mut hook = failing_guard(place, GUARDS, HookMatcher::everything(), mistake);
-            hook.line = problem.line.unwrap_or(0);
-            self.add(hook);
+            self.add(guard_of_unreadable(place, &problem));
         }
         self.read.problems.push(problem);
     }
@@ -328,7 +326,12 @@ impl PlacesReader<'_> {
         let place = ReadingPlace { file: &agent.file, origin, contract: HookContract::Claude, label };
         let node = DocumentNode::of_value(&agent.hooks);
         let mut read = reading::read(&node, &place, &mut self.sequence);
-        let hooks = std::mem::take(&mut read.hooks);
+        let mut hooks = std::mem::take(&mut read.hooks);
+        if let Some(mistake) = mistake_of_hooks(&node, &agent.file) {
+            // An agent may be called as a place of settings is.
+            let place = ReadingPlace { label: &format!("agent.{label}"), ..place };
+            hooks.push(guard_of_unreadable(&place, &mistake));
+        }
         self.tell(read);
         for mut hook in hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
@@ -418,61 +421,12 @@ impl PlacesReader<'_> {
     }
 }
 
-/// Everything that an unreadable file may have guarded.
-const GUARDS: &[HookEventName] = &[
-    HookEventName::UserPromptSubmit,
-    HookEventName::UserPromptExpansion,
-    HookEventName::PreToolUse,
-    HookEventName::PermissionRequest,
-    HookEventName::BeforeHandoff,
-    HookEventName::Elicitation,
-    HookEventName::ElicitationResult,
-];
-
-fn failing_guard(
-    place: &ReadingPlace<'_>,
-    events: &'static [HookEventName],
-    matcher: HookMatcher,
-    mistake: String,
-) -> Hook {
-    let event = events.first().copied().unwrap_or(HookEventName::PreToolUse);
-    // Whoever disables it in one project has looked at that one alone.
-    let of = match &place.origin {
-        HookOrigin::Project { root } => format!("@{}", &digest(root.as_bytes())["sha256:".len()..][..8]),
-        _ => String::new(),
-    };
-    let id = format!("{}{of}#{}", place.label, event.as_str());
-    Hook {
-        id: HookId(id.into()),
-        event_name: event.as_str().to_owned(),
-        events,
-        contract: place.contract,
-        matcher,
-        condition: None,
-        handler: HookHandler::Unreadable { mistake },
-        on_failure: event::usual_failure(event),
-        timeout: Duration::ZERO,
-        is_async: false,
-        async_rewake: false,
-        sequence: None,
-        origin: place.origin.clone(),
-        file: place.file.to_owned(),
-        line: 0,
-        programs: Vec::new(),
-        reach: WorkspaceReach::Nothing,
-        state: HookState::Broken,
-    }
-}
-
-fn changed_reason(file: &Path, what: &str) -> String {
-    format!("{} {what}; look with `subagent trust`", file.display())
-}
-
 fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
     let matcher = hook.matcher.text().filter(|text| !text.trim().is_empty());
     hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))
 }
 
+mod failing;
 mod telling;
 #[cfg(test)]
 mod tests;

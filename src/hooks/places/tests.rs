@@ -166,6 +166,29 @@ fn a_settings_file_that_cannot_be_read_fails_what_it_may_guard() {
 }
 
 #[test]
+fn hooks_of_an_agent_that_are_no_object_are_a_guard_that_fails() {
+    let bench = Bench::new();
+    for hooks in [json!("exit 2"), json!([{ "type": "command", "command": "exit 2" }]), json!(true)] {
+        let agent = AgentHooks {
+            agent: "a".into(),
+            file: PathBuf::from("/a.md"),
+            hooks: hooks.clone(),
+            is_trusted: true,
+            begun_from: None,
+        };
+        let read = read_hooks(&bench.places(), std::slice::from_ref(&agent), &TrustRecords::default());
+        let matching = read.set.matching(&firing(bash("ls")));
+        assert_eq!(matching.len(), 1, "{hooks}");
+        assert_eq!(matching[0].origin, HookOrigin::Agent { agent: "a".into() });
+        let told: Vec<&str> = read.problems.iter().map(|it| it.message.as_str()).collect();
+        assert!(told.len() == 1 && told[0].contains("`hooks`: expected an object with events"), "{told:?}");
+        let untrusted = AgentHooks { is_trusted: false, ..agent };
+        let read = read_hooks(&bench.places(), &[untrusted], &TrustRecords::default());
+        assert_eq!(read.set.hooks()[0].state, HookState::Untrusted);
+    }
+}
+
+#[test]
 fn hooks_of_an_agent_stand_behind_all_others() {
     let bench = Bench::new();
     bench.user(&json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "mine" }] }] }));

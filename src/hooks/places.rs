@@ -8,15 +8,15 @@
 //! | of Claude Code's and Codex's own files in the home | if `hooks.places` names them; else only listed |
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
 use serde_json::Value;
 
 use self::{
-    failing::{changed_reason, failing_guard, guard_of_unreadable},
-    telling::{effect, mistake_of, mistake_of_hooks, problem_of_gone},
+    failing::{changed_reason, failing_guard, guard_of_unreadable, guards_now},
+    telling::{effect, mistake_of, mistake_of_hooks, nothing_in, problem_of_gone},
 };
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
@@ -117,6 +117,8 @@ pub struct HookPlacesRead {
     pub(super) misspelt: Vec<FileProblem>,
     /// Files that hooks would run, if they were there.
     pub(super) missing: Vec<PathBuf>,
+    /// The person's own files that are objects: they say which hooks there are, also if there are none.
+    own_objects: Vec<PathBuf>,
 }
 
 impl HookPlacesRead {
@@ -124,13 +126,32 @@ impl HookPlacesRead {
     pub fn waits_for(&self, file: &Path) -> bool {
         self.missing.iter().any(|named| named == file)
     }
+
+    /// Notes which files of the person's own have guards in force. One that is gone or empty says nothing of those that it had.
+    pub(super) fn note_guarded(&self, guarded: &mut BTreeSet<PathBuf>) {
+        for file in &self.own_objects {
+            guarded.remove(file);
+        }
+        let guards = self.set.hooks().iter().filter(|hook| hook.origin.is_own() && guards_now(hook));
+        guarded.extend(guards.map(|hook| hook.file.clone()));
+    }
 }
 
 /// Reads all hooks that hold in a workspace now. Blocks on the file system.
 pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecords) -> HookPlacesRead {
+    read_hooks_after(&BTreeSet::new(), places, agents, trust)
+}
+
+/// The same where these files of the person's own had guards in force before: one of them that is empty has lost them.
+pub(super) fn read_hooks_after(
+    guarded: &BTreeSet<PathBuf>,
+    places: &HookPlaces,
+    agents: &[AgentHooks],
+    trust: &TrustRecords,
+) -> HookPlacesRead {
     let pins = PinContext { roots: &places.roots, home: &places.home, trust, digests: BTreeMap::new() };
-    let mut reader =
-        PlacesReader { places, trust, pins, sequence: 0, hooks: Vec::new(), read: HookPlacesRead::default() };
+    let (hooks, read) = (Vec::new(), HookPlacesRead::default());
+    let mut reader = PlacesReader { places, guarded, trust, pins, sequence: 0, hooks, read };
     if let Some(file) = &places.system_file {
         reader.own_file((file, "system"), HookOrigin::System, HookContract::Claude, true);
     }
@@ -158,6 +179,7 @@ pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecor
 
 struct PlacesReader<'a> {
     places: &'a HookPlaces,
+    guarded: &'a BTreeSet<PathBuf>,
     trust: &'a TrustRecords,
     pins: PinContext<'a>,
     sequence: u32,
@@ -179,12 +201,18 @@ impl PlacesReader<'_> {
             Ok(None) => {}
             Err(problem) => self.unreadable_file(&place, problem, counts),
             Ok(Some(bytes)) => match DocumentNode::parse(file, &bytes) {
-                Ok(root) => self.take(root.as_ref(), &place, |_| (), counts),
-                // Without hooks there are none to be lost.
-                Err(problem) => {
-                    let says_hooks = bytes.windows(5).any(|window| window == b"hooks");
-                    self.unreadable_file(&place, problem, counts && says_hooks);
+                Ok(Some(root)) if matches!(root.content, DocumentContent::Map(_)) => {
+                    self.read.own_objects.push(file.to_owned());
+                    self.take(Some(&root), &place, |_| (), counts);
                 }
+                Ok(root) if counts => {
+                    let had_guards = self.guarded.contains(file);
+                    let problem = nothing_in(file, root.as_ref(), had_guards);
+                    let fails = problem.severity == ProblemSeverity::Error;
+                    self.unreadable_file(&place, problem, fails);
+                }
+                Ok(_) => {}
+                Err(problem) => self.unreadable_file(&place, problem, counts),
             },
         }
     }

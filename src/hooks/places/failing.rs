@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use super::{
-    Hook, HookHandler, HookId, HookMatcher, HookOrigin, HookState, ReadingPlace,
+    Hook, HookFailurePolicy, HookHandler, HookId, HookMatcher, HookOrigin, HookState, ReadingPlace,
     WorkspaceReach, digest, event,
 };
 use protocol::{FileProblem, HookEventName};
@@ -65,4 +65,11 @@ pub(super) fn guard_of_unreadable(place: &ReadingPlace<'_>, problem: &FileProble
     let mistake = format!("{}{line}: {}", place.file.display(), problem.message);
     let hook = failing_guard(place, GUARDS, HookMatcher::everything(), mistake);
     Hook { line: problem.line.unwrap_or(0), ..hook }
+}
+
+/// True of a hook whose word counts, and that may keep something from happening.
+pub(super) fn guards_now(hook: &Hook) -> bool {
+    let is_guard =
+        hook.on_failure != HookFailurePolicy::Continue || hook.events.iter().any(|it| event::is_guard(*it));
+    is_guard && !matches!(hook.state, HookState::Off | HookState::Untrusted | HookState::NeverFires)
 }

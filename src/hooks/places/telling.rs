@@ -30,6 +30,26 @@ pub(super) fn mistake_of_hooks(hooks: &DocumentNode, file: &Path) -> Option<File
     }
 }
 
+/// Says of a file of the person's own that it has no object, and so no word on hooks. People make empty ones, so that is a warning unless
+/// guards of it were in force before.
+pub(super) fn nothing_in(file: &Path, root: Option<&DocumentNode>, had_guards: bool) -> FileProblem {
+    let Some(root) = root else {
+        let (severity, message) = match had_guards {
+            true => (
+                ProblemSeverity::Error,
+                "is empty, and its hooks guarded something before; what it may guard is refused",
+            ),
+            false => (ProblemSeverity::Warning, "is empty; it has no settings and no hooks"),
+        };
+        let found = of_file(file, 0, FileProblemCode::BadValue, message.to_owned());
+        let fix = Some("put it back as it was, or write `{}` for no settings".to_owned());
+        return FileProblem { severity, fix, ..found };
+    };
+    let message = format!("expected an object with settings, found {}", root.kind());
+    // As whoever reads the settings tells it, so that it is told once.
+    problem(file, Some(TextPosition { line: root.line, column: 1 }), FileProblemCode::WrongType, message)
+}
+
 fn of_file(file: &Path, line: u32, code: FileProblemCode, message: String) -> FileProblem {
     let mark = (line != 0).then_some(TextPosition { line, column: 1 });
     FileProblem { column: None, ..problem(file, mark, code, message) }

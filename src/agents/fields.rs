@@ -267,7 +267,7 @@ pub(super) fn text<'a>(node: &'a YamlNode, path: &str, findings: &mut FileFindin
 
 /// Whether a field of another product may take something away: of two, neither may be lost.
 pub(super) fn is_restricting(name: &str) -> bool {
-    matches!(name, "tools" | "disallowedTools" | "permission" | "permissionMode")
+    matches!(name, "tools" | "disallowedTools" | "permission" | "permissionMode" | "hooks")
 }
 
 /// `max_turns` and `max-turns` → `maxTurns`; `maxCost` is an old name (spec 02).

@@ -3,7 +3,7 @@
 //! not get lost on the way.
 
 use super::{
-    fields::is_restricting,
+    fields::{camel_case, is_restricting},
     findings::FileFindings,
     yaml::{YamlContent, YamlNode},
 };
@@ -121,28 +121,40 @@ fn misspelled(path: &str, key: &str, fields: &[&'static str]) -> Option<&'static
     narrows.then_some(meant)
 }
 
+/// Fields of other products that bound how long an agent works.
+const FOREIGN_LIMITS: &[&str] = &["maxTurns", "maxSteps", "steps", "timeoutMins"];
+
 /// Keys of another product's file that no table knows, but that are nearly one of its fields that take something away, such as
-/// `disalowedTools`. That product ignores them as well, but whoever wrote one meant the agent to be held to it.
+/// `disalowedTools`, or say that they do, as `deniedTools` does. That product ignores them as well, but whoever wrote one meant the agent
+/// to be held to it.
 pub(super) fn read_misspelled(root: &YamlNode, known: &[&str], findings: &mut FileFindings) -> Vec<String> {
     let YamlContent::Map(entries) = &root.content else { return Vec::new() };
     let mut unheld = Vec::new();
     for (key, node) in entries {
-        let name = super::fields::camel_case(&key.text);
-        if known.contains(&name.as_str()) || named(&key.text).is_some() || node.says_nothing() {
+        if known.contains(&camel_case(&key.text).as_str())
+            || named(&key.text).is_some()
+            || node.says_nothing()
+        {
             continue;
         }
-        let Some(meant) = nearest(&key.text, known.iter().copied()).filter(|meant| is_restricting(meant))
-        else {
+        let word = plain(&key.text);
+        let meant = nearest(&key.text, known.iter().copied());
+        let restricting = meant.filter(|meant| is_restricting(meant) || FOREIGN_LIMITS.contains(meant));
+        if restricting.is_none() && !NARROWING_PARTS.iter().any(|part| word.contains(part)) {
             continue;
-        };
+        }
+        let nearly = restricting.map(|meant| format!(", but nearly `{meant}`")).unwrap_or_default();
         findings.warning(
             Some(key.mark),
             Unsupported,
             format!(
-                "`{}` is not a field, but nearly `{meant}`; without it the agent would be freer, so it is not started",
+                "`{}` is not a field{nearly}; without it the agent would be freer, so it is not started",
                 key.text
             ),
-            Some(format!("write `{meant}`, or remove the field")),
+            Some(match restricting {
+                Some(meant) => format!("write `{meant}`, or remove the field"),
+                None => "remove the field, or write one that this product has".to_owned(),
+            }),
         );
         unheld.push(key.text.clone());
     }
@@ -159,11 +171,17 @@ pub(super) fn read_narrowing(
     read_narrowing_below("", root, &known, findings, &mut unheld);
     let YamlContent::Map(entries) = &root.content else { return unheld };
     for (key, node) in entries {
-        if known(&key.text).is_some() {
-            read_narrowing_below(&key.text, node, &known, findings, &mut unheld);
+        let field = camel_case(&key.text);
+        if known(&field).is_some() {
+            read_narrowing_below(&field, node, &known, findings, &mut unheld);
         }
     }
     unheld
+}
+
+/// A key without what people spell in several ways.
+fn plain(key: &str) -> String {
+    key.replace(['_', '-'], "").to_lowercase()
 }
 
 fn read_narrowing_below(
@@ -173,11 +191,11 @@ fn read_narrowing_below(
     findings: &mut FileFindings,
     unheld: &mut Vec<String>,
 ) {
-    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let (YamlContent::Map(entries), Some(fields)) = (&node.content, known(path)) else { return };
     for (key, node) in entries {
         let word = plain(&key.text);
-        let is_known = fields.iter().any(|field| plain(field) == word)
+        // As the reader takes them: one that is wrong in its capitals alone is not read.
+        let is_known = fields.contains(&camel_case(&key.text).as_str())
             || (path.is_empty() && named(&key.text).is_some());
         // A limit that is misspelled is none.
         let is_narrowing = NARROWING_PARTS.iter().any(|part| word.contains(part))

@@ -66,5 +66,9 @@ pub(super) fn in_force(
     (library, runner): (&HookLibrary, &HookRunner),
 ) -> HooksInForce {
     let transcripts = transcripts(&sources.environment, &configuration.places.home, state_dir);
-    HooksInForce::new((library.clone(), runner.clone()), configuration, projects.clone(), transcripts)
+    let hooks =
+        HooksInForce::new((library.clone(), runner.clone()), configuration, projects.clone(), transcripts);
+    // Guards that are there now are in force, though no run has asked them yet: their file may be lost before the first one does.
+    drop(hooks.read(&[], &[]));
+    hooks
 }

@@ -1,6 +1,7 @@
 //! What was read of hooks, kept until a file, the trust or the places change.
 
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -10,7 +11,7 @@ use std::{
     },
 };
 
-use super::{AgentHooks, HookPlaces, HookPlacesRead, read_hooks};
+use super::{AgentHooks, HookPlaces, HookPlacesRead, places::read_hooks_after};
 use trust::TrustRecords;
 
 /// Workspaces whose hooks are kept; the one that was asked for longest ago goes first.
@@ -20,6 +21,8 @@ const MOST_KEPT: usize = 64;
 #[derive(Clone, Default)]
 pub struct HookLibrary {
     kept: Arc<Mutex<Vec<KeptHooks>>>,
+    /// Files of the person's own whose guards were in force. There are four of them at most.
+    guarded: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Rises whenever something was read, or forgotten since it may be another thing now.
     version: Arc<AtomicU64>,
 }
@@ -105,7 +108,9 @@ impl HookLibrary {
         }
         // Before the files are read: what changes meanwhile is seen the next time.
         let mut files = stamped(looked_at(places, agents));
-        let read = Arc::new(read_hooks(places, agents, trust));
+        let guarded = self.guarded().clone();
+        let read = Arc::new(read_hooks_after(&guarded, places, agents, trust));
+        read.note_guarded(&mut self.guarded());
         files.extend(stamped(programs_of(&read)));
         let is_settled = files.iter().all(|(_, stamp)| stamp.is_settled());
         let mut kept = self.kept();
@@ -143,6 +148,11 @@ impl HookLibrary {
     /// Another number than before where what was read under that one may not hold any more.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    fn guarded(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        // Single paths are put in and taken out, so a poisoned lock guards whole data.
+        self.guarded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<KeptHooks>> {

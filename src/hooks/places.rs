@@ -8,14 +8,16 @@
 //! | of Claude Code's and Codex's own files in the home | if `hooks.places` names them; else only listed |
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde_json::Value;
 
-use self::telling::{effect, mistake_of, problem_of_gone};
+use self::{
+    failing::{changed_reason, failing_guard, guard_of_unreadable, guards_now},
+    telling::{effect, mistake_of, mistake_of_hooks, nothing_in, problem_of_gone},
+};
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
     WorkspaceReach,
@@ -115,6 +117,8 @@ pub struct HookPlacesRead {
     pub(super) misspelt: Vec<FileProblem>,
     /// Files that hooks would run, if they were there.
     pub(super) missing: Vec<PathBuf>,
+    /// The person's own files that are objects: they say which hooks there are, also if there are none.
+    own_objects: Vec<PathBuf>,
 }
 
 impl HookPlacesRead {
@@ -122,13 +126,32 @@ impl HookPlacesRead {
     pub fn waits_for(&self, file: &Path) -> bool {
         self.missing.iter().any(|named| named == file)
     }
+
+    /// Notes which files of the person's own have guards in force. One that is gone or empty says nothing of those that it had.
+    pub(super) fn note_guarded(&self, guarded: &mut BTreeSet<PathBuf>) {
+        for file in &self.own_objects {
+            guarded.remove(file);
+        }
+        let guards = self.set.hooks().iter().filter(|hook| hook.origin.is_own() && guards_now(hook));
+        guarded.extend(guards.map(|hook| hook.file.clone()));
+    }
 }
 
 /// Reads all hooks that hold in a workspace now. Blocks on the file system.
 pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecords) -> HookPlacesRead {
+    read_hooks_after(&BTreeSet::new(), places, agents, trust)
+}
+
+/// The same where these files of the person's own had guards in force before: one of them that is empty has lost them.
+pub(super) fn read_hooks_after(
+    guarded: &BTreeSet<PathBuf>,
+    places: &HookPlaces,
+    agents: &[AgentHooks],
+    trust: &TrustRecords,
+) -> HookPlacesRead {
     let pins = PinContext { roots: &places.roots, home: &places.home, trust, digests: BTreeMap::new() };
-    let mut reader =
-        PlacesReader { places, trust, pins, sequence: 0, hooks: Vec::new(), read: HookPlacesRead::default() };
+    let (hooks, read) = (Vec::new(), HookPlacesRead::default());
+    let mut reader = PlacesReader { places, guarded, trust, pins, sequence: 0, hooks, read };
     if let Some(file) = &places.system_file {
         reader.own_file((file, "system"), HookOrigin::System, HookContract::Claude, true);
     }
@@ -156,6 +179,7 @@ pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecor
 
 struct PlacesReader<'a> {
     places: &'a HookPlaces,
+    guarded: &'a BTreeSet<PathBuf>,
     trust: &'a TrustRecords,
     pins: PinContext<'a>,
     sequence: u32,
@@ -177,12 +201,18 @@ impl PlacesReader<'_> {
             Ok(None) => {}
             Err(problem) => self.unreadable_file(&place, problem, counts),
             Ok(Some(bytes)) => match DocumentNode::parse(file, &bytes) {
-                Ok(root) => self.take(root.as_ref(), &place, |_| (), counts),
-                // Without hooks there are none to be lost.
-                Err(problem) => {
-                    let says_hooks = bytes.windows(5).any(|window| window == b"hooks");
-                    self.unreadable_file(&place, problem, counts && says_hooks);
+                Ok(Some(root)) if matches!(root.content, DocumentContent::Map(_)) => {
+                    self.read.own_objects.push(file.to_owned());
+                    self.take(Some(&root), &place, |_| (), counts);
                 }
+                Ok(root) if counts => {
+                    let had_guards = self.guarded.contains(file);
+                    let problem = nothing_in(file, root.as_ref(), had_guards);
+                    let fails = problem.severity == ProblemSeverity::Error;
+                    self.unreadable_file(&place, problem, fails);
+                }
+                Ok(_) => {}
+                Err(problem) => self.unreadable_file(&place, problem, counts),
             },
         }
     }
@@ -229,11 +259,7 @@ impl PlacesReader<'_> {
     /// Nobody can tell which hooks stand in it, so what guards fails.
     fn unreadable_file(&mut self, place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) {
         if fails {
-            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-            let mistake = format!("{}{line}: {}", place.file.display(), problem.message);
-            let mut hook = failing_guard(place, GUARDS, HookMatcher::everything(), mistake);
-            hook.line = problem.line.unwrap_or(0);
-            self.add(hook);
+            self.add(guard_of_unreadable(place, &problem));
         }
         self.read.problems.push(problem);
     }
@@ -328,7 +354,12 @@ impl PlacesReader<'_> {
         let place = ReadingPlace { file: &agent.file, origin, contract: HookContract::Claude, label };
         let node = DocumentNode::of_value(&agent.hooks);
         let mut read = reading::read(&node, &place, &mut self.sequence);
-        let hooks = std::mem::take(&mut read.hooks);
+        let mut hooks = std::mem::take(&mut read.hooks);
+        if let Some(mistake) = mistake_of_hooks(&node, &agent.file) {
+            // An agent may be called as a place of settings is.
+            let place = ReadingPlace { label: &format!("agent.{label}"), ..place };
+            hooks.push(guard_of_unreadable(&place, &mistake));
+        }
         self.tell(read);
         for mut hook in hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
@@ -418,61 +449,12 @@ impl PlacesReader<'_> {
     }
 }
 
-/// Everything that an unreadable file may have guarded.
-const GUARDS: &[HookEventName] = &[
-    HookEventName::UserPromptSubmit,
-    HookEventName::UserPromptExpansion,
-    HookEventName::PreToolUse,
-    HookEventName::PermissionRequest,
-    HookEventName::BeforeHandoff,
-    HookEventName::Elicitation,
-    HookEventName::ElicitationResult,
-];
-
-fn failing_guard(
-    place: &ReadingPlace<'_>,
-    events: &'static [HookEventName],
-    matcher: HookMatcher,
-    mistake: String,
-) -> Hook {
-    let event = events.first().copied().unwrap_or(HookEventName::PreToolUse);
-    // Whoever disables it in one project has looked at that one alone.
-    let of = match &place.origin {
-        HookOrigin::Project { root } => format!("@{}", &digest(root.as_bytes())["sha256:".len()..][..8]),
-        _ => String::new(),
-    };
-    let id = format!("{}{of}#{}", place.label, event.as_str());
-    Hook {
-        id: HookId(id.into()),
-        event_name: event.as_str().to_owned(),
-        events,
-        contract: place.contract,
-        matcher,
-        condition: None,
-        handler: HookHandler::Unreadable { mistake },
-        on_failure: event::usual_failure(event),
-        timeout: Duration::ZERO,
-        is_async: false,
-        async_rewake: false,
-        sequence: None,
-        origin: place.origin.clone(),
-        file: place.file.to_owned(),
-        line: 0,
-        programs: Vec::new(),
-        reach: WorkspaceReach::Nothing,
-        state: HookState::Broken,
-    }
-}
-
-fn changed_reason(file: &Path, what: &str) -> String {
-    format!("{} {what}; look with `subagent trust`", file.display())
-}
-
 fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
     let matcher = hook.matcher.text().filter(|text| !text.trim().is_empty());
     hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))
 }
 
+mod failing;
 mod telling;
 #[cfg(test)]
 mod tests;

@@ -248,6 +248,45 @@ async fn a_run_says_which_guards_are_not_asked() {
     running.stop().await;
 }
 
+/// A power cut, a full disk or an editor at work takes a guard's file away, and what it guarded is refused until it is back.
+#[tokio::test]
+async fn a_guard_whose_settings_are_damaged_refuses_and_says_so() {
+    let call = || Reply::calls(&[("list_directory", json!({ "path": "." }))]);
+    let script = Script::new([call(), Reply::done("x")]);
+    let reader = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [list_directory]\n---\nRead.\n";
+    let house = House::new().script(&script).agent("reader", reader);
+    let settings = house.sources.files.user.clone();
+    let guard = json!({ "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true" }] }] } });
+    fs::write(&settings, guard.to_string()).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (damage, words) in [
+        ("", "is empty, and its hooks guarded something before"),
+        ("\0\0\0\0", "is not JSON with comments"),
+        ("{", "is not JSON with comments"),
+        ("[]", "expected an object with settings, found a list"),
+    ] {
+        fs::write(&settings, damage).unwrap();
+        let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+        assert!(told(&listed["problems"]).contains(words), "{damage:?}: {listed}");
+        let broken = |it: &Value| it["state"] == "broken" && it.to_string().contains("settings.json");
+        assert!(listed["hooks"].as_array().unwrap().iter().any(broken), "{damage:?}: {listed}");
+        let looked = client.call("daemon/doctor", json!({})).await;
+        assert!(looked.to_string().contains(words), "{damage:?}: {looked}");
+    }
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let says = |it: &Value| it["runId"] == run && it.to_string().contains("expected an object with settings");
+    assert!(log.iter().any(says), "{log:?}");
+    fs::write(&settings, guard.to_string()).unwrap();
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    assert!(!log.iter().any(|it| it["runId"] == run && it.to_string().contains("HOOK_DENIED")), "{log:?}");
+    running.stop().await;
+}
+
 /// A file that was acknowledged and is gone is told, asked about, and forgotten.
 #[tokio::test]
 async fn what_vanished_after_it_was_acknowledged_is_told_and_can_be_left_behind() {

@@ -68,6 +68,13 @@ fn a_misspelled_field_that_takes_something_away_keeps_the_agent_from_starting() 
         (AgentFormat::Claude, "disalowedTools: Bash"),
         (AgentFormat::Claude, "tool: Read"),
         (AgentFormat::Claude, "permisionMode: plan"),
+        (AgentFormat::Claude, "Hooks: {PreToolUse: [{hooks: [{type: command, command: exit 2}]}]}"),
+        (AgentFormat::Claude, "hook: {PreToolUse: [{hooks: [{type: command, command: exit 2}]}]}"),
+        (AgentFormat::Claude, "deniedTools: Read"),
+        (AgentFormat::Claude, "maxTurn: 2"),
+        (AgentFormat::Claude, "maxturns: 2"),
+        (AgentFormat::OpenCode, "Steps: 2"),
+        (AgentFormat::Gemini, "maxTurn: 2"),
         (AgentFormat::OpenCode, "permision:\n  bash: deny"),
         (AgentFormat::Gemini, "tolls: [read_file]"),
     ] {
@@ -81,5 +88,39 @@ fn a_misspelled_field_that_takes_something_away_keeps_the_agent_from_starting() 
         let file =
             read_as(AgentFormat::Claude, &format!("---\nname: a\ndescription: d\n{field}\n---\nYou help.\n"));
         assert_eq!(file.definition.unwrap().unsupported, [""; 0], "{field}");
+    }
+}
+
+/// Fields are read as they are written, but for `_` and `-`: one that is wrong in its capitals alone is none.
+#[test]
+fn a_field_of_ours_that_is_wrong_in_capitals_alone_keeps_the_agent_from_starting() {
+    let guard = "{PreToolUse: [{hooks: [{type: command, command: exit 2}]}]}";
+    let read = |field: &str| {
+        let text = format!("---\nkind: agent\nname: a\ndescription: d\n{field}\n---\nYou help.\n");
+        read_as(AgentFormat::Own, &text)
+    };
+    for (field, path, fix) in [
+        ("Tools: [grep]", "Tools", "`tools`"),
+        ("TOOLS: [grep]", "TOOLS", "`tools`"),
+        ("approVal: {rules: [{tool: '*', decision: deny}]}", "approVal", "`approval`"),
+        ("Sandbox: readOnly", "Sandbox", "`sandbox`"),
+        (&format!("Hooks: {guard}"), "Hooks", "`hooks`"),
+        ("Run: {maxTurns: 1}", "Run", "`run`"),
+        ("tools: {Deny: [read_file]}", "tools.Deny", "`tools.deny`"),
+        ("approval: {Rules: [{tool: '*', decision: deny}]}", "approval.Rules", "`approval.rules`"),
+        ("run: {maxCostUSD: 0.01}", "run.maxCostUSD", "`run.maxCostUsd`"),
+        ("run: {maxturns: 1}", "run.maxturns", "`run.maxTurns`"),
+        ("run: {MaxTurns: 1}", "run.MaxTurns", "`run.maxTurns`"),
+    ] {
+        let file = read(field);
+        let definition = file.definition.unwrap();
+        assert_eq!(definition.unsupported, [path], "{field}");
+        let fixes = file.problems.iter().filter_map(|it| it.fix.as_deref());
+        assert!(fixes.into_iter().any(|it| it.contains(fix)), "{field}: {:?}", file.problems);
+    }
+    for field in
+        ["run: {max_turns: 1}", "run: {max-cost: 1}", "run: {max_cost_usd: 1}", "Color: red", "Tools:"]
+    {
+        assert_eq!(read(field).definition.unwrap().unsupported, [""; 0], "{field}");
     }
 }

@@ -156,7 +156,6 @@ fn fields_that_do_nothing_yet_say_so() {
             warning Unsupported my-file.md:8:1: `memory` cannot be carried out in this version, so the agent is not started: it would keep nothing (take `memory` out if the agent is meant to run without it)
             error BadValue my-file.md:9:27: `tracing.backend`: expected a list of `sqlite`, `otlp`, `console` or `file`, found the text "files"
             warning UnknownField my-file.md:9:49: `tracing.events`: `handoff` has no effect in this version
-            warning Unsupported my-file.md:10:7: `run.maxCost` is not a field of an agent's file; without it the agent would be freer, so it is not started (write `run.maxCostUsd`, or remove the field)
         "#]],
     );
     check_fields(

@@ -23,7 +23,6 @@ use super::{
     roots, violation,
 };
 use agents::{self, AgentFile};
-use project::Project;
 use protocol::{
     AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, IfBusy,
     PromptExpansion, PromptExpansionKind, QueueRunResult, RpcError, RpcMethod as _, RunCancel,
@@ -36,7 +35,6 @@ use run::{
     CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
     SteerOutcome,
 };
-use skills::{Skill, SkillState};
 use store::{LogFilter, RunFilter};
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
@@ -141,7 +139,7 @@ async fn start_once(
         None => None,
     };
     let foreign = foreign(state, &project, session, Some(&definition)).await;
-    let is_first = is_first_untrusted(state, &project, session).await?;
+    let is_first = is_first_of(state, session).await?;
     let request = RunRequest {
         definition,
         digest,
@@ -191,19 +189,9 @@ fn expansions(prompt: Option<&ServerPrompt>, skills: &[String], redactor: &Redac
     of_server.into_iter().chain(of_skills).collect()
 }
 
-/// Answers whether it is the first run of its session, where something is left out that nobody trusts, or has acknowledged. Elsewhere
-/// nothing is looked up.
-async fn is_first_untrusted(
-    state: &DaemonContext,
-    project: &Project,
-    session: Option<&SessionId>,
-) -> Result<bool, RpcError> {
-    // Of a new one it is, whatever there is to be told.
+/// Answers whether it is the first run of its session, which tells what is left out and which hooks mean nothing.
+async fn is_first_of(state: &DaemonContext, session: Option<&SessionId>) -> Result<bool, RpcError> {
     let Some(session) = session else { return Ok(true) };
-    let waits = |skill: &Skill| matches!(skill.state, SkillState::Unread | SkillState::Changed);
-    if project.is_trusted && !project.skills.catalog().all().any(waits) {
-        return Ok(false);
-    }
     let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };
     Ok(state.store.run_list(&filter, None, 1).await?.items.is_empty())
 }

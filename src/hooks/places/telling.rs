@@ -8,25 +8,51 @@ use sys::mark::{TextPosition, problem};
 
 /// The reason why nobody can tell which hooks a file has, if there is one: readers of JSON take the last of several, people read the first.
 pub(super) fn mistake_of(root: &DocumentNode, hooks: &DocumentNode, file: &Path) -> Option<FileProblem> {
-    let of_file = |line, code, message: String| {
-        let mark = (line != 0).then_some(TextPosition { line, column: 1 });
-        FileProblem { column: None, ..problem(file, mark, code, message) }
-    };
     if let DocumentContent::Map(entries) = &root.content {
         let mut named = entries.iter().filter(|(key, ..)| key == "hooks");
         if let (Some((_, first, _)), Some((_, second, _))) = (named.next(), named.next()) {
             let message =
                 format!("`hooks` stands in it twice, in line {first} and again; write all of them in one");
-            return Some(of_file(*second, FileProblemCode::BadValue, message));
+            return Some(of_file(file, *second, FileProblemCode::BadValue, message));
         }
     }
+    mistake_of_hooks(hooks, file)
+}
+
+/// The same of what stands behind `hooks`.
+pub(super) fn mistake_of_hooks(hooks: &DocumentNode, file: &Path) -> Option<FileProblem> {
     match &hooks.content {
         DocumentContent::Map(_) | DocumentContent::Null => None,
         _ => {
             let message = format!("`hooks`: expected an object with events, found {}", hooks.kind());
-            Some(of_file(hooks.line, FileProblemCode::WrongType, message))
+            Some(of_file(file, hooks.line, FileProblemCode::WrongType, message))
         }
     }
+}
+
+/// Says of a file of the person's own that it has no object, and so no word on hooks. People make empty ones, so that is a warning unless
+/// guards of it were in force before.
+pub(super) fn nothing_in(file: &Path, root: Option<&DocumentNode>, had_guards: bool) -> FileProblem {
+    let Some(root) = root else {
+        let (severity, message) = match had_guards {
+            true => (
+                ProblemSeverity::Error,
+                "is empty, and its hooks guarded something before; what it may guard is refused",
+            ),
+            false => (ProblemSeverity::Warning, "is empty; it has no settings and no hooks"),
+        };
+        let found = of_file(file, 0, FileProblemCode::BadValue, message.to_owned());
+        let fix = Some("put it back as it was, or write `{}` for no settings".to_owned());
+        return FileProblem { severity, fix, ..found };
+    };
+    let message = format!("expected an object with settings, found {}", root.kind());
+    // As whoever reads the settings tells it, so that it is told once.
+    problem(file, Some(TextPosition { line: root.line, column: 1 }), FileProblemCode::WrongType, message)
+}
+
+fn of_file(file: &Path, line: u32, code: FileProblemCode, message: String) -> FileProblem {
+    let mark = (line != 0).then_some(TextPosition { line, column: 1 });
+    FileProblem { column: None, ..problem(file, mark, code, message) }
 }
 
 /// Says which hook names a file that is gone, where that stands, and what to do.

@@ -151,18 +151,93 @@ fn what_is_switched_off_rests_but_for_the_systems() {
     );
 }
 
+/// A power cut leaves zeros, an editor that is writing leaves a half, another one saves in UTF-16: which hooks stood there, nobody knows.
 #[test]
-fn a_settings_file_that_cannot_be_read_fails_what_it_may_guard() {
+fn a_settings_file_that_is_no_object_fails_what_it_may_guard() {
+    let utf16: Vec<u8> = "\u{feff}{ \"hooks\": {} }".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let damages: [&[u8]; 9] = [
+        b"{ \"hooks\": {",
+        b"{ \"model\": ",
+        b"{",
+        b"[{ \"hooks\": {} }]",
+        b"\"hooks\"",
+        b"null",
+        b"7",
+        &[0; 64],
+        &utf16,
+    ];
+    for damage in damages {
+        let bench = Bench::new();
+        let user = bench.places().user_file.unwrap();
+        std::fs::write(&user, damage).unwrap();
+        let shown = String::from_utf8_lossy(damage).into_owned();
+        let system = HookPlaces { system_file: Some(user), user_file: None, ..bench.places() };
+        for places in [bench.places(), system] {
+            let read = read_hooks(&places, &[], &TrustRecords::default());
+            let matching = read.set.matching(&firing(bash("ls")));
+            assert_eq!(matching.len(), 1, "{shown}");
+            assert!(matching[0].handler.shown().contains("settings.json"), "{}", matching[0].handler.shown());
+            let prompt = HookFacts::UserPromptSubmit { prompt: "p".to_owned(), session_title: None };
+            assert_eq!(read.set.matching(&firing(prompt)).len(), 1, "{shown}");
+            assert_eq!(read.problems.len(), 1, "{shown}");
+            assert_eq!(read.problems[0].severity, ProblemSeverity::Error, "{shown}");
+        }
+    }
+}
+
+/// People `touch` a file; a full disk empties one.
+#[test]
+fn an_empty_settings_file_has_no_hooks_unless_it_had_guards() {
+    let (bench, trust) = (Bench::new(), std::sync::Arc::new(TrustRecords::default()));
+    let library = crate::HookLibrary::default();
+    let guards = |text: &str| {
+        bench.user_text(text);
+        let read = library.current(&bench.places(), &[], &trust);
+        let severities = read.problems.iter().map(|it| it.severity).collect::<Vec<_>>();
+        (read.set.matching(&firing(bash("ls"))).len(), severities)
+    };
+    let (told, fails) = ((0, vec![ProblemSeverity::Warning]), (1, vec![ProblemSeverity::Error]));
+    for text in ["", " \n", "\u{feff}\n", "// nothing yet\n"] {
+        assert_eq!(guards(text), told, "{text:?}");
+    }
+    // Hooks that guard nothing leave nothing open.
+    let watcher = r#"{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
+    assert_eq!(guards(watcher), (0, vec![]));
+    assert_eq!(guards(""), told);
+    assert_eq!(guards(GUARD), (1, vec![]));
+    assert_eq!(guards(""), fails);
+    assert_eq!(guards(" \n"), fails);
+    std::fs::remove_file(bench.places().user_file.unwrap()).unwrap();
+    assert_eq!(guards(""), fails);
+    // In another workspace it is the same file.
+    let elsewhere = HookPlaces { roots: Vec::new(), ..bench.places() };
+    assert_eq!(library.current(&elsewhere, &[], &trust).set.matching(&firing(bash("ls"))).len(), 1);
+    // Whoever writes an object says which hooks there are.
+    assert_eq!(guards("{}"), (0, vec![]));
+    assert_eq!(guards(""), told);
+}
+
+#[test]
+fn hooks_of_an_agent_that_are_no_object_are_a_guard_that_fails() {
     let bench = Bench::new();
-    let file = bench.places().user_file.unwrap();
-    std::fs::write(&file, "{ \"hooks\": {").unwrap();
-    let read = bench.read(&TrustRecords::default());
-    let matching = read.set.matching(&firing(bash("ls")));
-    assert_eq!(matching.len(), 1);
-    assert!(matching[0].handler.shown().contains("settings.json:1"), "{}", matching[0].handler.shown());
-    // Without a word of hooks there are none to be lost.
-    std::fs::write(&file, "{ \"model\": ").unwrap();
-    assert!(bench.read(&TrustRecords::default()).set.hooks().is_empty());
+    for hooks in [json!("exit 2"), json!([{ "type": "command", "command": "exit 2" }]), json!(true)] {
+        let agent = AgentHooks {
+            agent: "a".into(),
+            file: PathBuf::from("/a.md"),
+            hooks: hooks.clone(),
+            is_trusted: true,
+            begun_from: None,
+        };
+        let read = read_hooks(&bench.places(), std::slice::from_ref(&agent), &TrustRecords::default());
+        let matching = read.set.matching(&firing(bash("ls")));
+        assert_eq!(matching.len(), 1, "{hooks}");
+        assert_eq!(matching[0].origin, HookOrigin::Agent { agent: "a".into() });
+        let told: Vec<&str> = read.problems.iter().map(|it| it.message.as_str()).collect();
+        assert!(told.len() == 1 && told[0].contains("`hooks`: expected an object with events"), "{told:?}");
+        let untrusted = AgentHooks { is_trusted: false, ..agent };
+        let read = read_hooks(&bench.places(), &[untrusted], &TrustRecords::default());
+        assert_eq!(read.set.hooks()[0].state, HookState::Untrusted);
+    }
 }
 
 #[test]

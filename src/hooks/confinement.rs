@@ -32,7 +32,9 @@ impl Hook {
                 let owner = if self.origin == HookOrigin::System { "the system's" } else { "yours" };
                 match reach {
                     WorkspaceReach::Nothing => {
-                        format!("it is {owner}, and its command names no file of the workspace")
+                        format!(
+                            "it is {owner}, and its command names no file of the workspace, as far as its words tell"
+                        )
                     }
                     WorkspaceReach::Names { file } => {
                         format!(

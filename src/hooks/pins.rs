@@ -42,6 +42,8 @@ pub(super) struct PinnedPrograms {
     pub missing: Vec<PathBuf>,
     /// The first of those that are missing that is meant for sure: it is named by the project's folder, or from the working folder.
     pub named: Option<PathBuf>,
+    /// The first word of it that leads below a root and is no file: a folder, be it there or not, or more than a path.
+    pub leading: Option<String>,
     /// A sentence about the first that is not what a person acknowledged.
     pub mistake: Option<String>,
     /// The first that was acknowledged and is not there any more.
@@ -69,10 +71,20 @@ impl PinContext<'_> {
         let named: Vec<PathBuf> = pieces.iter().flat_map(|piece| self.named(piece)).collect();
         let folders = self.folders(&named);
         for piece in &pieces {
+            // What an agent makes there is seen as soon as it is there.
+            programs.missing.extend(self.below_roots(piece).filter(|path| !path.is_file()));
             for path in self.named(piece) {
                 let before = programs.missing.len();
                 self.add(&path, &mut programs);
-                if before < programs.missing.len() && self.is_path(piece) {
+                if !self.is_path(piece) {
+                    continue;
+                }
+                let is_more_than_path = path.to_string_lossy().contains(['$', ':', '*']);
+                let is_folder = path.is_dir() && self.is_within_root(&path);
+                // What may become one, too: where a hook runs must not follow from when a folder is made.
+                if is_folder || before < programs.missing.len() && is_more_than_path {
+                    programs.leading.get_or_insert_with(|| piece.clone());
+                } else if before < programs.missing.len() {
                     programs.named.get_or_insert(path);
                 }
             }
@@ -87,13 +99,21 @@ impl PinContext<'_> {
         programs
     }
 
-    /// The paths that a word may mean: from the first root, and below each root for what stands behind words that only the shell fills
-    /// in (`$(git rev-parse --show-toplevel)/x.sh`).
+    /// The paths that a word may mean: from the first root, and files below each root for what stands behind words that only the shell
+    /// fills in.
     fn named(&self, piece: &str) -> Vec<PathBuf> {
         let Some(first) = self.roots.first() else { return Vec::new() };
-        let filled = filled(piece, first, self.home);
-        let usual = lexical(&Path::new(first).join(&filled));
+        let usual = lexical(&Path::new(first).join(filled(piece, first, self.home)));
         let mut paths = vec![usual];
+        paths.extend(self.below_roots(piece).filter(|path| path.is_file()));
+        paths.dedup();
+        paths
+    }
+
+    /// The paths below each root that a word may mean for what stands behind words that only the shell fills in
+    /// (`$(git rev-parse --show-toplevel)/x.sh`).
+    fn below_roots(&self, piece: &str) -> impl Iterator<Item = PathBuf> {
+        let filled = self.roots.first().map(|first| filled(piece, first, self.home)).unwrap_or_default();
         let tail = filled.rfind(['}', ')']).map_or(filled.as_str(), |at| &filled[at + 1..]);
         let tail = match tail.strip_prefix('$') {
             Some(name) => {
@@ -102,17 +122,16 @@ impl PinContext<'_> {
             None => tail,
         };
         let tail = tail.trim_start_matches('/');
-        if tail != filled && !tail.is_empty() {
-            let below = self.roots.iter().map(|root| lexical(&Path::new(root).join(tail)));
-            paths.extend(below.filter(|path| path.is_file()));
-        }
-        paths.dedup();
-        paths
+        let roots = if tail != filled && !tail.is_empty() { self.roots } else { &[] };
+        let tail = tail.to_owned();
+        roots.iter().map(move |root| lexical(&Path::new(root).join(&tail)))
     }
 
     /// True of a word that can be nothing but a path in the workspace.
     fn is_path(&self, piece: &str) -> bool {
         piece.contains("PROJECT_DIR")
+            || piece.starts_with("$PWD/")
+            || piece.starts_with("${PWD}/")
             || piece.starts_with("./")
             || piece.starts_with("../")
             || self.roots.iter().any(|root| piece.starts_with(root.as_str()))
@@ -122,10 +141,18 @@ impl PinContext<'_> {
     fn folders(&self, named: &[PathBuf]) -> Vec<PathBuf> {
         /// More of them no command goes to.
         const MOST_FOLDERS: usize = 16;
-        let is_below = |path: &&PathBuf| {
-            self.roots.iter().any(|root| path.starts_with(root) && *path != Path::new(root))
-        };
-        named.iter().filter(is_below).filter(|path| path.is_dir()).take(MOST_FOLDERS).cloned().collect()
+        named
+            .iter()
+            .filter(|path| self.is_within_root(path))
+            .filter(|path| path.is_dir())
+            .take(MOST_FOLDERS)
+            .cloned()
+            .collect()
+    }
+
+    /// True of what lies below a root, which itself does not.
+    fn is_within_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root) && path != Path::new(root))
     }
 
     fn add(&mut self, named: &Path, programs: &mut PinnedPrograms) {

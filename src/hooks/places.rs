@@ -24,7 +24,7 @@ use super::{
     document::{DocumentContent, DocumentNode},
     event,
     matcher::HookMatcher,
-    pins::PinContext,
+    pins::{PinContext, PinnedPrograms},
     reach,
     reading::{self, ReadingPlace},
 };
@@ -386,17 +386,7 @@ impl PlacesReader<'_> {
                 self.program(root, path, now, &hook);
             }
         }
-        let found = programs.found.first().map(|(root, path, _)| Path::new(root).join(path));
-        let pinned = programs.pinned.first().map(|program| program.named.clone());
-        let named = pinned.or(found).or(programs.named);
-        hook.reach = match (named, &hook.handler) {
-            (Some(file), _) => WorkspaceReach::Names { file: file.to_string_lossy().into_owned() },
-            // No shell fills in the words of one with arguments, so each is known by its name.
-            (None, HookHandler::Command { command, args: None }) => {
-                reach::of_text(command, self.pins.roots, self.pins.home)
-            }
-            (None, _) => WorkspaceReach::Nothing,
-        };
+        hook.reach = self.reach(&hook.handler, &programs);
         self.read.missing.extend(programs.missing);
         hook.programs = programs.pinned;
         if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {
@@ -417,6 +407,25 @@ impl PlacesReader<'_> {
             hook.id = HookId(format!("{}.{}", hook.id, same + 1).into());
         }
         self.hooks.push(hook);
+    }
+
+    /// The part of the workspace that a command runs, by its files and by its words.
+    fn reach(&self, handler: &HookHandler, programs: &PinnedPrograms) -> WorkspaceReach {
+        let HookHandler::Command { command, args } = handler else { return WorkspaceReach::Nothing };
+        let pinned = programs.pinned.first().map(|program| program.named.clone());
+        let found = programs.found.first().map(|(root, path, _)| Path::new(root).join(path));
+        if let Some(file) = pinned.or(found).or_else(|| programs.named.clone()) {
+            return WorkspaceReach::Names { file: file.to_string_lossy().into_owned() };
+        }
+        let (roots, home) = (self.pins.roots, self.pins.home);
+        let by_words = match args {
+            None => reach::of_text(command, roots, home),
+            Some(args) => reach::of_words(command, args, roots, home),
+        };
+        match (by_words, &programs.leading) {
+            (WorkspaceReach::Nothing, Some(word)) => WorkspaceReach::CouldRun { words: word.clone() },
+            (by_words, _) => by_words,
+        }
     }
 
     /// A file of the workspace that a hook runs.

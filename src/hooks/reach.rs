@@ -1,17 +1,23 @@
-//! Could a command run a file of the workspace that its words do not name for sure: by a pattern, a variable, a folder, or since it is
-//! started in the workspace?
+//! Could a command run a file of the workspace that its words do not name for sure: by a pattern, a variable, a folder, a path of modules,
+//! or since it is started in the workspace?
 //!
 //! What stands in such a file is an agent's to write, and nobody acknowledged it. So a hook of the settings of which this may be is
 //! confined. Words are read as a shell splits them, quotes aside; what is taken for too much is only confined.
 
 use std::path::{Path, PathBuf};
 
+mod folder_programs;
+mod interpreters;
+mod loading;
+mod places;
 mod words;
 
 use super::{
     WorkspaceReach,
     pins::{filled, lexical},
 };
+use interpreters::WordsReach;
+use places::WorkspacePlaces;
 use words::{HookWord, PATTERN, Quoting, commands};
 
 /// Programs that run what a file says that they are given, by the beginnings of their names.
@@ -37,6 +43,9 @@ const INTERPRETERS: &[&str] = &[
     "tclsh",
     "osascript",
     "pwsh",
+    "tsx",
+    "ts-node",
+    "java",
     "awk",
     "gawk",
     "mawk",
@@ -95,16 +104,35 @@ const DEEPEST: usize = 3;
 /// The words by which the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks
 /// for a look at the folders that its words name.
 pub(super) fn of_text(text: &str, roots: &[String], home: &Path) -> WorkspaceReach {
-    match reaching(text, roots, home, 0) {
-        Some(words) => WorkspaceReach::CouldRun { words },
-        None => WorkspaceReach::Nothing,
-    }
+    let places = WorkspacePlaces::new(roots, home);
+    could_run(places.and_then(|places| reaching(text, &places, 0)))
 }
 
-/// The first command of a text that could run such a file.
-fn reaching(text: &str, roots: &[String], home: &Path, depth: usize) -> Option<String> {
-    let first = roots.first()?;
+/// The same of a command that no shell reads.
+pub(super) fn of_words(command: &str, args: &[String], roots: &[String], home: &Path) -> WorkspaceReach {
+    let words = std::iter::once(command).chain(args.iter().map(String::as_str)).map(HookWord::literal);
+    let commands = [words.collect()];
+    let places = WorkspacePlaces::new(roots, home);
+    could_run(places.and_then(|places| reaching_command("", &commands, &places.within("", &commands), 0)))
+}
+
+fn could_run(words: Option<String>) -> WorkspaceReach {
+    words.map_or(WorkspaceReach::Nothing, |words| WorkspaceReach::CouldRun { words })
+}
+
+/// The first command of a text that could run such a file. `outer`: the places that are known where the text is read.
+fn reaching(text: &str, outer: &WorkspacePlaces<'_>, depth: usize) -> Option<String> {
     let commands = commands(text);
+    reaching_command(text, &commands, &outer.within(text, &commands), depth)
+}
+
+fn reaching_command(
+    text: &str,
+    commands: &[Vec<HookWord>],
+    places: &WorkspacePlaces<'_>,
+    depth: usize,
+) -> Option<String> {
+    let (roots, first, home) = places.folders();
     let name = |word: &HookWord| -> String {
         let text = word.text();
         text.rsplit('/').next().unwrap_or_default().to_owned()
@@ -146,7 +174,7 @@ fn reaching(text: &str, roots: &[String], home: &Path, depth: usize) -> Option<S
         };
         let mut program = words.iter().skip_while(|word| {
             let text = word.text();
-            BEFORE.contains(&text.as_str()) || text.contains('=') && !text.starts_with('=')
+            BEFORE.contains(&text.as_str()) || text.contains('=') && !text.starts_with(['=', '$'])
         });
         let first_word = program.clone().next();
         // Behind a wrapper and its options it may be any.
@@ -179,7 +207,7 @@ fn reaching(text: &str, roots: &[String], home: &Path, depth: usize) -> Option<S
         for word in program {
             let text = word.text();
             if is_code {
-                return is_shell && depth < DEEPEST && reaching(&text, roots, home, depth + 1).is_some();
+                return is_shell && depth < DEEPEST && reaching(&text, places, depth + 1).is_some();
             }
             if text.starts_with('-') && text != "-" {
                 // What follows is code, and no file.
@@ -191,7 +219,13 @@ fn reaching(text: &str, roots: &[String], home: &Path, depth: usize) -> Option<S
         }
         false
     };
-    let words = commands.iter().find(|words| !is_arm(words) && reaches(words))?;
+    let loads = |words: &[HookWord]| match loading::of_command(words, places) {
+        WordsReach::Nothing => false,
+        WordsReach::Workspace => true,
+        // What nobody reads may be anything.
+        WordsReach::Text(text) => DEEPEST <= depth || reaching(&text, places, depth + 1).is_some(),
+    };
+    let words = commands.iter().find(|words| !is_arm(words) && (loads(words) || reaches(words)))?;
     Some(words.iter().map(HookWord::text).collect::<Vec<_>>().join(" "))
 }
 

@@ -232,7 +232,7 @@ async fn where_a_hook_runs_and_why_is_told_wherever_hooks_are() {
     );
     let words = "it is yours, but `for f in tools/*.sh` in its command could run a file of the workspace that it does not name";
     let expected = [
-        (false, "it is yours, and its command names no file of the workspace"),
+        (false, "it is yours, and its command names no file of the workspace, as far as its words tell"),
         (true, file.as_str()),
         (true, words),
         (true, "it is a project's"),

@@ -168,5 +168,6 @@ mod faults;
 mod interrupted;
 mod points;
 mod promises;
+mod reached;
 mod slow;
 mod table;

@@ -28,6 +28,11 @@ pub(super) enum Quoting {
 }
 
 impl HookWord {
+    /// A word that no shell reads.
+    pub(super) fn literal(text: &str) -> HookWord {
+        HookWord { letters: text.chars().map(|letter| (letter, Quoting::Single)).collect() }
+    }
+
     pub(super) fn text(&self) -> String {
         self.letters.iter().map(|(letter, _)| letter).collect()
     }
@@ -96,11 +101,12 @@ pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
                 }
             }
             (Quoting::None, '#') if !is_word => while letters.next_if(|letter| *letter != '\n').is_some() {},
-            // What it puts out is nobody's to tell; what it runs is read as a command of its own.
+            // What it puts out is nobody's to tell, so the word keeps its text; what it runs is read as a command of its own.
             (Quoting::None | Quoting::Double, _) if begins_other => {
-                word.letters.push(('$', quoting));
-                is_word = true;
                 let inner = inner(letter, &mut letters);
+                word.letters.push(('$', quoting));
+                word.letters.extend(format!("({inner})").chars().map(|letter| (letter, Quoting::Double)));
+                is_word = true;
                 all.extend(commands(&inner));
             }
             (Quoting::None, ';' | '|' | '&' | '(' | ')' | '\n') => {

@@ -1,0 +1,169 @@
+//! Does a command run or load something of the workspace by way of a place there: its own path, a folder of modules, an option, or since
+//! its program runs what the folder says that it is started in?
+
+use super::{
+    HookWord, INTERPRETERS,
+    folder_programs::runs_folder,
+    interpreters::{WordsReach, interpreted},
+    places::{WorkspacePlaces, assignment, assignments, is_control},
+};
+
+/// Variables with folders from which programs or modules are loaded.
+const LISTS: &[&str] = &[
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "PERL5LIB",
+    "PERLLIB",
+    "RUBYLIB",
+    "GEM_PATH",
+    "GEM_HOME",
+    "NODE_PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "CLASSPATH",
+    "CDPATH",
+    "FPATH",
+    "BASH_ENV",
+    "PYTHONSTARTUP",
+];
+/// The same for Lua, with other letters between them.
+const LUA_LISTS: &[&str] = &["LUA_PATH", "LUA_CPATH"];
+/// Variables with options of an interpreter.
+const OPTIONS: &[&str] = &["PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "ENV"];
+/// Programs that start another with their words.
+const WRAPPERS: &[&str] = &[
+    "env",
+    "exec",
+    "command",
+    "nohup",
+    "nice",
+    "ionice",
+    "time",
+    "timeout",
+    "sudo",
+    "doas",
+    "setsid",
+    "stdbuf",
+    "chronic",
+    "xargs",
+    "parallel",
+    "entr",
+    "watch",
+    "watchexec",
+    "nodemon",
+];
+/// Options of theirs behind which a value stands.
+const WITH_VALUE: &[&str] = &["-u", "-n", "-k", "-s", "-C", "-g", "-I", "-P", "-L", "-a", "-d", "-E", "-w"];
+/// Commands that run nothing of what they are given, or only look where a program is.
+const LOOKING: &[&str] = &[
+    "case", "[", "[[", "test", "cd", "for", "select", "echo", "printf", "export", "declare", "local",
+    "readonly", "typeset", "read", "which", "type", "hash",
+];
+
+/// Reads one simple command.
+pub(super) fn of_command(words: &[HookWord], places: &WorkspacePlaces<'_>) -> WordsReach {
+    if assignments(words).iter().any(|(name, value)| loads(name, value, places)) {
+        return WordsReach::Workspace;
+    }
+    let texts: Vec<String> = words.iter().map(HookWord::text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    of_words(&texts, places)
+}
+
+/// True if this variable has something loaded from the workspace.
+fn loads(name: &str, value: &str, places: &WorkspacePlaces<'_>) -> bool {
+    if LISTS.contains(&name) {
+        return places.leads_in_list(value, ':');
+    }
+    if LUA_LISTS.contains(&name) {
+        return places.leads_in_list(value, ';');
+    }
+    OPTIONS.contains(&name)
+        && value.split(|letter: char| letter.is_whitespace() || "=,".contains(letter)).any(|word| match word
+            .strip_prefix("-I")
+            .or_else(|| word.strip_prefix("-r"))
+        {
+            Some(place) => places.leads(place, true),
+            None => places.leads(word, false),
+        })
+}
+
+/// The same of a command whose words begin with this one, variables that it sets apart.
+fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
+    let mut rest = words;
+    while let [word, behind @ ..] = rest
+        && (is_control(word) || assignment(word).is_some())
+    {
+        rest = behind;
+    }
+    let [program, given @ ..] = rest else { return WordsReach::Nothing };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    // The shell's `.` is no folder.
+    if *program != "." && places.leads(program, false) {
+        return WordsReach::Workspace;
+    }
+    if LOOKING.contains(&name) {
+        return WordsReach::Nothing;
+    }
+    if name == "eval" {
+        return WordsReach::Text(given.join(" "));
+    }
+    if WRAPPERS.contains(&name) {
+        return wrapped(name, given, places);
+    }
+    if let "find" | "fd" = name {
+        return WordsReach::of(finds(given, places));
+    }
+    if name == "run-parts" {
+        return WordsReach::of(given.iter().any(|word| places.leads(word, true)));
+    }
+    if runs_folder(name, given, places) {
+        return WordsReach::Workspace;
+    }
+    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let is_interpreter = |it: &&str| *it == name || *it == bare;
+    match INTERPRETERS.iter().find(|it| is_interpreter(it)) {
+        Some(interpreter) => interpreted(interpreter, given, places),
+        None => WordsReach::Nothing,
+    }
+}
+
+/// The command behind a wrapper and its options.
+fn wrapped(wrapper: &str, given: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
+    let mut rest = given;
+    while let [word, behind @ ..] = rest {
+        match *word {
+            // It only says where a program is.
+            "-v" | "-V" if wrapper == "command" => return WordsReach::Nothing,
+            "-S" | "--split-string" if wrapper == "env" => return WordsReach::Text(behind.join(" ")),
+            text if wrapper == "env" && text.starts_with("-S") => {
+                return WordsReach::Text(text["-S".len()..].to_owned() + " " + &behind.join(" "));
+            }
+            text if WITH_VALUE.contains(&text) => rest = behind.get(1..).unwrap_or_default(),
+            // A number of seconds, or how nice it is.
+            text if text.starts_with(['-', '+']) || text.starts_with(|it: char| it.is_ascii_digit()) => {
+                rest = behind;
+            }
+            _ => break,
+        }
+    }
+    of_words(rest, places)
+}
+
+/// True of `find FOLDER … -exec PROGRAM …` that runs what it finds, or a program of the workspace.
+fn finds(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
+    let exec = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X"];
+    given.iter().enumerate().filter(|(_, word)| exec.contains(word)).any(|(at, _)| {
+        // What is found stands in the place of the braces.
+        let found = given.first().filter(|word| !word.starts_with('-')).copied().unwrap_or(".");
+        let found = if places.leads(found, true) { "./found" } else { "/" };
+        let words: Vec<&str> =
+            given[at + 1..].iter().map(|word| if *word == "{}" { found } else { word }).collect();
+        !matches!(of_words(&words, places), WordsReach::Nothing)
+    })
+}
+
+#[cfg(test)]
+mod tests;

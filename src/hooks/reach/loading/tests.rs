@@ -1,0 +1,217 @@
+//! Which commands run or load something of the workspace by way of a place there?
+
+use std::path::Path;
+
+use crate::{WorkspaceReach, reach};
+
+/// The same whether the folders that they lead to are there or not: an agent makes them.
+const LEADING: &[&str] = &[
+    // A folder in a variable.
+    "D=\"$CLAUDE_PROJECT_DIR/tools\"; bash \"$D/guard.sh\"",
+    "T=\"$PWD/tools\"; sh \"$T/guard.sh\"",
+    "T=tools; sh $T/guard.sh",
+    "export T=$PWD/tools && \"$T/guard.sh\"",
+    "P=\"$CLAUDE_PROJECT_DIR\"; sh \"$P/tools/guard.sh\"",
+    "D=\"$PWD/tools\"; E=\"${D%/}/x\"; . \"$E/guard.sh\"",
+    "D=\"$PWD/tools\"; [ -f \"$D/later.sh\" ] && bash \"$D/later.sh\"",
+    "D=\"$PWD/tools\"; sh -c \"sh $D/guard.sh\"",
+    "for s in \"$PWD\"/tools/a.sh; do sh \"$s\"; done",
+    "run() { sh \"$1/guard.sh\"; }; run \"$PWD/tools\"",
+    "set -- \"$PWD/tools\"; sh \"$1/guard.sh\"",
+    // A path of modules or programs.
+    "PYTHONPATH=\"$CLAUDE_PROJECT_DIR\" python3 -m pguard",
+    "PYTHONPATH=. python3 -c 'import pguard'",
+    "export PYTHONPATH=$PYTHONPATH:lib; ~/guard",
+    "PERL5LIB=lib perl ~/guard.pl",
+    "PERL5OPT=-Ilib perl ~/guard.pl",
+    "NODE_PATH=\"$PWD/x\" node ~/guard.js",
+    "NODE_OPTIONS=\"--require ./x.js\" node ~/guard.js",
+    "RUBYLIB=. ruby ~/guard.rb",
+    "LUA_PATH=\"./?.lua;;\" lua ~/guard.lua",
+    "LD_LIBRARY_PATH=\"$CLAUDE_PROJECT_DIR/lib\" ~/guard",
+    "LD_PRELOAD=./x.so ~/guard",
+    "BASH_ENV=tools/guard.sh bash -c :",
+    "PATH=tools:$PATH guard.sh",
+    "PATH=$PATH: guard.sh",
+    "export PATH=\"$PWD/tools:$PATH\"; guard.sh",
+    "PATH=\"$CLAUDE_PROJECT_DIR/tools:$PATH\"; guard.sh",
+    "env PATH=.:/bin guard.sh",
+    "PATH=\"$(git rev-parse --show-toplevel)/tools:$PATH\"; guard.sh",
+    // An option.
+    "perl -I. -Mpguard -e 1",
+    "perl -I lib -Mpguard -e 1",
+    "perl -wIlib -Mpguard -e 1",
+    "perl -I\"$CLAUDE_PROJECT_DIR\" -Mpguard -e 1",
+    "perl -Mlib=lib -Mpguard -e 1",
+    "ruby -I. -rpguard -e 1",
+    "ruby -r./guard -e 1",
+    "node -r ./guard.js ~/x.js",
+    "node --import=./guard.mjs ~/x.js",
+    "awk -f later.awk",
+    "bash --rcfile ./rc -i",
+    "php -f guard.php",
+    // Its own path.
+    "./later.sh",
+    "tools/later.sh",
+    "sh tools/later.sh; true",
+    "bash later.sh",
+    "timeout 5 sh -e tools/later.sh",
+    "env X=1 tools/later.sh",
+    "env -S \"sh tools/later.sh\"",
+    "exec \"$CLAUDE_PROJECT_DIR\"/tools/later",
+    "eval \"sh tools/later.sh\"",
+    "bash <<< \". tools/later.sh\"",
+    "bash -o pipefail tools/later.sh",
+    "cd \"$CLAUDE_PROJECT_DIR\" && ./later.sh",
+    "cd tools && sh later.sh",
+    "find tools -name '*.sh' -exec sh {} \\;",
+    "find . -name later -exec {} \\;",
+    "python3 .",
+    "python3 \"$CLAUDE_PROJECT_DIR\"",
+    // Behind what another command prints.
+    "sh \"$(git rev-parse --show-toplevel)/tools/later.sh\"; true",
+    "G=$(git rev-parse --show-toplevel)/tools/later.sh; [ -f \"$G\" ] && sh \"$G\"",
+    "T=$(git rev-parse --show-toplevel); sh \"$T/tools/later.sh\"",
+    "sh `pwd`/tools/later.sh",
+    "sh \"$(basename tools)\"/guard.sh",
+    "sh \"$(dirname \"$0\")/guard.sh\"",
+    // What the folder says.
+    "make lint",
+    "make -s -C \"$CLAUDE_PROJECT_DIR\" lint",
+    "make -C tools",
+    "cd \"$CLAUDE_PROJECT_DIR\" && make",
+    "npm test",
+    "npm run lint --silent",
+    "npm --prefix \"$CLAUDE_PROJECT_DIR\" run lint",
+    "npx ./tools/x",
+    "npx --no-install eslint .",
+    "yarn lint",
+    "pnpm exec x",
+    "bun run lint",
+    "bun test",
+    "cargo clippy",
+    "just lint",
+    "task lint",
+    "./gradlew check",
+    "gradle check",
+    "mvn -q verify",
+    "go test ./...",
+    "uv run guard",
+    "uv run pytest -q",
+    "uv run -m guard",
+    "uv run --directory \"$CLAUDE_PROJECT_DIR\" guard",
+    "poetry run guard",
+    "bundle exec guard",
+    "docker compose run guard",
+    "docker-compose run guard",
+    "timeout 60 npm test",
+    "jq -r .tool_input.file_path | xargs make",
+    "if make lint; then exit 0; fi",
+    "x=$(npm test 2>&1); echo \"$x\"",
+    "python3 -m pytest",
+    "(cd ~/x; true); make lint",
+];
+
+/// Programs that lie elsewhere, and take the project's folder as an argument at most.
+const APART: &[&str] = &[
+    "\"${CLAUDE_PLUGIN_ROOT}/hook.sh\" \"$CLAUDE_PROJECT_DIR\"",
+    "/home/ann/bin/guard \"$PWD\"",
+    "~/bin/guard --root=\"$CLAUDE_PROJECT_DIR\"",
+    "cd \"$CLAUDE_PROJECT_DIR\" && /elsewhere/guard",
+    "cd \"$CLAUDE_PROJECT_DIR\" && node \"${CLAUDE_PLUGIN_ROOT}/run.js\" \"$PWD\"",
+    "P=\"$CLAUDE_PROJECT_DIR\"; ~/bin/guard \"$P\"",
+    "ROOT=$(git rev-parse --show-toplevel); ~/bin/guard --root \"$ROOT\"",
+    "CLAUDE_PROJECT_DIR=\"$CLAUDE_PROJECT_DIR\" ~/bin/guard",
+    "python3 \"${CLAUDE_PLUGIN_ROOT}/guard.py\" --folder .",
+    "bash -e ~/guard.sh . x",
+    ". ~/guard.sh",
+    "[ -s \"$NVM_DIR/nvm.sh\" ] && . \"$NVM_DIR/nvm.sh\"; node ~/guard.js",
+    "source \"${CLAUDE_PLUGIN_ROOT}/lib.sh\" && guard \"$PWD\"",
+    "bash -euo pipefail ~/guard.sh",
+    "python3 -W ignore ~/guard.py",
+    "python3 -I ~/guard.py",
+    "perl -ne 'print if m{a/b}' ~/list",
+    "perl -W ~/guard.pl x",
+    "awk '{print $1/2}' ~/list",
+    "PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}/opt/x\" python3 ~/guard.py",
+    "PATH=\"$HOME/bin:/opt/x:$PATH\" guard",
+    "export PATH=\"$($SHELL -lc 'echo $PATH' 2>/dev/null):$PATH\"; guard",
+    "export PATH=\"$HOME/.nvm/v$(ls ~/.nvm | tail -1)/bin:$PATH\"; guard",
+    "export PATH=\"$(brew --prefix)/bin:$PATH\"; guard",
+    "node \"$(npm root -g)/guard/run.js\"",
+    "MODE=fast ~/bin/guard",
+    "ENV=production ~/bin/guard",
+    "FILE=$(jq -r .tool_input.file_path); ~/bin/guard \"$FILE\"",
+    "npx prettier --write \"$f\"",
+    "npx -y guard@1.2.3",
+    "npm exec guard",
+    "bunx guard",
+    "bun x guard status",
+    "uvx guard",
+    "pnpm dlx guard",
+    "yarn dlx guard",
+    "bun run \"${CLAUDE_PLUGIN_ROOT}/guard.ts\"",
+    "bun \"${CLAUDE_PLUGIN_ROOT}/guard.ts\"",
+    "uv run ~/guard.py",
+    "uv run --quiet \"${CLAUDE_PLUGIN_ROOT}/guard.py\" \"$PWD\"",
+    "uv run python \"${CLAUDE_PLUGIN_ROOT}/guard.py\"",
+    "go run example.com/guard@latest",
+    "make -C ~/guards check",
+    "cd ~/guards && make check",
+    "cd \"${CLAUDE_PLUGIN_ROOT}\" && npm run guard",
+    "npm --prefix \"${CLAUDE_PLUGIN_ROOT}\" run guard",
+    "command -v make >/dev/null && ~/bin/guard",
+    "which npm && ~/bin/guard",
+    "make --version",
+    "echo make test >> ~/log",
+    "~/bin/guard make test",
+    "git status",
+    "docker run --rm guard",
+    "find . -name '*.md' -exec grep -l x {} +",
+];
+
+fn reached(text: &str, root: &Path) -> WorkspaceReach {
+    reach::of_text(text, &[root.to_str().unwrap().to_owned()], Path::new("/home/ann"))
+}
+
+#[test]
+fn a_place_of_the_workspace_from_which_something_is_run_is_told_from_one_that_is_an_argument() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let mut wrong = Vec::new();
+    for is_made in [false, true] {
+        if is_made {
+            std::fs::create_dir_all(root.join("tools/x")).unwrap();
+            std::fs::create_dir(root.join("lib")).unwrap();
+        }
+        let is_nothing = |text: &&&str| reached(text, &root) == WorkspaceReach::Nothing;
+        wrong.extend(LEADING.iter().filter(is_nothing).map(|text| format!("{is_made} leads: {text}")));
+        let apart = APART.iter().filter(|text| !is_nothing(text));
+        wrong.extend(apart.map(|text| format!("{is_made} apart: {text}: {:?}", reached(text, &root))));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_command_without_a_shell_is_read_alike() {
+    let roots = ["/w".to_owned()];
+    let read = |words: &[&str]| {
+        let args: Vec<String> = words[1..].iter().map(|word| (*word).to_owned()).collect();
+        reach::of_words(words[0], &args, &roots, Path::new("/home/ann"))
+    };
+    for words in [
+        &["make", "lint"][..],
+        &["perl", "-I.", "-Mpguard", "-e", "1"],
+        &["bash", "-c", "D=$PWD/tools; sh \"$D/guard.sh\""],
+        &["${CLAUDE_PROJECT_DIR}/tools/later"],
+    ] {
+        assert_ne!(read(words), WorkspaceReach::Nothing, "{words:?}");
+    }
+    for words in [
+        &["node", "${CLAUDE_PLUGIN_ROOT}/run.js", "${CLAUDE_PROJECT_DIR}"][..],
+        &["/home/ann/guard", "*.sh", "make"],
+        &["uv", "run", "/home/ann/guard.py"],
+    ] {
+        assert_eq!(read(words), WorkspaceReach::Nothing, "{words:?}");
+    }
+}

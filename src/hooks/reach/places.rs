@@ -1,0 +1,285 @@
+//! Which words of a command lead to a place of the workspace, straight or by way of a variable that the command sets itself?
+
+use std::{collections::BTreeSet, path::Path};
+
+use super::{HookWord, filled, is_below, lexical};
+
+/// Words before the words of a command: the shell's own.
+const CONTROL: &[&str] = &["then", "do", "else", "elif", "if", "while", "until", "!", "{", "builtin"];
+/// Commands that set variables.
+const SETTING: &[&str] = &["export", "declare", "local", "readonly", "typeset", "env", "sudo", "exec"];
+/// Texts in a command by which what it prints is a place of a person's own.
+const AWAY: &[&str] = &[
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PLUGIN_DATA",
+    "$HOME",
+    "${HOME",
+    "~/",
+    "brew --prefix",
+    "go env",
+    "npm root -g",
+    "npm prefix -g",
+    "which ",
+    "command -v ",
+];
+/// Values that are set by way of others before they are used.
+const MOST_STEPS: usize = 4;
+
+/// The places of the workspace that the words of one text may mean.
+#[derive(Clone)]
+pub(super) struct WorkspacePlaces<'a> {
+    roots: &'a [String],
+    first: &'a str,
+    home: &'a Path,
+    /// Variables whose value leads below a root.
+    names: BTreeSet<String>,
+    /// Variables whose value is one word, which may be a folder of the workspace or anything else.
+    bare_names: BTreeSet<String>,
+    /// The text goes to a folder elsewhere before it does anything else.
+    starts_elsewhere: bool,
+}
+
+impl<'a> WorkspacePlaces<'a> {
+    /// None without a root.
+    pub fn new(roots: &'a [String], home: &'a Path) -> Option<WorkspacePlaces<'a>> {
+        let first = roots.first()?;
+        Some(WorkspacePlaces {
+            roots,
+            first,
+            home,
+            names: BTreeSet::new(),
+            bare_names: BTreeSet::new(),
+            starts_elsewhere: false,
+        })
+    }
+
+    /// The same with what a text sets.
+    pub fn within(&self, text: &str, commands: &[Vec<HookWord>]) -> WorkspacePlaces<'a> {
+        let mut places = self.clone();
+        for _ in 0..MOST_STEPS {
+            let n_before = places.names.len() + places.bare_names.len();
+            for words in commands {
+                places.note(text, words);
+            }
+            if places.names.len() + places.bare_names.len() == n_before {
+                break;
+            }
+        }
+        places.starts_elsewhere |= places.goes_elsewhere(text, commands);
+        places
+    }
+
+    /// All roots, the one in which the text is started, and the home.
+    pub fn folders(&self) -> (&'a [String], &'a str, &'a Path) {
+        (self.roots, self.first, self.home)
+    }
+
+    pub fn is_started_elsewhere(&self) -> bool {
+        self.starts_elsewhere
+    }
+
+    /// Keeps which variables lead to the workspace after this command.
+    fn note(&mut self, text: &str, words: &[HookWord]) {
+        for (name, value) in assignments(words) {
+            if self.leads(&value, false) {
+                self.names.insert(name);
+            } else if self.leads(&value, true) {
+                self.bare_names.insert(name);
+            }
+        }
+        let texts: Vec<String> = words.iter().map(HookWord::text).collect();
+        match texts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["for" | "select", name, "in", list @ ..] if list.iter().any(|it| self.leads(it, false)) => {
+                self.names.insert((*name).to_owned());
+            }
+            // The words that a function is called with have the same names as those that `set` gives.
+            [function, given @ ..]
+                if (*function == "set" || is_function(text, function))
+                    && given.iter().any(|it| self.leads(it, false)) =>
+            {
+                self.names.extend("123456789@*".chars().map(String::from));
+            }
+            _ => {}
+        }
+    }
+
+    /// True if a word leads to a root or below one, be it there or not. `bare`: a name without a slash is a path as well.
+    pub fn leads(&self, word: &str, bare: bool) -> bool {
+        let text = self.filled(word);
+        if let Some(rest) = text.strip_prefix("$(") {
+            let (inner, tail) = split_closed(rest, '(', ')');
+            return tail.starts_with('/') && !is_away(inner);
+        }
+        if let Some(rest) = text.strip_prefix('$') {
+            let (name, tail) = variable(rest);
+            return self.names.contains(name)
+                || (bare || tail.starts_with('/')) && self.bare_names.contains(name);
+        }
+        if text.starts_with('/') {
+            return is_below(&lexical(Path::new(&text)), self.roots);
+        }
+        let is_path = bare || text.contains('/') || matches!(text.as_str(), "." | "..");
+        !self.starts_elsewhere
+            && is_path
+            && is_plain(&text)
+            && is_below(&lexical(&Path::new(self.first).join(&text)), self.roots)
+    }
+
+    /// True if a word leads out of the workspace for sure.
+    pub fn leads_away(&self, word: &str) -> bool {
+        let text = self.filled(word);
+        let is_elsewhere = text.starts_with('/')
+            || ["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"]
+                .iter()
+                .any(|name| text.starts_with(&format!("${name}")) || text.starts_with(&format!("${{{name}")));
+        is_elsewhere && !self.leads(word, true)
+    }
+
+    /// True if a word lies elsewhere, or where nobody can tell.
+    pub fn may_lead_away(&self, word: &str) -> bool {
+        self.filled(word).starts_with(['/', '$']) && !self.leads(word, true)
+    }
+
+    /// A text with the project's folder in the places of all that stands for it.
+    fn filled(&self, word: &str) -> String {
+        let mut text = word.to_owned();
+        // Each round fills in one.
+        for _ in 0..MOST_STEPS {
+            let found = text.match_indices("$(").find_map(|(at, _)| {
+                let (inner, tail) = split_closed(&text[at + 2..], '(', ')');
+                is_project(inner).then(|| format!("{}{}{tail}", &text[..at], self.first))
+            });
+            match found {
+                Some(next) => text = next,
+                None => break,
+            }
+        }
+        filled(&text, self.first, self.home)
+    }
+
+    /// True of `cd ELSEWHERE && …`, without another `cd`.
+    fn goes_elsewhere(&self, text: &str, commands: &[Vec<HookWord>]) -> bool {
+        let Some(behind) = text.trim_start().strip_prefix("cd ") else { return false };
+        let moves = |word: &HookWord| {
+            matches!(word.text().as_str(), "cd" | "pushd" | "popd") || word.text().contains("OLDPWD")
+        };
+        let is_only_one = commands.iter().flatten().filter(|word| moves(word)).count() == 1;
+        let end = behind.find(['&', ';', '|', '(', ')', '`', '\n']);
+        let is_needed = end.is_some_and(|at| behind[at..].starts_with("&&"));
+        let target = commands.iter().find_map(|words| match words.as_slice() {
+            [cd, to] if cd.text() == "cd" => Some(to.text()),
+            _ => None,
+        });
+        is_only_one && is_needed && target.is_some_and(|to| self.leads_away(&to))
+    }
+
+    /// The places among the entries of a list such as the `PATH`.
+    pub fn leads_in_list(&self, list: &str, between: char) -> bool {
+        let mut entries = Vec::new();
+        let (mut depth, mut entry) = (0_usize, String::new());
+        for letter in list.chars() {
+            match letter {
+                '{' | '(' => depth += 1,
+                '}' | ')' => depth = depth.saturating_sub(1),
+                _ if letter == between && depth == 0 => {
+                    entries.push(std::mem::take(&mut entry));
+                    continue;
+                }
+                _ => {}
+            }
+            entry.push(letter);
+        }
+        entries.push(entry);
+        entries.iter().any(|entry| {
+            // An empty one is the folder that the program is started in.
+            let is_here = entry.is_empty() && 1 < entries.len() && between == ':' && !self.starts_elsewhere;
+            is_here || self.leads(entry.split('?').next().unwrap_or_default(), true)
+        })
+    }
+}
+
+/// The variables that a command sets, and their values.
+pub(super) fn assignments(words: &[HookWord]) -> Vec<(String, String)> {
+    let first = words.first().map(HookWord::text).unwrap_or_default();
+    let is_setting = SETTING.contains(&first.as_str()) || CONTROL.contains(&first.as_str());
+    let all = words.iter().map(|word| assignment(&word.text()));
+    if is_setting {
+        return all.flatten().collect();
+    }
+    all.take_while(Option::is_some).flatten().collect()
+}
+
+/// The name and the value of `NAME=VALUE`.
+pub(super) fn assignment(text: &str) -> Option<(String, String)> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let is_name = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    is_name.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// True of a word of the shell that stands before a command.
+pub(super) fn is_control(text: &str) -> bool {
+    CONTROL.contains(&text)
+}
+
+/// True if a text defines a function of this name.
+fn is_function(text: &str, name: &str) -> bool {
+    let is_name = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    is_name
+        && [format!("{name}()"), format!("{name} ()"), format!("function {name}")]
+            .iter()
+            .any(|it| text.contains(it))
+}
+
+/// True if what this command prints is the folder that it is started in, or the project's.
+fn is_project(inner: &str) -> bool {
+    let inner = inner.trim();
+    inner == "pwd"
+        || inner.starts_with("pwd ")
+        || ["--show-toplevel", "--show-cdup", "$0", "${0"].iter().any(|it| inner.contains(it))
+        || matches!(inner, "realpath ." | "readlink -f .")
+}
+
+/// True if what this command prints lies elsewhere, as far as its words tell.
+fn is_away(inner: &str) -> bool {
+    AWAY.iter().any(|it| inner.contains(it))
+        && !["PROJECT_DIR", "$PWD", "${PWD", "git "].iter().any(|it| inner.contains(it))
+}
+
+/// True of a text in which nothing but letters of a path stands, and variables.
+fn is_plain(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '.' | '_'))
+        && text.chars().all(|letter| letter.is_alphanumeric() || "._-+/${}".contains(letter))
+}
+
+/// The name behind a `$`, and what stands behind the variable.
+fn variable(rest: &str) -> (&str, &str) {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if let Some(braced) = rest.strip_prefix('{') {
+        let (inner, tail) = split_closed(braced, '{', '}');
+        let end = inner.find(|letter: char| !is_of_name(letter)).unwrap_or(inner.len());
+        return (&inner[..end], tail);
+    }
+    let end = match rest.chars().next() {
+        Some('@' | '*') => 1,
+        _ => rest.find(|letter: char| !is_of_name(letter)).unwrap_or(rest.len()),
+    };
+    rest.split_at(end)
+}
+
+/// The text up to the letter that closes what was opened before it, and what stands behind that.
+fn split_closed(text: &str, opening: char, closing: char) -> (&str, &str) {
+    let mut depth = 1_usize;
+    for (at, letter) in text.char_indices() {
+        if letter == opening {
+            depth += 1;
+        } else if letter == closing {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return (&text[..at], &text[at + letter.len_utf8()..]);
+        }
+    }
+    (text, "")
+}

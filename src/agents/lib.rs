@@ -12,6 +12,7 @@ mod catalog;
 mod definition;
 mod discovery;
 mod export;
+mod field_names;
 mod fields;
 mod file;
 mod file_sections;

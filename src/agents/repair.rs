@@ -5,7 +5,7 @@
 //! itself stays, and what is not becomes a text. The corrected front matter is offered, so that the file can be mended.
 
 use super::{
-    fields::{camel_case, is_restricting},
+    field_names::{camel_case, is_restricting},
     findings::FileFindings,
     yaml::{self, YamlContent, YamlKey, YamlNode},
 };

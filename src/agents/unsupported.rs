@@ -3,7 +3,7 @@
 //! not get lost on the way.
 
 use super::{
-    fields::{camel_case, is_restricting},
+    field_names::{camel_case, is_restricting},
     findings::FileFindings,
     yaml::{YamlContent, YamlNode},
 };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     super::{
         definition::FIELDS,
-        fields::camel_case,
+        field_names::camel_case,
         file_sections::{PromptBody, split},
         yaml::{self, YamlContent},
     },

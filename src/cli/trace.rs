@@ -11,6 +11,8 @@ mod viewer;
 mod waits;
 mod waterfall;
 
+pub(super) use span_view::stated_reason;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand};

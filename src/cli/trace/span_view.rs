@@ -104,6 +104,11 @@ pub(super) struct McpSpanView {
     pub(super) server: String,
 }
 
+/// The reason that somebody gave for a stop, without the word that it was one.
+pub(crate) fn stated_reason(message: &str) -> &str {
+    message.strip_prefix("cancelled").map_or(message, |rest| rest.trim_start_matches([':', ' ']))
+}
+
 impl RunSpanView {
     /// True if there is more to say than how it ended.
     pub(super) fn has_waited(&self) -> bool {
@@ -119,6 +124,7 @@ impl RunSpanView {
         let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
         // Of one that nobody stopped the error says why.
         let why = self.message.as_deref().filter(|_| self.reason.as_deref() == Some(ABORTED));
+        let why = why.map(stated_reason).filter(|why| !why.is_empty());
         let why = why.map(|why| format!(": {why}"));
         Some(format!("{}{}{}", self.reason.as_ref()?, by.unwrap_or_default(), why.unwrap_or_default()))
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, trace::stated_reason, width};
+use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
     SpanEdge, SpanFold, client, decider, granted, lets_run, output_beside_error, person as whom, rule_said,
+    stated_reason,
 };
 
 /// Columns of what a line says it is, with what sets it off.

@@ -11,8 +11,6 @@ mod viewer;
 mod waits;
 mod waterfall;
 
-pub(super) use span_view::stated_reason;
-
 use std::time::Duration;
 
 use clap::{Args, Subcommand};

@@ -13,7 +13,7 @@ use crate::{
 use protocol::{
     CallDecision, HookSpan, SpanError, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
-use traces::{decided, hook_said, lets_run, wait_said};
+use traces::{decided, hook_said, lets_run, stated_reason, wait_said};
 
 /// Characters of what a hook said in a row; the line in full has more.
 const HOOK_CHARACTERS: usize = 120;
@@ -102,11 +102,6 @@ pub(super) struct CallSpanView {
 #[serde(default)]
 pub(super) struct McpSpanView {
     pub(super) server: String,
-}
-
-/// The reason that somebody gave for a stop, without the word that it was one.
-pub(crate) fn stated_reason(message: &str) -> &str {
-    message.strip_prefix("cancelled").map_or(message, |rest| rest.trim_start_matches([':', ' ']))
 }
 
 impl RunSpanView {

@@ -6,6 +6,7 @@ use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, wid
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
     SpanEdge, SpanFold, client, decider, granted, lets_run, output_beside_error, person as whom, rule_said,
+    stated_reason,
 };
 
 /// Columns of what a line says it is, with what sets it off.
@@ -94,6 +95,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(caller.map(|caller| ("called by", caller)));
             let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
             let why = run.message.filter(|_| run.reason.as_deref() == Some("ABORTED"));
+            let why = why.as_deref().map(stated_reason).filter(|why| !why.is_empty());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}{why}"))));
             facts.extend(text("input", span.input.as_ref()));

@@ -54,6 +54,11 @@ pub fn decided(decision: &CallDecision) -> String {
     format!("{word}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
 }
 
+/// The reason that somebody gave for a stop, without the word that it was one.
+pub fn stated_reason(message: &str) -> &str {
+    message.strip_prefix("cancelled").map_or(message, |rest| rest.trim_start_matches([':', ' ']))
+}
+
 /// The lines for what an answer allowed beyond the call that it was about; none where that is nothing.
 pub fn granted(decision: &CallDecision) -> Vec<String> {
     let allows = decision.allows.as_ref().map(|allows| format!("From now on it allows: {allows}."));

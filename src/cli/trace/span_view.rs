@@ -13,7 +13,7 @@ use crate::{
 use protocol::{
     CallDecision, HookSpan, SpanError, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
-use traces::{decided, hook_said, lets_run, wait_said};
+use traces::{decided, hook_said, lets_run, stated_reason, wait_said};
 
 /// Characters of what a hook said in a row; the line in full has more.
 const HOOK_CHARACTERS: usize = 120;
@@ -119,6 +119,7 @@ impl RunSpanView {
         let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
         // Of one that nobody stopped the error says why.
         let why = self.message.as_deref().filter(|_| self.reason.as_deref() == Some(ABORTED));
+        let why = why.map(stated_reason).filter(|why| !why.is_empty());
         let why = why.map(|why| format!(": {why}"));
         Some(format!("{}{}{}", self.reason.as_ref()?, by.unwrap_or_default(), why.unwrap_or_default()))
     }

@@ -2587,11 +2587,11 @@ fn rows() -> Vec<Row> {
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
                 CURSOR_GONE: the log has no event -1; its newest is 15
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
-                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"],"modeOfSettings":true}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
                 {"at":"<at>","type":"signal.snapshot","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[{"runId":"<id 3>","stream":"<id 3>#1.1","afterSeq":"<afterSeq>","text":"","thought":""}],"openCalls":[]}}
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
-                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"],"modeOfSettings":true}}
             "#]],
         },
         Row {
@@ -2681,7 +2681,7 @@ fn rows() -> Vec<Row> {
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
                 {"at":"<at>","type":"signal.caughtUp","data":{"head":"<head>"}}
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
-                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"],"modeOfSettings":true}}
             "#]],
         },
         Row {

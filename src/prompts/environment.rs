@@ -4,7 +4,15 @@
 pub fn environment(today: &str, roots: &[String]) -> String {
     let mut text = format!("# Environment\n- date: {today}\n- platform: {}\n", std::env::consts::OS);
     if !roots.is_empty() {
-        text.push_str(&format!("- workspace: {}\n", roots.join(", ")));
+        let named: Vec<String> = roots.iter().map(|root| in_one_line(root)).collect();
+        text.push_str(&format!("- workspace: {}\n", named.join(", ")));
     }
     text
+}
+
+/// A folder's path as it is; one whose characters would break the line, or make two folders of one, in quotes with escapes. Whoever
+/// wrote an archive named its folders, and what they named is no line of a system prompt.
+fn in_one_line(root: &str) -> String {
+    let quoted = format!("{root:?}");
+    if quoted == format!("\"{root}\"") && !root.contains(", ") { root.to_owned() } else { quoted }
 }

@@ -162,6 +162,7 @@ async fn hooks_met(
         .into_iter()
         .map(|event| {
             let facts = HookFacts::sample(event, &checked.tool, Some(arguments.clone().unwrap_or_default()));
+            let facts = facts.touching(&checked.accesses);
             HookFiring::by_hand(facts, project.catalog.definitions().map(|agent| &agent.name))
         })
         .collect();

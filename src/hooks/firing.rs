@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use protocol::{AgentName, ApprovalMode, CallId, HookEventName, RunId, SessionId, ToolName};
+use protocol::{AgentName, ApprovalMode, CallId, HookEventName, ResourceAccess, RunId, SessionId, ToolName};
 
 /// An event, and to whom it happened.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct HookedCall {
     /// Only of a call that another agent answers, that agent.
     pub answered_by: Option<AgentName>,
     pub arguments: Value,
+    /// Everything that it would touch, as it was prepared: what the policy judges. Empty = not known.
+    pub accesses: Vec<ResourceAccess>,
 }
 
 /// A call that has ended.
@@ -239,21 +241,37 @@ impl HookFacts {
         let mut facts = self.clone();
         if let HookFacts::PreToolUse { call } | HookFacts::PermissionRequest { call, .. } = &mut facts {
             call.arguments = arguments;
+            // They are those of the call as it was.
+            call.accesses.clear();
         }
         facts
     }
 
     /// The same with a call that an agent answers.
     pub(super) fn answered_by(mut self, agent: Option<AgentName>) -> HookFacts {
-        match &mut self {
-            HookFacts::PreToolUse { call }
-            | HookFacts::PermissionRequest { call, .. }
-            | HookFacts::PermissionDenied { call, .. } => call.answered_by = agent,
-            HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result } => {
-                result.call.answered_by = agent;
-            }
-            _ => {}
+        if let Some(call) = self.call_mut() {
+            call.answered_by = agent;
         }
         self
+    }
+
+    /// The same with a call that was prepared, and touches this.
+    pub fn touching(mut self, accesses: &[ResourceAccess]) -> HookFacts {
+        if let Some(call) = self.call_mut() {
+            call.accesses = accesses.to_vec();
+        }
+        self
+    }
+
+    fn call_mut(&mut self) -> Option<&mut HookedCall> {
+        match self {
+            HookFacts::PreToolUse { call }
+            | HookFacts::PermissionRequest { call, .. }
+            | HookFacts::PermissionDenied { call, .. } => Some(call),
+            HookFacts::PostToolUse { result } | HookFacts::PostToolUseFailure { result } => {
+                Some(&mut result.call)
+            }
+            _ => None,
+        }
     }
 }

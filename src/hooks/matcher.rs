@@ -154,6 +154,7 @@ mod tests {
             mcp: None,
             answered_by: None,
             arguments: serde_json::json!({}),
+            accesses: Vec::new(),
         };
         HookFacts::PreToolUse { call }
     }

@@ -50,6 +50,7 @@ pub fn in_claude_codes_words(call: &ToolCall, root: &Path) -> (String, Value) {
         mcp: of_server.map(|(server, tool)| (server.to_owned(), tool.to_owned())),
         answered_by: None,
         arguments: call.arguments.clone(),
+        accesses: Vec::new(),
     };
     let ForeignCall { name, arguments } = tool_names::shown(&hooked, HookContract::Claude, root);
     (name, arguments)

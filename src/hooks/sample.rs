@@ -52,6 +52,7 @@ impl HookFacts {
             mcp,
             answered_by: None,
             arguments,
+            accesses: Vec::new(),
         };
         let fields = input.unwrap_or_default();
         let text =

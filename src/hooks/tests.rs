@@ -97,6 +97,7 @@ pub fn call(tool: &str, arguments: Value) -> HookedCall {
         mcp: None,
         answered_by: None,
         arguments,
+        accesses: Vec::new(),
     }
 }
 

@@ -462,6 +462,15 @@ async fn a_checked_call_says_what_comes_of_a_guard_that_cannot_be_asked() {
         let met = checked["hooks"].as_array().into_iter().flatten().find(|it| it["event"] == event);
         let met = met.unwrap_or_else(|| panic!("{event} {command}: {checked}"));
         assert!(met[field].as_str().is_some_and(|why| why.contains(words)), "{event} {command}: {met}");
+        // What is said first is what will come of the call.
+        let decision = match (event, field) {
+            ("PreToolUse", "refuses") => "deny",
+            ("PermissionRequest", _) => "ask",
+            _ => "allow",
+        };
+        assert_eq!(checked["decision"], decision, "{event} {command}: {checked}");
+        let is_of_hook = checked["rule"].as_str().unwrap().starts_with("hook:");
+        assert_eq!(is_of_hook, decision == "deny", "{event} {command}: {checked}");
         if event == "PreToolUse" {
             let (run, _) = client.start(&running, "works", json!({})).await;
             client.ended(&run).await;

@@ -125,19 +125,42 @@ async fn check(
     let checked = state.executor.check(request).await.map_err(refused)?;
     let redactor = state.redactor.get();
     let hooks = hooks_met(&state, call, &checked).await?;
+    let verdict = PolicyVerdict {
+        decision: checked.decision.verdict,
+        rule: checked.decision.rule,
+        reason: redactor.owned(checked.decision.reason),
+    };
     Ok(PolicyCheckResult {
+        verdict: with_failing_guards(verdict, &hooks),
         hooks,
-        verdict: PolicyVerdict {
-            decision: checked.decision.verdict,
-            rule: checked.decision.rule,
-            reason: redactor.owned(checked.decision.reason),
-        },
         tool: checked.tool,
         kind: checked.kind,
         risk: checked.risk,
         description: redactor.owned(checked.description),
         accesses: checked.accesses.into_iter().map(|access| redactor.access(access)).collect(),
     })
+}
+
+/// The verdict with the guards that cannot be asked: they refuse the call, or have a person asked, whatever the rules say.
+fn with_failing_guards(verdict: PolicyVerdict, hooks: &[MetHook]) -> PolicyVerdict {
+    let of_hook = |decision, hook: &MetHook, does: &str, why: &str| PolicyVerdict {
+        decision,
+        rule: format!("hook:{}", hook.id),
+        reason: format!("the hook {} {does}: {why}", hook.id),
+    };
+    let before =
+        |hook: &&MetHook| matches!(hook.event, HookEventName::PreToolUse | HookEventName::PermissionRequest);
+    let refusing = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.refuses.as_ref()?)));
+    let asking = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.asks.as_ref()?)));
+    match (verdict.decision, refusing, asking) {
+        (Verdict::Ask | Verdict::Allow, Some((hook, why)), _) => {
+            of_hook(Verdict::Deny, hook, "would refuse the call", why)
+        }
+        (Verdict::Allow, None, Some((hook, why))) => {
+            of_hook(Verdict::Ask, hook, "would have a person asked", why)
+        }
+        _ => verdict,
+    }
 }
 
 /// A call of an agent, as hooks are told of it.
@@ -162,6 +185,7 @@ async fn hooks_met(
         .into_iter()
         .map(|event| {
             let facts = HookFacts::sample(event, &checked.tool, Some(arguments.clone().unwrap_or_default()));
+            let facts = facts.touching(&checked.accesses);
             HookFiring::by_hand(facts, project.catalog.definitions().map(|agent| &agent.name))
         })
         .collect();

@@ -12,6 +12,7 @@ fn call(tool: &str, arguments: Value) -> HookedCall {
         mcp: None,
         answered_by: None,
         arguments,
+        accesses: Vec::new(),
     }
 }
 

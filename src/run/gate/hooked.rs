@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::hooks::{HookFacts, HookVerdict};
+use ::hooks::{HookFacts, HookVerdict, HookedCall};
 use serde_json::Value;
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
@@ -79,8 +79,14 @@ impl CallGate {
             // No valid call: it is none of theirs.
             Err(refusal) => return GateJudgement::unhooked(CallJudgement::Refuse(refusal), None),
         };
-        let (tool, arguments) = (Arc::clone(valid.tool()), valid.arguments().clone());
-        let Some((mut effects, verdict)) = self.ask_about(subject, &tool, &arguments, scene).await else {
+        let tool = Arc::clone(valid.tool());
+        let shown = hooked_call(
+            &call.call_id,
+            (&tool.declaration().name, tool.source() == ToolSource::Agent),
+            valid.arguments(),
+            valid.invocation.accesses(),
+        );
+        let Some((mut effects, verdict)) = self.ask_about(subject, &tool, shown, scene).await else {
             let prepared = self.weigh(valid, judge_context).await;
             return self.judge_prepared(prepared, call, judge_context);
         };
@@ -134,17 +140,11 @@ impl CallGate {
         &self,
         subject: &CallToJudge,
         tool: &Arc<dyn Tool>,
-        arguments: &Value,
+        shown: HookedCall,
         scene: &HookScene,
     ) -> Option<(HookEffects, HookVerdict)> {
         let call_id = &subject.call.call_id;
-        let facts = HookFacts::PreToolUse {
-            call: hooked_call(
-                call_id,
-                (&tool.declaration().name, tool.source() == ToolSource::Agent),
-                arguments,
-            ),
-        };
+        let facts = HookFacts::PreToolUse { call: shown };
         let name = FiringName {
             id: format!("{}:{}:{call_id}", scene.subject(), HookEventName::PreToolUse.as_str()),
             attempt: subject.attempt,
@@ -189,7 +189,7 @@ impl CallGate {
         let call_id = &subject.call.call_id;
         let tool = confirmation.tool.clone().unwrap_or_else(|| subject.call.name.clone());
         let facts = HookFacts::PermissionRequest {
-            call: hooked_call(call_id, (&tool, self.is_agent(&tool)), &arguments),
+            call: hooked_call(call_id, (&tool, self.is_agent(&tool)), &arguments, &prepared.accesses),
             reason: confirmation.reason.clone(),
         };
         let name = FiringName {
@@ -277,7 +277,12 @@ impl CallGate {
         let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
         let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
         let facts = HookFacts::PreToolUse {
-            call: hooked_call(&call.call_id, (&name, tool.source() == ToolSource::Agent), &arguments),
+            call: hooked_call(
+                &call.call_id,
+                (&name, tool.source() == ToolSource::Agent),
+                &arguments,
+                &prepared.call.accesses,
+            ),
         };
         let firing = FiringName {
             id: format!(

@@ -21,8 +21,8 @@ use super::{
     transcript::HookTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole, RunId,
-    SessionId, ToolName,
+    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole, ResourceAccess,
+    RunId, SessionId, ToolName,
 };
 use redact::Redactor;
 use sys::current::HotSwap;
@@ -413,11 +413,12 @@ impl KnownHooks {
     }
 }
 
-/// A call as hooks see it. `is_agent`: an agent of this name answers it.
+/// A call as hooks see it. `is_agent`: an agent of this name answers it. `accesses`: of a call that was prepared.
 pub(crate) fn hooked_call(
     call_id: &CallId,
     (tool, is_agent): (&ToolName, bool),
     arguments: &Value,
+    accesses: &[ResourceAccess],
 ) -> HookedCall {
     let of_server = tool.as_str().strip_prefix(MCP_TOOL).and_then(|rest| rest.split_once('.'));
     let mcp = of_server.map(|(server, name)| (server.to_owned(), name.to_owned()));
@@ -429,5 +430,6 @@ pub(crate) fn hooked_call(
         mcp,
         answered_by: is_agent.then(|| tool.as_str().into()),
         arguments,
+        accesses: accesses.to_vec(),
     }
 }

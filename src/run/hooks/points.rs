@@ -278,10 +278,10 @@ fn call_ended(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bool)
 }
 
 fn hooked_result(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bool)) -> HookedResult {
-    let EndedCall { request, result, duration_ms, .. } = ended;
+    let EndedCall { request, result, duration_ms, accesses, .. } = ended;
     let (tool, is_agent) = called(&request.name);
     HookedResult {
-        call: hooked_call(&request.call_id, (&tool, is_agent), &request.arguments),
+        call: hooked_call(&request.call_id, (&tool, is_agent), &request.arguments, accesses),
         text: result.llm_content.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n"),
         has_more_than_text: result.llm_content.iter().any(|part| part.as_text().is_none()),
         data: result.data.clone(),

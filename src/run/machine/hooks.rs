@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, JudgedCall,
-    PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, RunTask, SideCallPurpose, StopThen, ToolCall,
-    ToolErrorType, ToolResult, ToolState, aliased_tool,
+    PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask, SideCallPurpose, StopThen,
+    ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
@@ -66,6 +66,8 @@ pub struct EndedCall {
     pub event: HookEventName,
     pub result: ToolResult,
     pub duration_ms: u64,
+    /// Everything that it touched; empty where it was never prepared.
+    pub accesses: Vec<ResourceAccess>,
 }
 
 impl CallEnd {
@@ -253,7 +255,8 @@ impl RunMachine {
         let call = self.call(call)?;
         let CallEnd { event, result, duration_us } = &**call.end.as_ref()?;
         let (request, result) = (Arc::clone(&call.request), result.clone());
-        Some(EndedCall { request, event: *event, result, duration_ms: duration_us / 1_000 })
+        let accesses = call.prepared.as_ref().map(|prepared| prepared.accesses.clone()).unwrap_or_default();
+        Some(EndedCall { request, event: *event, result, duration_ms: duration_us / 1_000, accesses })
     }
 
     /// All calls of the turn that hooks are told of, in the order asked.

@@ -1,0 +1,139 @@
+//! Is a path one that a pattern of files means, and may one lie below it?
+
+use std::path::{Component, Path, PathBuf};
+
+use super::WildcardPattern;
+use sys::guarded::ResolvedPath;
+
+/// One pattern: `src/**`, `.env`, `~/x`, `//etc/**`.
+#[derive(Debug, Clone)]
+pub(super) struct FilePattern {
+    expression: WildcardPattern,
+    place: FilePlace,
+    /// A name alone, which means files of it in any folder.
+    is_anywhere: bool,
+    /// The names on the way; `None` = any number of any names.
+    names: Vec<Option<WildcardPattern>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilePlace {
+    /// Compared with the whole path.
+    Absolute,
+    /// Compared with the path below the home.
+    Home,
+    /// Compared with the path below the first root.
+    Root,
+}
+
+impl FilePattern {
+    /// `//x` is absolute, `~/x` lies in the home, `/x`, `./x` and `x/y` below the root, `x` anywhere below it.
+    pub(super) fn read(about: &str) -> Result<FilePattern, String> {
+        let mut anywhere = false;
+        let (place, text) = match (about.strip_prefix("//"), about.strip_prefix("~/")) {
+            (Some(rest), _) => (FilePlace::Absolute, format!("/{rest}")),
+            (_, Some(rest)) => (FilePlace::Home, rest.to_owned()),
+            _ => {
+                let text = about.strip_prefix("./").or_else(|| about.strip_prefix('/')).unwrap_or(about);
+                let is_anywhere = text == about && !text.trim_end_matches('/').contains('/');
+                anywhere = is_anywhere;
+                (FilePlace::Root, if is_anywhere { format!("**/{text}") } else { text.to_owned() })
+            }
+        };
+        // What names a folder means all of it.
+        let expression = WildcardPattern::of(&format!("(?s)^{}(/.*)?$", expression_of(&text)))?;
+        let names = text.split('/').filter(|name| !matches!(*name, "" | "."));
+        let names = names.map(|name| match name.contains("**") {
+            true => Ok(None),
+            false => WildcardPattern::of(&format!("(?s)^{}$", expression_of(name))).map(Some),
+        });
+        Ok(FilePattern { expression, place, is_anywhere: anywhere, names: names.collect::<Result<_, _>>()? })
+    }
+
+    /// By the path as it is written, and by what it leads to.
+    pub(super) fn matches(&self, path: &Path, root: &Path, home: &Path) -> bool {
+        let is_match = |path: &Path| self.expression.0.is_match(path.to_string_lossy().as_bytes());
+        self.is_met(path, root, home, &is_match)
+    }
+
+    /// True if the pattern may mean something below this folder.
+    pub(super) fn may_lie_below(&self, folder: &Path, root: &Path, home: &Path) -> bool {
+        let holds = |folder: &Path| self.leads_through(folder);
+        // The place where the pattern begins may lie below the folder itself.
+        let base = match self.place {
+            FilePlace::Absolute => None,
+            FilePlace::Home => Some(home),
+            FilePlace::Root => Some(root),
+        };
+        let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
+        let is_above =
+            base.is_some_and(|base| bases(base).iter().flatten().any(|base| base.starts_with(folder)));
+        is_above || self.is_met(folder, root, home, &holds)
+    }
+
+    /// True if the names of the pattern go by way of this path, which stands below the place where the pattern begins.
+    fn leads_through(&self, path: &Path) -> bool {
+        let mut names = self.names.iter();
+        for part in path.components().filter(|part| matches!(part, Component::Normal(_))) {
+            match names.next() {
+                // What names a folder means all of it.
+                None | Some(None) => return true,
+                Some(Some(name)) => {
+                    if !name.0.is_match(part.as_os_str().to_string_lossy().as_bytes()) {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn is_met(&self, path: &Path, root: &Path, home: &Path, is_match: &dyn Fn(&Path) -> bool) -> bool {
+        let written = plain(&root.join(path));
+        // A path with `..` may lead anywhere.
+        if written.components().any(|part| part == Component::ParentDir) {
+            return true;
+        }
+        let led_to = Some(ResolvedPath::to(&written).end);
+        let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
+        let is_below = |path: &Path, base: &Path| path.strip_prefix(base).is_ok_and(is_match);
+        [Some(written), led_to].into_iter().flatten().any(|path| match self.place {
+            FilePlace::Absolute => is_match(&path),
+            FilePlace::Home => bases(home).iter().flatten().any(|base| is_below(&path, base)),
+            // Another root has files of the same names.
+            FilePlace::Root if self.is_anywhere => is_match(path.strip_prefix("/").unwrap_or(&path)),
+            FilePlace::Root => bases(root).iter().flatten().any(|base| is_below(&path, base)),
+        })
+    }
+}
+
+/// A path by its text alone: without `.` and doubled slashes.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// A pattern of files as a regular expression.
+fn expression_of(text: &str) -> String {
+    let mut expression = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix("**/") {
+            expression.push_str("(.*/)?");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("**") {
+            expression.push_str(".*");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('*') {
+            expression.push_str("[^/]*");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('?') {
+            expression.push_str("[^/]");
+            rest = after;
+        } else {
+            let end = rest.find(['*', '?']).unwrap_or(rest.len());
+            expression.push_str(&regex_syntax::escape(&rest[..end]));
+            rest = &rest[end..];
+        }
+    }
+    expression
+}

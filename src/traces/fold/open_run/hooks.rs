@@ -1,7 +1,7 @@
 //! Hooks: most are told when they have answered, so that their span is there as a whole at once; one that takes long is told when it
 //! has been at work for a while, too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, ToolName, TraceSpan};
 
@@ -10,6 +10,9 @@ use super::{
     OpenRun,
 };
 use crate::{facts::EventFacts, text};
+
+/// The outcome of a hook that was to be told something when the daemon ended.
+const INTERRUPTED: &str = "interrupted";
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
@@ -21,6 +24,8 @@ pub(super) struct HookSpans {
     /// A guard is asked again within a firing when another has changed what it saw.
     open: BTreeMap<(String, String), VecDeque<TraceSpan>>,
     lanes: HookLanes,
+    /// Hooks whose spans were cut off as the daemon ended: that they were interrupted is told of them later.
+    cut_off: BTreeSet<(String, String)>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
 }
@@ -98,8 +103,13 @@ impl OpenRun {
 
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
+        if facts.text("outcome") == Some(INTERRUPTED) && self.hooks.cut_off.remove(&key(facts)) {
+            // Its span is over.
+            return;
+        }
         let took = facts.count("durationMs");
         self.unread.hooked(facts);
+        self.blocked_steer(moment);
         if let Some(call_id) = facts.text("callId").filter(|_| facts.flag("changed")) {
             self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
         }
@@ -115,7 +125,8 @@ impl OpenRun {
             None => {
                 let mut span = self.hook_begun(moment, took, at);
                 edges.push(SpanEdge::Began(Box::new(span.clone())));
-                end(&mut span, at, SpanStatus::Ok);
+                let ended = Timestamp(span.start_us.saturating_add(micros(took))).min(at);
+                end(&mut span, ended, SpanStatus::Ok);
                 span
             }
         };
@@ -140,9 +151,10 @@ impl OpenRun {
         let within = call.or(self.turn.as_ref()).filter(|_| !is_beside);
         let around = within.unwrap_or(&self.span);
         // A span lies within its parent, whatever a hook had to do with what was before.
-        let from = at.0.saturating_sub(micros(took)).max(around.start_us);
+        let from = at.0.saturating_sub(since_asked(moment).max(micros(took))).max(around.start_us);
         let mut span = self.span_below(&around.span_id, 0, moment, SpanKind::Hook, facts.word("event"));
         (span.started_at, span.start_us) = (Timestamp(from), from);
+        let until = if until == at { Timestamp(from.saturating_add(micros(took))).min(at) } else { until };
         span.lane = self.hooks.lanes.take(Timestamp(from), until);
         self.tell_about(&mut span, facts);
         span
@@ -169,6 +181,8 @@ impl OpenRun {
             changed: facts.flag("changed"),
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
+            replacement: facts.read("replacement"),
+            round: facts.count("round").filter(|round| *round != 1),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }
@@ -193,7 +207,14 @@ impl OpenRun {
         }
     }
 
+    /// Ends all hooks that are at work, since the daemon did.
+    pub(super) fn cut_off_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        self.hooks.cut_off.extend(self.hooks.open.keys().cloned());
+        self.end_hooks(at, |_| true, edges);
+    }
+
     fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        let at = at.max(span.started_at);
         self.hooks.lanes.give_back(span.lane, at);
         end(&mut span, at, SpanStatus::Cancelled);
         edges.push(SpanEdge::Ended(Box::new(span)));
@@ -210,6 +231,13 @@ fn key(facts: EventFacts<'_>) -> (String, String) {
     let (firing, hook) = (facts.text("firingId").unwrap_or_default(), facts.word("hookId"));
     let own = firing.strip_suffix(hook.as_str()).and_then(|firing| firing.strip_suffix(':'));
     (own.unwrap_or(firing).to_owned(), hook)
+}
+
+/// The time since a hook was asked, in microseconds; 0 where the event does not say when. By the clock of whoever wrote the event.
+fn since_asked(moment: EventMoment<'_>) -> i64 {
+    let asked: Option<Timestamp> = moment.facts.read("startedAt");
+    let told = moment.event.at;
+    asked.zip(told).map_or(0, |(asked, told)| told.0.saturating_sub(asked.0).max(0))
 }
 
 fn micros(ms: Option<u64>) -> i64 {

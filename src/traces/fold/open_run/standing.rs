@@ -77,6 +77,12 @@ impl OpenRun {
         // A person is waited for as long as there is a daemon.
         let waited = self.standing.waiting.take().map_or(0, |since| millis(since, away_from));
         self.facts().waiting_ms += waited.saturating_sub(below);
+        // Nor for a place, or for what hooks say.
+        if let Some(stay) = self.standing.queued.take_if(|_| !was_parked) {
+            let goes_on = QueueStay { since: at, waits_for: stay.waits_for.clone() };
+            self.leave(stay, away_from);
+            self.standing.queued = Some(goes_on);
+        }
         let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
         self.facts().down_ms += down;
         self.calls_were_down(down);
@@ -102,12 +108,18 @@ impl OpenRun {
             let run = self.facts();
             run.restarts += 1;
             run.unclean_restarts += u64::from(facts.flag("unclean"));
-            self.end_hooks(at, |_| true, edges);
+            // They ended with the daemon.
+            self.cut_off_hooks(away_from, edges);
         }
     }
 
     pub(super) fn leave_queue(&mut self, at: Timestamp) {
-        let Some(QueueStay { since, waits_for }) = self.standing.queued.take() else { return };
+        if let Some(stay) = self.standing.queued.take() {
+            self.leave(stay, at);
+        }
+    }
+
+    fn leave(&mut self, QueueStay { since, waits_for }: QueueStay, at: Timestamp) {
         let (ms, run) = (millis(since, at), self.facts());
         match waits_for.as_str() {
             FOR_HOOKS => run.hooks_ms += ms,

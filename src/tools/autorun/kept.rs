@@ -15,7 +15,7 @@ use crate::{
     repositories::{folder_at, rename_aside, write_in},
     workspace_reports::WorkspaceReports,
 };
-use shell::{AUTOMATIC, AutorunPath};
+use shell::{AUTOMATIC, AutorunPath, AutorunPlace};
 use sys::regular_file;
 
 /// It stands in a name under which something was put aside.
@@ -46,6 +46,8 @@ pub struct WritesTold {
 pub struct AutorunGuard {
     roots: Vec<PathBuf>,
     told: WritesTold,
+    /// Places beside those of the table, which need not be there.
+    further: Vec<AutorunPlace>,
     /// The state of everything that was there; `None` = a mount keeps it.
     before: BTreeMap<PathBuf, Option<PlaceState>>,
     reports: WorkspaceReports,
@@ -72,16 +74,23 @@ enum AutorunFileState {
 }
 
 impl AutorunGuard {
-    /// Takes note of what is there in these folders, absolute and without links. `has_covers`: what is answered beside it is kept by mounts.
-    /// Blocks for a moment.
+    /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them. `has_covers`: what is
+    /// answered beside it is kept by mounts. Blocks for a moment.
     pub fn over(
         roots: &[PathBuf],
+        further: Vec<AutorunPlace>,
         told: WritesTold,
         has_covers: bool,
         reports: WorkspaceReports,
     ) -> (AutorunGuard, Vec<PathBuf>) {
-        let mut guard =
-            AutorunGuard { roots: roots.to_vec(), told, before: BTreeMap::new(), reports, is_over: false };
+        let mut guard = AutorunGuard {
+            roots: roots.to_vec(),
+            told,
+            further,
+            before: BTreeMap::new(),
+            reports,
+            is_over: false,
+        };
         let mut covered = Vec::new();
         let mut bytes_left = MOST_BYTES;
         for (path, _) in guard.places() {
@@ -109,6 +118,13 @@ impl AutorunGuard {
             |path: &Path| named.iter().any(|named| named.starts_with(path) || path.starts_with(named));
         let mut places: Vec<(PathBuf, &'static str)> =
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
+        let further = self.further.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
+        places.extend(further.map(|place| (place.path.clone(), place.why)));
+        places.sort();
+        places.dedup_by(|one, other| one.0 == other.0);
+        // What lies in another of them is kept with it.
+        let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
+        places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
         places.retain(|(path, _)| !is_named(path));
         places
     }
@@ -305,11 +321,6 @@ fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
     places.retain(|(path, _)| !path.to_string_lossy().contains(ASIDE));
-    places.sort();
-    places.dedup_by(|one, other| one.0 == other.0);
-    // What lies in another of them is kept with it.
-    let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
-    places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
     places
 }
 
@@ -329,7 +340,7 @@ mod tests {
     use super::*;
 
     fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-        AutorunGuard::over(&[root.to_owned()], told, has_covers, WorkspaceReports::default())
+        AutorunGuard::over(&[root.to_owned()], Vec::new(), told, has_covers, WorkspaceReports::default())
     }
 
     fn put(root: &Path, name: &str, text: &str) {

@@ -152,6 +152,8 @@ fn of_home(home: &Path, path: Option<&OsStr>) -> Vec<AutorunPlace> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
     use crate::{
         autorun::{AutorunGuard, WritesTold},
@@ -198,6 +200,25 @@ mod tests {
         // Hidden where they are there, so no mount is to show them again.
         let covered = guarded(&home, of_home(&home, Some(OsStr::new(&path))), true).1;
         assert!(!covered.iter().any(|path| path.starts_with(home.join(".aws"))), "{covered:?}");
+    }
+
+    #[test]
+    fn a_link_by_which_such_a_place_comes_is_put_aside_and_one_of_a_persons_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        put(&home.join("dotfiles/config/x"), "a person's");
+        symlink("dotfiles/config", home.join(".config")).unwrap();
+        let (mut guard, _) = guarded(&home, of_home(&home, None), false);
+        put(&home.join("plain/config.toml"), "evil");
+        symlink("plain", home.join(".cargo")).unwrap();
+        put(&home.join(".config/mpv/scripts/x.lua"), "evil");
+        let done = guard.finish();
+        assert!(home.join(".config/x").exists() && !home.join(".cargo").exists(), "{done:?}");
+        assert_eq!(fs::read_link(home.join(".cargo.not-run-0")).unwrap(), Path::new("plain"));
+        assert_eq!(done.len(), 2, "{done:?}");
+        assert!(
+            done.iter().any(|done| done.contains("`.config/mpv`") && done.contains("a link leads there"))
+        );
     }
 
     #[test]

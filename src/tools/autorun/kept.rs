@@ -48,6 +48,8 @@ pub struct AutorunGuard {
     told: WritesTold,
     /// Places beside those of the table, which need not be there.
     further: Vec<AutorunPlace>,
+    /// Links that were on the way to such places.
+    links: HashSet<PathBuf>,
     /// The state of everything that was there; `None` = a mount keeps it.
     before: BTreeMap<PathBuf, Option<PlaceState>>,
     reports: WorkspaceReports,
@@ -87,10 +89,12 @@ impl AutorunGuard {
             roots: roots.to_vec(),
             told,
             further,
+            links: HashSet::new(),
             before: BTreeMap::new(),
             reports,
             is_over: false,
         };
+        guard.links = guard.ways().filter_map(|path| guard.link_on_way(&path)).collect();
         let mut covered = Vec::new();
         let mut bytes_left = MOST_BYTES;
         for (path, _) in guard.places() {
@@ -108,6 +112,21 @@ impl AutorunGuard {
             guard.before.insert(path, state);
         }
         (guard, covered)
+    }
+
+    /// The paths of all such places whose names say where they are, whether they are there or not.
+    fn ways(&self) -> impl Iterator<Item = PathBuf> {
+        let rows = || AUTOMATIC.iter().filter(|row| row.is_kept && row.path.contains('/'));
+        let of_table = self.roots.iter().flat_map(move |root| rows().map(|row| root.join(row.path)));
+        of_table.chain(self.further.iter().map(|place| place.path.clone()))
+    }
+
+    /// The outermost link on the way from a root to a path.
+    fn link_on_way(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.roots.iter().find(|root| path.starts_with(root))?;
+        let between = path.ancestors().skip(1).take_while(|folder| folder != root);
+        let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        between.filter(is_link).last().map(Path::to_owned)
     }
 
     /// Everything that is there and that the command's words do not name, with who runs it.
@@ -140,7 +159,11 @@ impl AutorunGuard {
             match self.before.get(&path) {
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 None if !holds_any(&path, 0) => (),
-                None => self.put_aside(&path, why, None, &mut done),
+                None => {
+                    // Of a place that a new link leads to, it is the link that came.
+                    let link = self.link_on_way(&path).filter(|link| !self.links.contains(link));
+                    self.put_aside(&link.unwrap_or(path), why, None, &mut done);
+                }
                 Some(None) => (),
                 Some(Some(before)) => self.compare(&path, why, before, &mut done),
             }
@@ -212,7 +235,10 @@ impl Drop for AutorunGuard {
 /// Renames an entry and puts what was there in its place. Answers its new name.
 fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<String>> {
     let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
-        return Ok(None);
+        return match fs::symlink_metadata(path) {
+            Ok(_) => Err(io::Error::other("a link leads there, so do it yourself")),
+            Err(_) => Ok(None),
+        };
     };
     let name = name.to_str().ok_or_else(|| io::Error::other("its name is no text"))?;
     let Some(aside) = rename_aside(&above, name, ASIDE)? else { return Ok(None) };

@@ -35,6 +35,7 @@ use crate::{
 };
 
 mod above;
+mod further;
 mod kept;
 mod linked;
 mod of_system;

@@ -64,7 +64,8 @@ impl HookPlacesRead {
 /// True of a hook that a person relies on, or is asked to acknowledge.
 fn counts(hook: &Hook) -> bool {
     match hook.state {
-        HookState::On => true,
+        // It is asked again as soon as somebody has looked at it.
+        HookState::On | HookState::Changed { .. } => true,
         HookState::Untrusted => hook.origin != HookOrigin::User,
         _ => false,
     }

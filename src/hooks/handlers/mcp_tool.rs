@@ -14,7 +14,7 @@ pub(super) async fn call(
     let filled = given.iter().map(|(key, value)| (key.clone(), filled(value, input))).collect();
     match services.call_mcp_tool(tool, Value::Object(filled), is_own).await {
         Ok(text) => HandlerEnd::answered(text),
-        Err(why) => HandlerEnd::failed(HookOutcome::Failed, why),
+        Err(why) => HandlerEnd::failed(HookOutcome::Failed, format!("could not call its tool: {why}")),
     }
 }
 

@@ -42,7 +42,7 @@ fn question(prompt: &str, input: &Value) -> String {
 fn ended(answer: Result<String, String>) -> HandlerEnd {
     match answer {
         Ok(text) => HandlerEnd::answered(without_fence(&text).to_owned()),
-        Err(why) => HandlerEnd::failed(HookOutcome::Failed, why),
+        Err(why) => HandlerEnd::failed(HookOutcome::Failed, format!("got no answer: {why}")),
     }
 }
 
@@ -51,4 +51,17 @@ fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     inner.and_then(|inner| inner.strip_suffix("```")).map_or(text, str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Behind the hook's name, or behind "it", stands a sentence that goes on.
+    #[test]
+    fn failure_goes_on_with_the_sentence_that_names_the_hook() {
+        let end = ended(Err("the recording has run out".to_owned()));
+        let failure = Some((HookOutcome::Failed, "got no answer: the recording has run out".to_owned()));
+        assert_eq!(end.failure, failure);
+    }
 }

@@ -311,3 +311,18 @@ fn the_library_sees_each_change_and_else_gives_the_same() {
     bench.user(&json!({}));
     assert!(ask().set.hooks().is_empty());
 }
+
+/// A slip in a matcher is told before anybody has looked at the script, not only from then on.
+#[test]
+fn matcher_of_a_hook_whose_script_nobody_acknowledged_is_looked_at() {
+    let bench = Bench::new();
+    bench.project("guard.sh", "exit 2\n");
+    bench.user_text(
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Bash|Wirte","hooks":[{"type":"command","command":"sh guard.sh"}]}]}}"#,
+    );
+    let read = bench.read(&TrustRecords::default());
+    assert!(matches!(read.set.hooks()[0].state, HookState::Changed { .. }));
+    let told = read.half_idle(&crate::KnownTools::default());
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].message.contains("`Wirte`"), "{told:?}");
+}

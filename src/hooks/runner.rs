@@ -36,7 +36,7 @@ use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 const AT_ONCE: usize = 16;
 
 /// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
-const MOST_CHANGES: usize = 2;
+const MOST_CHANGES: u32 = 2;
 
 /// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
 /// over by then, and cost nothing.
@@ -120,7 +120,11 @@ impl HookRunner {
         let event = firing.facts.event();
         // Who only watches is told once at most; who guards something is asked until it has answered.
         let is_told_again = |hook: &Arc<Hook>| {
-            firing.attempt <= 1 || event::is_guard(event) || hook.on_failure != HookFailurePolicy::Continue
+            // Each start of the daemon starts the session anew, whoever was told of the one before.
+            firing.attempt <= 1
+                || event == HookEventName::SessionStart
+                || event::is_guard(event)
+                || hook.on_failure != HookFailurePolicy::Continue
         };
         let (matching, interrupted): (Vec<_>, Vec<_>) = matching.into_iter().partition(is_told_again);
         let mut records: Vec<HookFired> =

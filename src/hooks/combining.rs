@@ -60,6 +60,7 @@ impl<'a> VerdictBuilder<'a> {
         let VerdictBuilder { mut verdict, text_alone, .. } = self;
         if let Some((hook, text)) = text_alone.filter(|_| verdict.updated_output.is_none()) {
             verdict.updated_output = Some(text);
+            verdict.output_by = Some(hook.clone());
             verdict.changed_by.push(hook);
         }
         verdict
@@ -175,7 +176,11 @@ impl<'a> VerdictBuilder<'a> {
                 (Some(text), _) => serde_json::Value::String(text),
                 (None, _) => output,
             };
-            self.verdict.updated_output = Some(self.verdict.model.changes.output(&hook.origin, output));
+            let counts = self.verdict.model.changes.output(&hook.origin, output.clone());
+            if counts == output {
+                self.verdict.output_by = Some(hook.id.clone());
+            }
+            self.verdict.updated_output = Some(counts);
             self.verdict.changed_by.push(hook.id.clone());
             return true;
         }

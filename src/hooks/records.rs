@@ -132,6 +132,7 @@ pub(super) fn record(
         added: counted.added.map(|text| first_of(text.trim())),
         message: counted.message.map(|message| cut_short(message.trim())),
         follow_up: None,
+        replacement: None,
         outcome,
         exit_code: end.exit_code.filter(|_| matches!(hook.handler, HookHandler::Command { .. })),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),

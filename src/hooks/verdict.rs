@@ -88,6 +88,8 @@ pub struct HookVerdict {
     pub changed_by: Vec<HookId>,
     /// Everything that the model is to read in place of the result.
     pub updated_output: Option<Value>,
+    /// The hook whose output that is.
+    pub output_by: Option<HookId>,
     pub context: Vec<HookContext>,
     pub stop: Option<HookStop>,
     /// `systemMessage`s, and failures that block nothing.

@@ -4,7 +4,7 @@
 //! order of the calls, since the fold gathers results until the turn has ended and then joins them as one message. A
 //! compression replaces the older messages by a few; the history that people read keeps them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     compaction::{ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced},
@@ -13,18 +13,16 @@ use super::{
     unblocked, unhurried,
 };
 use protocol::{
-    CallId, Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody,
-    IdeContext, MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
+    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, IdeContext,
+    MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
 };
-use store::{ContextFold, EventStore, StoreError};
+use store::{ContextFold, EventStore, StoreError, replaced_results};
 
 /// Messages, oldest first.
 #[derive(Default)]
 pub struct ContextTranscript {
     messages: Vec<Arc<ContextMessage>>,
     fold: ContextFold,
-    /// Everything that the model reads of results in this turn, by the word of hooks.
-    hooked: BTreeMap<CallId, Vec<MessagePart>>,
     /// Of the messages.
     weight: TokenEstimate,
     past: ContextState,
@@ -89,9 +87,8 @@ impl ContextTranscript {
         for message in self.fold.add(run, body, private) {
             self.push(message);
         }
-        if let Some(effect) = private.hooked.as_deref().filter(|effect| !effect.outputs.is_empty()) {
-            self.hooked.extend(effect.outputs.clone());
-            self.messages = with_replaced(&self.messages, &effect.outputs);
+        if let Some(results) = replaced_results(private) {
+            self.messages = with_replaced(&self.messages, results);
             self.weight = self.messages.iter().map(|message| weigh(message)).sum();
         }
         match body {
@@ -105,7 +102,6 @@ impl ContextTranscript {
                     |skill: &ActiveSkill| matches!(&skill.origin, ActiveSkillOrigin::Given(to) if to == run);
                 self.skills.retain(|skill| !was_given(skill));
             }
-            EventBody::TurnCompleted(_) => self.hooked.clear(),
             EventBody::ToolState(data) if data.to.is_end() => {
                 self.near.take_in(&data.call_id, private.memory.as_ref());
                 self.take_skill_text(data);
@@ -147,14 +143,6 @@ impl ContextTranscript {
 
     /// Neighbours of one role are joined: providers want roles to alternate.
     fn push(&mut self, message: ContextMessage) {
-        // Hooks may have had their say on some results before the last one came.
-        let message = match self.hooked.is_empty() {
-            true => message,
-            false => match with_replaced(&[Arc::new(message)], &self.hooked).pop() {
-                Some(replaced) => Arc::unwrap_or_clone(replaced),
-                None => return,
-            },
-        };
         self.weight += weigh(&message);
         match self.messages.last_mut() {
             Some(last) if last.role == message.role && message.role == MessageRole::User => {

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CommittedEvent;
 use protocol::{
-    ContextMessage, EventBody, HookPoint, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered,
-    ToolCall, ToolResult, ToolState,
+    CallId, ContextMessage, EventBody, HookPoint, MessagePart, MessageRole, PrivateEventFields, RunId,
+    RunSteered, ToolCall, ToolResult, ToolState,
 };
 
 /// Folds the events of one context, oldest first, into its messages.
+///
+/// Hooks are asked when a call has ended, so what a message says of results may still change: whoever keeps messages puts the
+/// [`replaced_results`] of later events into them.
 ///
 /// Invariant: every call has its result before the next message, in the order of the calls, since results are gathered
 /// until the last of them is there and then told as one message. Neighbours of one role are left apart; who sends them
@@ -24,6 +27,8 @@ pub struct ContextFold {
     begun: BTreeSet<RunId>,
     /// What was said to a run and has not been taken by a turn: name and text.
     untaken: BTreeMap<RunId, Vec<(String, String)>>,
+    /// Results of the last reply's calls as hooks have them read.
+    hooked: BTreeMap<CallId, Vec<MessagePart>>,
 }
 
 /// Beside its reply and the results for that, what a message depends on: a fold that begins at a `model.completed` needs
@@ -51,6 +56,9 @@ impl ContextFold {
         body: &EventBody,
         private: &PrivateEventFields,
     ) -> Vec<ContextMessage> {
+        if let Some(results) = replaced_results(private) {
+            self.hooked.extend(results.clone());
+        }
         let messages = match body {
             EventBody::RunStarted(_) => self.begin(run, private),
             EventBody::RunSteered(data) => self.steer(run, data, private),
@@ -120,6 +128,7 @@ impl ContextFold {
             _ => None,
         });
         self.open = calls.collect();
+        self.hooked.clear();
         vec![message.clone()]
     }
 
@@ -130,8 +139,38 @@ impl ContextFold {
             return None;
         }
         let parts = self.open.drain(..).filter_map(|(call, result)| Some(result_part(call, result?)));
-        Some(ContextMessage { role: MessageRole::Tool, parts: parts.collect(), raw: None })
+        let mut message = ContextMessage { role: MessageRole::Tool, parts: parts.collect(), raw: None };
+        // Hooks may have had their say on some results before the last one came.
+        replace_results(&mut message, &self.hooked);
+        Some(message)
     }
+}
+
+/// Everything that the model reads of the results of calls from this event on, by the word of hooks.
+pub fn replaced_results(private: &PrivateEventFields) -> Option<&BTreeMap<CallId, Vec<MessagePart>>> {
+    private.hooked.as_deref().map(|effect| &effect.outputs).filter(|outputs| !outputs.is_empty())
+}
+
+/// Puts results in the place of those that a message has.
+pub fn replace_results(message: &mut ContextMessage, results: &BTreeMap<CallId, Vec<MessagePart>>) {
+    if replace_in(&mut message.parts, results) {
+        // What the provider would get verbatim has a result as it was.
+        message.raw = None;
+    }
+}
+
+/// The same of a message's parts; true if any of them is another one now.
+pub(super) fn replace_in(parts: &mut [MessagePart], results: &BTreeMap<CallId, Vec<MessagePart>>) -> bool {
+    let mut is_changed = false;
+    for part in parts {
+        if let MessagePart::ToolResult { call_id, parts, .. } = part
+            && let Some(result) = results.get(call_id).filter(|result| *result != parts)
+        {
+            parts.clone_from(result);
+            is_changed = true;
+        }
+    }
+    is_changed
 }
 
 fn result_part(call: ToolCall, result: ToolResult) -> MessagePart {

@@ -44,7 +44,7 @@ mod wire_errors;
 mod writer;
 
 pub use consumer_rows::EventConsumer;
-pub use context::ContextFold;
+pub use context::{ContextFold, replace_results, replaced_results};
 pub use event::{CommittedEvent, NewEvent, StoredEvent};
 pub use filter::LogFilter;
 pub use follow::Follower;

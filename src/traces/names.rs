@@ -131,6 +131,7 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.hook.decision", |span| span.hook.as_ref()?.decision.as_ref().map(text)),
     ("subagentd.hook.reason", |span| span.hook.as_ref()?.reason.as_ref().map(text)),
     ("subagentd.hook.added", |span| span.hook.as_ref()?.added.as_ref().map(text)),
+    ("subagentd.hook.result_read", |span| span.hook.as_ref()?.replacement.as_ref().map(|it| text(&it.text))),
     ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),

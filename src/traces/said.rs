@@ -154,8 +154,14 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     };
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
+    // The text itself says that it was withheld, and why.
+    let read = hook.replacement.as_ref().map(|it| match it.withheld {
+        true => "withheld the result from the model".to_owned(),
+        false => format!("the model read in place of the result: {}", cut(&it.text)),
+    });
+    let changed = changed.filter(|_| read.is_none());
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
-    let said = [Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, added, message];
+    let said = [Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, read, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

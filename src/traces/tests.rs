@@ -4,6 +4,7 @@
 //! envelope.
 
 mod documents;
+mod hooked;
 mod kinds;
 mod logs;
 mod reasons;

@@ -35,6 +35,8 @@ pub fn without_calls(span: &mut TraceSpan) {
         (hook.description, hook.added) = (None, None);
         // A guard's reason is what it saw; its decision stays.
         (hook.reason, hook.message) = (None, None);
+        // Neither is what the model read in place of a result, which may quote that.
+        hook.replacement.iter_mut().for_each(|it| it.text.clear());
     }
     if is_asked || is_told {
         (span.input, span.output) = (None, None);
@@ -137,7 +139,9 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
     };
     let said = [decision, answered].into_iter().flatten().flat_map(texts_of).flatten();
     let hook = span.hook.as_deref_mut().map(|hook| {
-        [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message].into_iter().flatten()
+        let read = hook.replacement.as_mut().map(|it| &mut it.text);
+        let said = [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message];
+        said.into_iter().flatten().chain(read)
     });
     let alone = [error, run, description, reason];
     alone.into_iter().flatten().chain(said).chain(hook.into_iter().flatten()).chain(events)

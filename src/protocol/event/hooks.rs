@@ -159,6 +159,20 @@ pub struct HookConfinement {
     pub why: String,
 }
 
+/// A text that the model reads in place of the result of a call, since a hook replaced or withheld that.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultReplacement {
+    /// The text, the first 4 KiB. It is empty where the model reads something that is no text.
+    pub text: String,
+    /// Bytes of the whole text; missing when all of it stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The hook withheld the result: the text says so, and why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+}
+
 /// Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the same transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -193,6 +207,9 @@ pub struct HookFired {
     /// The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up: Option<CallId>,
+    /// The text that the model reads in place of the result of `callId`, by the word of this hook. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<ResultReplacement>,
     pub outcome: HookOutcome,
     /// Only of a command that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::{CallId, ToolName};
+use crate::{CallId, ResultReplacement, ToolName};
 
 /// Fields that only hooks have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,9 @@ pub struct HookSpan {
     /// Its message for people; shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The text that the model read in place of the call's result, by the word of this hook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<ResultReplacement>,
     /// More than 1 when the daemon died before its verdict was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

@@ -128,15 +128,7 @@ fn replace_in(
         return message.clone();
     }
     let mut message = ContextMessage::clone(message);
-    // What the provider would get verbatim has the long output in it.
-    message.raw = None;
-    for part in &mut message.parts {
-        if let MessagePart::ToolResult { call_id, parts, .. } = part
-            && let Some(news) = replaced.get(call_id)
-        {
-            parts.clone_from(news);
-        }
-    }
+    store::replace_results(&mut message, replaced);
     Arc::new(message)
 }
 

@@ -21,13 +21,16 @@ use super::{
     transcript::HookTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole, RunId,
-    SessionId, ToolName,
+    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole,
+    ResultReplacement, RunId, SessionId, ToolName,
 };
 use redact::Redactor;
 use sys::current::HotSwap;
 use tools::{ArtifactFolder, CommandRuntime, Tool, with_plain_paths};
 use trust::TrustRecords;
+
+/// Bytes of a text in place of a result in the record of its hook; spans keep as many of a result.
+const MOST_REPLACEMENT_BYTES: usize = 4 << 10;
 
 /// Letters of a session's title that a hook gives.
 const MOST_TITLE_CHARS: usize = 200;
@@ -328,6 +331,15 @@ pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
     }
 }
 
+/// A text in place of a result, as the log has it beside the context, which has all of it. Without secrets already: of half a secret nobody
+/// can tell that it is one.
+fn shortened(mut text: String, withheld: bool) -> ResultReplacement {
+    let whole = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let is_cut = MOST_REPLACEMENT_BYTES < text.len();
+    text.truncate(text.floor_char_boundary(MOST_REPLACEMENT_BYTES));
+    ResultReplacement { text, bytes: is_cut.then_some(whole), withheld }
+}
+
 /// A title in one line, of which lists show so much.
 fn title_of(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_TITLE_CHARS).collect()
@@ -366,6 +378,7 @@ impl HookEffects {
             stderr: hide(fired.stderr),
             added: hide(fired.added),
             message: hide(fired.message),
+            replacement: fired.replacement.map(|it| shortened(redactor.owned(it.text), it.withheld)),
             ..fired
         });
         let mut fired: Vec<HookFired> = fired.collect();

@@ -13,7 +13,7 @@ use super::{
 };
 use protocol::{
     CallId, HookDecision, HookEventName, HookFired, HookPoint, MessagePart, PromptExpansion,
-    PromptExpansionKind, RunId, RunStarted, ToolCall, ToolName,
+    PromptExpansionKind, ResultReplacement, RunId, RunStarted, ToolCall, ToolName,
 };
 use redact::Redactor;
 use sys::ids;
@@ -233,6 +233,18 @@ fn effects_at(event: HookEventName, asked: &AskedHooks, result: Option<Vec<Messa
             (Some(other), false) => vec![MessagePart::text(other.to_string())],
             (None, false) => was.clone(),
         };
+        if parts != was {
+            let withheld = blocks && event != HookEventName::PermissionDenied;
+            let by = if withheld { &verdict.decided_by } else { &verdict.output_by };
+            let text = parts.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
+            let its = effects
+                .fired
+                .iter_mut()
+                .rfind(|record| by.as_ref().is_none_or(|hook| record.hook_id == hook.as_str()));
+            if let Some(record) = its {
+                record.replacement = Some(ResultReplacement { text, bytes: None, withheld });
+            }
+        }
         if event == HookEventName::PermissionDenied && verdict.retry {
             let text = "A hook says that this call may be tried again, if you still need it.";
             parts.push(MessagePart::text(text));

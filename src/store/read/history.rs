@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 use super::{ListPage, event, events, of_context_where};
 use crate::{
     CommittedEvent, EventStore, StoreError,
-    context::{ContextFold, LASTING},
+    context::{ContextFold, LASTING, replace_in, replaced_results},
 };
 use protocol::{
     ContextChange, ContextChangeKind, ContextId, ContextMessage, EventBody, EventSeq, HistoryMessage,
@@ -25,7 +25,7 @@ pub(crate) fn messages() -> String {
     of_context(
         "seq, time_us, type, run_id, body, private",
         "?2 <= seq",
-        "'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed', 'context.cleared'",
+        "'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'hook.fired', 'run.completed', 'context.cleared'",
     )
 }
 
@@ -34,9 +34,10 @@ pub(crate) fn turn_before() -> String {
     of_context("seq", "seq <= ?2", "'model.completed'") + " desc limit 1"
 }
 
-/// What still matters of the events before a turn; what it made the model read is not asked for.
+/// What still matters of the events before a turn; of what it made the model read that is only what hooks did not let through.
 pub(crate) fn past() -> String {
-    of_context("seq, time_us, type, run_id, body, null as private", "seq < ?2", LASTING)
+    let private = "iif(type = 'hook.fired', private, null) as private";
+    of_context(&format!("seq, time_us, type, run_id, body, {private}"), "seq < ?2", LASTING)
 }
 
 /// What a context's model reads something else after, on a page of its history.
@@ -74,7 +75,6 @@ impl EventStore {
         let mut messages: Vec<(MessagePosition, HistoryMessage)> = Vec::new();
         let mut bytes = 0;
         while messages.len() <= limit
-            && bytes < PAGE_BYTES
             && let Some(row) = rows.try_next().await?
         {
             let Some(event) = event(&row)? else { continue };
@@ -82,6 +82,15 @@ impl EventStore {
             // Perf: the row's length stands for the messages', which are made from it.
             let row_bytes = row.get::<Option<&str>, _>(5).map_or(0, str::len) + row.get::<&str, _>(4).len();
             let added = fold.add(&run, &event.body, &event.private);
+            if let Some(results) = replaced_results(&event.private) {
+                for (_, message) in &mut messages {
+                    replace_in(&mut message.parts, results);
+                }
+            }
+            // Hooks are asked about results until the next message comes.
+            if PAGE_BYTES <= bytes && !added.is_empty() {
+                break;
+            }
             for (n, message) in added.into_iter().enumerate() {
                 let place = MessagePosition { seq, n };
                 if place <= after {

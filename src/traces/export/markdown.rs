@@ -267,13 +267,19 @@ fn hook(span: &TraceSpan, out: &mut String) {
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}{reason}", code(decision)),
         // What it added or changed is what it has to say.
-        (None, None) if told.changed || told.added.is_some() || told.message.is_some() => {
+        (None, None)
+            if told.changed
+                || told.added.is_some()
+                || told.message.is_some()
+                || told.replacement.is_some() =>
+        {
             format!("answered{reason}")
         }
         (None, None) => format!("decided nothing{reason}"),
     };
     let (name, id, about, took) = (code(&span.name), code(&told.hook_id), of_call(&told), duration(span));
-    let changed = told.changed.then(|| "It changed what it was shown.".to_owned());
+    let changed =
+        (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let more = [changed, message, added].into_iter().flatten().map(|more| format!(" {more}"));
@@ -281,6 +287,14 @@ fn hook(span: &TraceSpan, out: &mut String) {
     paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
     if let Some(added) = told.added {
         quote(Some(&SpanText { text: added, bytes: None }), out);
+    }
+    if let Some(replacement) = told.replacement {
+        let how = if replacement.withheld { "withheld" } else { "replaced" };
+        paragraph(
+            out,
+            &format!("It {how} the result of the call. The model did not read that, and read in its place:"),
+        );
+        quote(Some(&SpanText { text: replacement.text, bytes: replacement.bytes }), out);
     }
     if let Some(error) = &span.error {
         failed(error, out);

@@ -5,6 +5,7 @@ mod hooks;
 mod models;
 mod people;
 mod standing;
+mod steering;
 
 use std::collections::BTreeMap;
 
@@ -214,10 +215,7 @@ impl OpenRun {
             "run.queued" | "run.waiting" | "run.parked" | "run.resumed" => self.apply_standing(moment, edges),
             "run.stopping" => self.stopping(moment, edges),
             "run.completed" => self.complete(moment, edges),
-            "run.steered" if !facts.has("turn") => {
-                self.note(moment, facts.text("text").unwrap_or_default());
-            }
-            "run.steered" => self.unread.steered(facts.text("text").unwrap_or_default()),
+            "run.steered" => self.steered(moment),
             "turn.started" => self.turn_started(moment, edges),
             "turn.completed" => self.turn_completed(moment, edges),
             "model.started" => {

@@ -100,6 +100,7 @@ impl OpenRun {
         let EventMoment { at, facts, .. } = moment;
         let took = facts.count("durationMs");
         self.unread.hooked(facts);
+        self.blocked_steer(moment);
         if let Some(call_id) = facts.text("callId").filter(|_| facts.flag("changed")) {
             self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
         }
@@ -169,6 +170,7 @@ impl OpenRun {
             changed: facts.flag("changed"),
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
+            replacement: facts.read("replacement"),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
-    AnsweredToolCall, CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus,
-    SpanText, Timestamp, TraceSpan,
+    AnsweredToolCall, CallId, CompressionSpan, LlmSpan, RequestedCall, ResultReplacement, SpanError,
+    SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
 };
 
 use super::{
@@ -79,6 +79,8 @@ pub(super) struct UnreadMessages {
     more_answered: u64,
     /// Calls that hooks make, with the ones in whose place the model reads what comes of them.
     follow_ups: BTreeMap<CallId, CallId>,
+    /// Calls of which a hook has said what the model reads in place of their results.
+    replaced: BTreeSet<CallId>,
 }
 
 impl UnreadMessages {
@@ -119,22 +121,32 @@ impl UnreadMessages {
         });
     }
 
-    /// A hook was told of a call that has ended: what it puts in the place of the result is no part of any event.
+    /// A hook was told of a call that has ended: the model reads what it says in place of the result. Events of earlier versions say only
+    /// that the result is another one or is withheld.
     pub(super) fn hooked(&mut self, facts: EventFacts<'_>) {
         let Some(call_id) = facts.text("callId").map(CallId::from) else { return };
-        let follow_up = facts.text("followUp").map(CallId::from);
-        if facts.flag("changed") || follow_up.is_some() {
-            self.answered.iter_mut().filter(|it| it.call_id == call_id).for_each(|it| it.result = None);
+        // Of a call that follows another the model reads the result as the first one's.
+        let first = self.follow_ups.get(&call_id).cloned().unwrap_or(call_id);
+        let mut is_other = facts.flag("changed") || is_withheld(facts);
+        let mut result = None;
+        if let Some(replacement) = facts.read::<ResultReplacement>("replacement") {
+            self.replaced.insert(first.clone());
+            is_other = true;
+            let ResultReplacement { text, bytes, .. } = replacement;
+            result = Some(SpanText { text, bytes }).filter(|said| !said.text.is_empty());
+        } else if self.replaced.contains(&first) {
+            is_other = false;
         }
-        if let Some(follow_up) = follow_up {
-            // One that follows another stands in the first one's place, too.
-            let first = self.follow_ups.get(&call_id).cloned().unwrap_or(call_id);
-            self.answered.iter_mut().filter(|it| it.call_id == first).for_each(|it| it.result = None);
-            self.follow_ups.insert(follow_up, first);
-        } else if facts.flag("changed")
-            && let Some(first) = self.follow_ups.get(&call_id)
-        {
-            self.answered.iter_mut().filter(|it| it.call_id == *first).for_each(|it| it.result = None);
+        if let Some(follow_up) = facts.text("followUp").map(CallId::from) {
+            (is_other, result) = (true, None);
+            self.replaced.remove(&first);
+            self.follow_ups.insert(follow_up, first.clone());
+        }
+        if is_other {
+            self.answered
+                .iter_mut()
+                .filter(|it| it.call_id == first)
+                .for_each(|it| it.result.clone_from(&result));
         }
     }
 
@@ -389,6 +401,12 @@ fn fill(span: &mut TraceSpan, moment: EventMoment<'_>) -> SpanStatus {
     span.error = Some(SpanError { kind: MODEL_FAILED.to_owned(), message: message.to_owned() });
     push_event(span, moment, message);
     SpanStatus::Error
+}
+
+/// True if a hook that was told of a result keeps the model from reading it.
+fn is_withheld(facts: EventFacts<'_>) -> bool {
+    let is_after = matches!(facts.text("event"), Some("PostToolUse" | "PostToolUseFailure"));
+    is_after && facts.text("decision") == Some("deny")
 }
 
 /// `stop`, `length`, or the name of one that says more.

@@ -259,7 +259,7 @@ async fn parents_that_wait_for_children_and_runs_that_wait_for_both_hold_up_no_s
     assert_eq!(client.ended(&queued).await["result"], "whole");
     let log = running.log().await;
     assert_eq!(of_type(&log, "run.started").len(), 4, "{}", lines(&log));
-    assert_eq!(of_type(&log, "run.resumed").len(), 2, "{}", lines(&log));
+    assert_eq!(of_type(&log, "run.resumed").len(), 3, "{}", lines(&log));
     running.stop().await;
 }
 

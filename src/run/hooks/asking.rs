@@ -21,7 +21,7 @@ use super::{
     transcript::HookTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, MessageRole,
+    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, HookOutcome, MessageRole,
     ResultReplacement, RunId, SessionId, ToolName,
 };
 use redact::Redactor;
@@ -228,7 +228,11 @@ impl RunHooks {
         }
         let told = |record: HookFired| HookFired {
             firing_id: name.id.clone(),
-            attempt: name.attempt,
+            attempt: match record.outcome {
+                // That is all that becomes of the attempt before; it is not told again.
+                HookOutcome::Interrupted => name.attempt.saturating_sub(1).max(1),
+                _ => name.attempt,
+            },
             call_id: name.call.clone(),
             ..record
         };

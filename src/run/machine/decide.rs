@@ -270,12 +270,11 @@ impl MachineStep<'_> {
 
     fn restarted(&mut self, resumed: RunResumed, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
-            self.machine.restart_hooks();
-            // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
-                self.emit(resumed);
+                self.machine.restart_hooks();
             }
-            return;
+            // It goes on waiting, and nothing of it was lost: the log says for how long nobody was there.
+            return self.emit(resumed);
         }
         let was_unattended = self.machine.parked == Some(ParkReason::Unattended);
         self.emit(resumed);

@@ -332,6 +332,10 @@ impl RunMachine {
 
     /// Hooks that were asked when the daemon died are asked again.
     pub(super) fn restart_hooks(&mut self) {
+        if matches!(self.phase, RunPhase::Queued { waits_for: QueuedFor::Context | QueuedFor::Place }) {
+            // Nobody is asked while it waits for other runs.
+            return;
+        }
         let due = self.due_points();
         self.hooks.restarts += 1;
         let interrupted = Arc::make_mut(&mut self.hooks.interrupted);

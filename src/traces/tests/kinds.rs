@@ -155,8 +155,8 @@ fn a_hook_at_work_is_seen_and_what_became_of_it() {
     check(
         SLOW_HOOKS,
         expect![[r#"
-            4 in 3: hook PreToolUse 100..9000 cancelled lane=65536
-            5 in 1: hook PreToolUse 100..9000 cancelled lane=65537
+            4 in 3: hook PreToolUse 100..1100 cancelled lane=65536
+            5 in 1: hook PreToolUse 100..1100 cancelled lane=65537
             9 in 3: hook PreToolUse 15490..15500 ok lane=65538
             7 in 3: hook PreToolUse 9100..15100 ok lane=65536
             3 in 2: tool run_shell_command 0..16000 ok in="{\"command\":\"make\"}"
@@ -176,7 +176,7 @@ fn a_hook_at_work_is_seen_and_what_became_of_it() {
     let story = document(TraceFormat::Markdown, SLOW_HOOKS);
     for words in [
         "`run_shell_command`, risk high: done after 16.0 s (of it at most 7.9 s without a daemon).",
-        "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was cut off (after 8.9 s)",
+        "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was cut off (after 1.0 s)",
         "Hook `user/PostToolUse/1` of `PostToolUse`, for `run_shell_command` make is at work since",
     ] {
         assert!(story.contains(words), "{words}:\n{story}");

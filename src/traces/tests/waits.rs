@@ -126,3 +126,25 @@ fn an_open_run_counts_what_it_has_done_so_far() {
     );
     assert_eq!(self::run(&asked).active_ms, 500);
 }
+
+/// The daemon ends while hooks are asked about the prompt: nobody was asked meanwhile, and the one that was cut off is told once.
+#[test]
+fn a_daemon_that_was_away_is_no_time_of_hooks_or_of_a_queue() {
+    let log = r#"
+        0 run.queued {"for": "hooks", "run": {"agent": "lead", "model": "m", "query": "q"}}
+        1100 hook.started {"firingId": "r1:SubagentStart:", "hookId": "user/SubagentStart/1", "event": "SubagentStart", "source": "user", "elapsedMs": 1000}
+        9000 run.resumed {"unclean": true, "awayMs": 7000}
+        12000 hook.fired {"firingId": "r1:SubagentStart:", "hookId": "user/SubagentStart/1", "event": "SubagentStart", "source": "user", "outcome": "interrupted", "durationMs": 0}
+        12000 run.started {"agent": "lead", "model": "m", "query": "q"}
+    "#;
+    let told = run(log);
+    assert_eq!((told.hooks_ms, told.queued_ms, told.down_ms, told.restarts), (5_000, 0, 7_000, 1));
+    let spans = spans(log);
+    let hooks: Vec<&TraceSpan> = spans.iter().filter(|span| span.kind == SpanKind::Hook).collect();
+    let [hook] = &hooks[..] else { panic!("{hooks:#?}") };
+    let ms = |us: i64| (us - BEGAN_US) / 1_000;
+    assert_eq!((ms(hook.start_us), ms(hook.end_us.unwrap())), (100, 2_000));
+    assert_eq!((hook.status, &hook.error), (SpanStatus::Cancelled, &None));
+    let queued = log.replace(r#""for": "hooks""#, r#""for": "place""#);
+    assert_eq!((run(&queued).queued_ms, run(&queued).hooks_ms), (5_000, 0));
+}

@@ -33,7 +33,12 @@ async fn hooks_of_a_run_that_was_queued_were_not_asked_before_the_restart() {
         .collect();
     let answered = json!("answered");
     let (start, prompt) = (json!("SessionStart"), json!("UserPromptSubmit"));
-    assert_eq!(told, [(&start, &answered, &Value::Null), (&prompt, &answered, &Value::Null)], "{}", told.len());
+    assert_eq!(
+        told,
+        [(&start, &answered, &Value::Null), (&prompt, &answered, &Value::Null)],
+        "{}",
+        told.len()
+    );
     assert!(log.iter().any(|event| event["runId"] == second.as_str() && event["type"] == "run.resumed"));
     let page = client.call("trace/get", json!({ "runId": second, "limit": 100 })).await;
     let run = page["spans"].as_array().unwrap().iter().find(|span| span["kind"] == "run").unwrap();

@@ -1,7 +1,7 @@
 //! Hooks: most are told when they have answered, so that their span is there as a whole at once; one that takes long is told when it
 //! has been at work for a while, too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, ToolName, TraceSpan};
 
@@ -10,6 +10,9 @@ use super::{
     OpenRun,
 };
 use crate::{facts::EventFacts, text};
+
+/// The outcome of a hook that was to be told something when the daemon ended.
+const INTERRUPTED: &str = "interrupted";
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
@@ -21,6 +24,8 @@ pub(super) struct HookSpans {
     /// A guard is asked again within a firing when another has changed what it saw.
     open: BTreeMap<(String, String), VecDeque<TraceSpan>>,
     lanes: HookLanes,
+    /// Hooks whose spans were cut off as the daemon ended: that they were interrupted is told of them later.
+    cut_off: BTreeSet<(String, String)>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
 }
@@ -98,6 +103,10 @@ impl OpenRun {
 
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
+        if facts.text("outcome") == Some(INTERRUPTED) && self.hooks.cut_off.remove(&key(facts)) {
+            // Its span is over.
+            return;
+        }
         let took = facts.count("durationMs");
         self.unread.hooked(facts);
         self.blocked_steer(moment);
@@ -195,7 +204,14 @@ impl OpenRun {
         }
     }
 
+    /// Ends all hooks that are at work, since the daemon did.
+    pub(super) fn cut_off_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        self.hooks.cut_off.extend(self.hooks.open.keys().cloned());
+        self.end_hooks(at, |_| true, edges);
+    }
+
     fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        let at = at.max(span.started_at);
         self.hooks.lanes.give_back(span.lane, at);
         end(&mut span, at, SpanStatus::Cancelled);
         edges.push(SpanEdge::Ended(Box::new(span)));

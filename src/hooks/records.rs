@@ -7,7 +7,7 @@ use super::{
     answer::{self, HandlerEnd, HookAnswer},
     combining::{CountedAnswer, HeardHook, VerdictBuilder},
 };
-use protocol::{HookConfinement, HookFired, HookOutcome};
+use protocol::{HookConfinement, HookFired, HookOutcome, Timestamp};
 
 /// One hook's end within a firing.
 pub(super) struct AskedHook {
@@ -16,6 +16,7 @@ pub(super) struct AskedHook {
     pub end: HandlerEnd,
     pub answer: HookAnswer,
     pub took: Duration,
+    pub started_at: Timestamp,
     /// Without secrets.
     pub confinement: Option<HookConfinement>,
 }
@@ -26,7 +27,7 @@ pub(super) fn heard(
     hook: Arc<Hook>,
     mut end: HandlerEnd,
     (firing, workspace): (&HookFiring, &HookWorkspace),
-    took: Duration,
+    (started_at, took): (Timestamp, Duration),
 ) -> AskedHook {
     let is_prompt = matches!(hook.handler, HookHandler::Prompt { .. } | HookHandler::Agent { .. });
     let redactor = &workspace.redactor;
@@ -55,7 +56,7 @@ pub(super) fn heard(
         redactor.value(permissions);
     }
     let confinement = hook.confinement(|words| redactor.owned(words));
-    AskedHook { at, hook, end, answer, took, confinement }
+    AskedHook { at, hook, end, answer, took, started_at, confinement }
 }
 
 /// Bytes of the end of standard error that the log gets (spec 08).
@@ -85,14 +86,14 @@ pub(super) fn counted(
     firing: &HookFiring,
     records: &mut Vec<HookFired>,
 ) -> HookVerdict {
-    for AskedHook { hook, end, answer, took, confinement, .. } in asked {
+    for AskedHook { hook, end, answer, took, started_at, confinement, .. } in asked {
         if answer.goes_async.is_some() {
             // Its record comes with its end.
             continue;
         }
         let counted = builder.take(HeardHook { hook: Arc::clone(&hook), answer: answer.clone() });
         let record = record(&hook, &end, &answer, counted, firing, took);
-        records.push(HookFired { confinement, ..record });
+        records.push(HookFired { started_at: Some(started_at), confinement, ..record });
     }
     builder.finish()
 }
@@ -133,6 +134,8 @@ pub(super) fn record(
         message: counted.message.map(|message| cut_short(message.trim())),
         follow_up: None,
         replacement: None,
+        round: 1,
+        started_at: None,
         outcome,
         exit_code: end.exit_code.filter(|_| matches!(hook.handler, HookHandler::Command { .. })),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),

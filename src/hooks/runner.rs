@@ -36,7 +36,7 @@ use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 const AT_ONCE: usize = 16;
 
 /// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
-const MOST_CHANGES: usize = 2;
+const MOST_CHANGES: u32 = 2;
 
 /// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
 /// over by then, and cost nothing.
@@ -120,7 +120,11 @@ impl HookRunner {
         let event = firing.facts.event();
         // Who only watches is told once at most; who guards something is asked until it has answered.
         let is_told_again = |hook: &Arc<Hook>| {
-            firing.attempt <= 1 || event::is_guard(event) || hook.on_failure != HookFailurePolicy::Continue
+            // Each start of the daemon starts the session anew, whoever was told of the one before.
+            firing.attempt <= 1
+                || event == HookEventName::SessionStart
+                || event::is_guard(event)
+                || hook.on_failure != HookFailurePolicy::Continue
         };
         let (matching, interrupted): (Vec<_>, Vec<_>) = matching.into_iter().partition(is_told_again);
         let mut records: Vec<HookFired> =
@@ -175,7 +179,7 @@ impl HookRunner {
         records: &mut Vec<HookFired>,
     ) -> HookVerdict {
         let mut firing = firing.clone();
-        let mut changes = 0;
+        let mut changes: u32 = 0;
         while let Some(arguments) = verdict.updated_input.take() {
             if verdict.decision == Some(HookDecision::Deny) {
                 break;
@@ -203,7 +207,9 @@ impl HookRunner {
                 set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
             let asked = self.ask_all(others.collect(), &firing, workspace, services).await;
             let builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
+            let n_before = records.len();
             verdict = counted(builder, asked, &firing, records);
+            records[n_before..].iter_mut().for_each(|record| record.round = 1 + changes);
             if verdict.updated_input.is_none() {
                 verdict.updated_input = Some(arguments);
                 break;
@@ -363,7 +369,9 @@ impl HookRunner {
         (firing, workspace): (&HookFiring, &HookWorkspace),
         took: Duration,
     ) -> AskedHook {
-        let mut asked = heard(at, hook, end, (firing, workspace), took);
+        let took_us = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        let started_at = Timestamp(self.shared.parts.clock.now().0.saturating_sub(took_us));
+        let mut asked = heard(at, hook, end, (firing, workspace), (started_at, took));
         let is_told = |run| self.shared.inboxes.tells_passed_over(run, &asked.hook.id);
         if asked.answer.ignored.is_some() && !firing.run_id.as_ref().is_none_or(is_told) {
             asked.answer.ignored = None;
@@ -437,7 +445,7 @@ impl HookRunner {
 
     /// Keeps what an asynchronous hook said until its run asks.
     fn note_async(&self, asked: AskedHook, firing: &HookFiring) {
-        let AskedHook { hook, end, answer, took, confinement, .. } = asked;
+        let AskedHook { hook, end, answer, took, started_at, confinement, .. } = asked;
         let rewake = (hook.async_rewake && end.exit_code == Some(2)).then(|| {
             // Without a complaint its plain output is what it has to say.
             let printed = Some(end.stdout.trim()).filter(|text| !text.is_empty() && !text.starts_with('{'));
@@ -460,7 +468,11 @@ impl HookRunner {
             reason: answer.failure.as_ref().map(|(_, why)| why.clone()).or(answer.reason.clone()),
             ..CountedAnswer::default()
         };
-        let record = HookFired { confinement, ..record(&hook, &end, &answer, counted, firing, took) };
+        let record = HookFired {
+            started_at: Some(started_at),
+            confinement,
+            ..record(&hook, &end, &answer, counted, firing, took)
+        };
         self.note_last(std::slice::from_ref(&record));
         if let Some(run) = &firing.run_id {
             // It comes after the others of its firing, so it is one of its own.

@@ -152,6 +152,7 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.clone(),
     };
+    let again = hook.round.map(|_| "asked again, about the changed arguments".to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
     // The text itself says that it was withheld, and why.
@@ -162,6 +163,7 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let changed = changed.filter(|_| read.is_none());
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
-    let said = [Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, read, added, message];
+    let said =
+        [again, Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, read, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

@@ -1,6 +1,9 @@
 //! Where did time go that no bar tells? What runs and calls waited for, and models until they said something.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use super::{
     listing::{MOST_LINES, listed},
@@ -71,19 +74,27 @@ fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> 
     let is_beside = |span: &&SpanView| {
         span.run_id == call.run_id && span.turn == call.turn && span.span_id != call.span_id
     };
-    let took = spans.iter().filter(is_beside).filter_map(|span| {
-        let end = span.end_us.unwrap_or(to);
-        if let Some(hook) = span.hook.as_ref().filter(|_| GUARDS.contains(&span.name.as_str())) {
+    // A guard may be asked several times, and is one cause.
+    let mut guards: BTreeMap<String, i64> = BTreeMap::new();
+    for span in spans.iter().filter(is_beside) {
+        let is_guard = GUARDS.contains(&span.name.as_str());
+        if let Some(hook) = span.hook.as_ref().filter(|_| is_guard) {
             let own = span.parent_span_id.as_deref() == Some(call.span_id.as_str());
             let about = hook.tool.as_ref().filter(|_| !own).map(|tool| format!(" about {tool}"));
             let cause = format!("for the hook {}{}", hook.hook_id, about.unwrap_or_default());
-            return Some((overlap(span.start_us, end), cause));
+            *guards.entry(cause).or_default() += overlap(span.start_us, span.end_us.unwrap_or(to));
         }
+    }
+    let calls = spans.iter().filter(is_beside).filter_map(|span| {
+        let end = span.end_us.unwrap_or(to);
         let ran_at = span.start_us.saturating_add(us(span.tool.as_ref()?.waited_ms?));
         Some((overlap(ran_at, end), format!("while {} was at work", span.label())))
     });
+    let took = guards.into_iter().map(|(cause, took)| (took, cause)).chain(calls);
     let (longest, cause) = took.max_by_key(|(took, _)| *took)?;
-    (waited_us / 2 < longest).then_some(cause)
+    // While there was no daemon it waited for that.
+    let down_us = us(call.tool.as_ref().map_or(0, |tool| tool.down_ms));
+    (waited_us.saturating_sub(down_us) / 2 < longest).then_some(cause)
 }
 
 fn us(ms: u64) -> i64 {

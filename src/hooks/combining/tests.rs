@@ -75,7 +75,15 @@ fn a_record_has_what_a_hook_adds() {
         let end = HandlerEnd { exit_code: Some(0), stdout, ..HandlerEnd::default() };
         let answer = read(&end, firing.facts.event(), hook.contract, false);
         let took = std::time::Duration::ZERO;
-        let asked = crate::records::AskedHook { at: 0, hook, end, answer, took, confinement: None };
+        let asked = crate::records::AskedHook {
+            at: 0,
+            hook,
+            end,
+            answer,
+            took,
+            started_at: protocol::Timestamp(0),
+            confinement: None,
+        };
         let builder = VerdictBuilder::new(&firing, Path::new("/w"));
         crate::records::counted(builder, vec![asked], &firing, &mut records);
         records.remove(0)

@@ -27,7 +27,13 @@ fn plain_output_is_without_secrets_before_it_is_cut() {
         without_echo: Some(printed.clone()),
         ..HandlerEnd::answered(printed)
     };
-    let asked = records::heard(0, hook, end, (&firing(bash("ls")), &workspace), Duration::ZERO);
+    let asked = records::heard(
+        0,
+        hook,
+        end,
+        (&firing(bash("ls")), &workspace),
+        (protocol::Timestamp(0), Duration::ZERO),
+    );
     assert!(asked.end.stdout.ends_with("[redacted:env:MY_TOKEN]"), "{}", asked.end.stdout);
     assert!(!asked.end.without_echo.unwrap().contains("hunter2"));
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CallId;
+use crate::{CallId, Timestamp};
 
 macro_rules! hook_events {
     ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
@@ -210,6 +210,13 @@ pub struct HookFired {
     /// The text that the model reads in place of the result of `callId`, by the word of this hook. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<ResultReplacement>,
+    /// The round of the firing in which it was asked. From 2 on it was asked again, about the arguments as a hook had changed them in the round
+    /// before.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub round: u32,
+    /// The time at which it was asked: the answers of a firing are written down together. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
     pub outcome: HookOutcome,
     /// Only of a command that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,6 +49,9 @@ pub struct HookSpan {
     /// The text that the model read in place of the call's result, by the word of this hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<ResultReplacement>,
+    /// The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a hook had changed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
     /// More than 1 when the daemon died before its verdict was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

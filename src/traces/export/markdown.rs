@@ -101,7 +101,8 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    format!(", for {}{}", code(tool.as_str()), description.unwrap_or_default())
+    let again = if hook.round.is_some() { ", asked again about the changed arguments," } else { "" };
+    format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
 }
 
 fn run_began(span: &TraceSpan, out: &mut String) {

@@ -108,3 +108,32 @@ fn what_a_model_reads_in_place_of_a_result_keeps_to_what_others_may_read() {
     without_calls(&mut span);
     assert_eq!(text(span), "");
 }
+
+/// A hook changed the arguments, so the other guard was asked twice; what both said is written down at the end.
+const ROUNDS: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    10 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+    1710 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 800, "startedAt": "AT20"}
+    1710 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 600, "startedAt": "AT20"}
+    1710 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "allow", "outcome": "answered", "durationMs": 800, "round": 2, "startedAt": "AT900"}
+"#;
+
+#[test]
+fn each_round_of_guards_has_its_own_time_and_says_what_it_was_about() {
+    let at = |ms: i64| Timestamp(BEGAN_US + ms * 1_000).to_string();
+    let log = ROUNDS.replace("AT20", &at(20)).replace("AT900", &at(900));
+    let hooks: Vec<TraceSpan> = spans(&log).into_iter().filter(|span| span.kind == SpanKind::Hook).collect();
+    let ms = |us: i64| (us - BEGAN_US) / 1_000;
+    let times: Vec<(i64, i64)> = hooks.iter().map(|it| (ms(it.start_us), ms(it.end_us.unwrap()))).collect();
+    assert_eq!(times, [(20, 820), (20, 620), (900, 1_700)]);
+    let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap(), 100)).collect();
+    assert_eq!(said, ["", "changed it", "asked again, about the changed arguments; allow"]);
+    // The second round goes on where the first one was.
+    assert_eq!(hooks[0].lane, hooks[2].lane);
+    let story = document(TraceFormat::Markdown, &log);
+    assert!(
+        story.contains("for `write_file` a, asked again about the changed arguments, said `allow`"),
+        "{story}"
+    );
+}

@@ -125,7 +125,8 @@ impl OpenRun {
             None => {
                 let mut span = self.hook_begun(moment, took, at);
                 edges.push(SpanEdge::Began(Box::new(span.clone())));
-                end(&mut span, at, SpanStatus::Ok);
+                let ended = Timestamp(span.start_us.saturating_add(micros(took))).min(at);
+                end(&mut span, ended, SpanStatus::Ok);
                 span
             }
         };
@@ -150,9 +151,10 @@ impl OpenRun {
         let within = call.or(self.turn.as_ref()).filter(|_| !is_beside);
         let around = within.unwrap_or(&self.span);
         // A span lies within its parent, whatever a hook had to do with what was before.
-        let from = at.0.saturating_sub(micros(took)).max(around.start_us);
+        let from = at.0.saturating_sub(since_asked(moment).max(micros(took))).max(around.start_us);
         let mut span = self.span_below(&around.span_id, 0, moment, SpanKind::Hook, facts.word("event"));
         (span.started_at, span.start_us) = (Timestamp(from), from);
+        let until = if until == at { Timestamp(from.saturating_add(micros(took))).min(at) } else { until };
         span.lane = self.hooks.lanes.take(Timestamp(from), until);
         self.tell_about(&mut span, facts);
         span
@@ -180,6 +182,7 @@ impl OpenRun {
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
             replacement: facts.read("replacement"),
+            round: facts.count("round").filter(|round| *round != 1),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }
@@ -228,6 +231,13 @@ fn key(facts: EventFacts<'_>) -> (String, String) {
     let (firing, hook) = (facts.text("firingId").unwrap_or_default(), facts.word("hookId"));
     let own = firing.strip_suffix(hook.as_str()).and_then(|firing| firing.strip_suffix(':'));
     (own.unwrap_or(firing).to_owned(), hook)
+}
+
+/// The time since a hook was asked, in microseconds; 0 where the event does not say when. By the clock of whoever wrote the event.
+fn since_asked(moment: EventMoment<'_>) -> i64 {
+    let asked: Option<Timestamp> = moment.facts.read("startedAt");
+    let told = moment.event.at;
+    asked.zip(told).map_or(0, |(asked, told)| told.0.saturating_sub(asked.0).max(0))
 }
 
 fn micros(ms: Option<u64>) -> i64 {

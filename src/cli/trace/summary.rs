@@ -138,31 +138,34 @@ fn answers(spans: &[SpanView]) -> String {
 fn used(spans: &[SpanView]) -> String {
     let mut all = Spent::default();
     let mut agents: Vec<((&str, &str), Spent)> = Vec::new();
+    let mut requests: HashMap<&str, Vec<&SpanView>> = HashMap::new();
+    for span in spans.iter().filter(|span| span.kind == "llm") {
+        requests.entry(&span.run_id).or_default().push(span);
+    }
     let mut is_open = false;
     for span in spans.iter().filter(|span| span.kind == "run") {
-        let (usage, cost) = match span.usage {
-            Some(usage) => (usage, span.cost),
-            // Of a run that is still at work its own requests say it.
-            None => {
-                let own = spans.iter().filter(|it| it.kind == "llm" && it.run_id == span.run_id);
-                let mut sum = Spent::default();
-                own.for_each(|it| it.usage.into_iter().for_each(|usage| sum.add(usage, it.cost)));
-                (sum.usage, sum.cost)
-            }
-        };
-        is_open |= span.end_us.is_none();
-        if usage.total() == 0 {
-            continue;
+        // A run asks several models: for hooks, compressions, and where one fails.
+        let own = requests.get(span.run_id.as_str()).into_iter().flatten();
+        let mut parts: Vec<(&str, Usage, Option<UsdAmount>)> =
+            own.filter_map(|it| Some((it.name.as_str(), it.usage?, it.cost))).collect();
+        let mut sum = Usage::default();
+        parts.iter().for_each(|(_, usage, _)| sum += *usage);
+        if let Some(usage) = span.usage.filter(|usage| *usage != sum) {
+            // Not all of its requests are told, so only the run says what it used.
+            let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
+            parts = vec![(model, usage, span.cost)];
         }
-        all.add(usage, cost);
-        let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
-        let name = (span.agent.as_deref().unwrap_or("-"), model);
-        match agents.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => sum.add(usage, cost),
-            None => {
-                let mut sum = Spent::default();
-                sum.add(usage, cost);
-                agents.push((name, sum));
+        is_open |= span.end_us.is_none();
+        for (model, usage, cost) in parts.into_iter().filter(|(_, usage, _)| usage.total() != 0) {
+            all.add(usage, cost);
+            let name = (span.agent.as_deref().unwrap_or("-"), model);
+            match agents.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => sum.add(usage, cost),
+                None => {
+                    let mut sum = Spent::default();
+                    sum.add(usage, cost);
+                    agents.push((name, sum));
+                }
             }
         }
     }
@@ -232,4 +235,51 @@ fn errors(spans: &[SpanView]) -> String {
         format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn spent(prompt: u64, output: u64, cost: &str) -> Value {
+        json!({ "usage": { "promptTokens": prompt, "outputTokens": output }, "cost": { "amount": cost, "currency": "USD" } })
+    }
+
+    fn trace(requests: &[(&str, Value)], run: Value) -> Vec<SpanView> {
+        let span = |kind: &str, name: &str, more: &Value| {
+            let mut span = json!({ "kind": kind, "name": name, "runId": "r1", "agent": "lead", "endUs": 1 });
+            span.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(span).unwrap()
+        };
+        let mut run = run;
+        run["run"] = json!({ "model": "dear" });
+        let requests = requests.iter().map(|(model, spent)| span("llm", model, spent));
+        requests.chain([span("run", "lead", &run)]).collect()
+    }
+
+    /// A hook or a compression asks another model than the run does.
+    #[test]
+    fn each_model_is_told_with_what_it_used_itself() {
+        let requests = [
+            ("dear", spent(200, 10, "0.02")),
+            ("small", spent(1_000, 8, "0.001")),
+            ("dear", spent(1, 1, "0.001")),
+        ];
+        let spans = trace(&requests, spent(1_201, 19, "0.022"));
+        expect![[r#"
+            1201 → 19 tokens, $0.0220
+              lead, dear: 201 → 11 tokens, $0.0210
+              lead, small: 1000 → 8 tokens, $0.0010
+        "#]]
+        .assert_eq(&used(&spans));
+        // Where requests are missing the run says what it used, and nobody knows by which models.
+        let spans = trace(&requests[..1], spent(1_201, 19, "0.022"));
+        expect![[r#"
+            1201 → 19 tokens, $0.0220
+        "#]]
+        .assert_eq(&used(&spans));
+    }
 }

@@ -22,8 +22,16 @@ const COMMAND: &str = "run_shell_command";
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunTexts {
     prompt: Option<String>,
+    /// The task, where nobody typed a prompt: of a run that an agent called.
+    query: Option<String>,
     result: Option<String>,
     partial_result: Option<String>,
+}
+
+impl RunTexts {
+    fn asked(&self) -> Option<&str> {
+        self.prompt.as_deref().or(self.query.as_deref()).filter(|text| !text.trim().is_empty())
+    }
 }
 
 /// The run at the root: what it is, when it began, who began it, and what it was asked.
@@ -35,14 +43,16 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let model = run.map(|run| run.model.as_str()).filter(|model| !model.is_empty());
     let model = model.map(|model| format!(" · {model}")).unwrap_or_default();
     let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
-    let by = run.and_then(|run| run.started_by.as_deref());
+    // Of one that an agent called, that is who said what to do.
+    let is_called = run.is_some_and(|run| run.parent_run_id.is_some());
+    let by = run.and_then(|run| run.started_by.as_deref()).filter(|_| !is_called);
     let by = by.map(|by| format!(" · by {}", traces::person(by))).unwrap_or_default();
     // Its own trace begins with it; what it was called for stands in the caller's.
     let caller = run.and_then(|run| run.parent_run_id.as_deref()).filter(|_| root.parent_span_id.is_none());
     let caller = caller.map(|caller| format!("called by run {caller}: subagent trace show {caller}\n"));
     let outer = root.traceparent.as_deref().filter(|_| root.parent_span_id.is_none());
     let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
-    let asked = texts.prompt.as_deref().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
+    let asked = texts.asked().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
     let told = [caller, outer, asked].into_iter().flatten().collect::<String>();
     safe_text::lines(&format!("{line}{told}\n"))
@@ -50,7 +60,7 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
 
 /// The whole prompt, for the line that has its beginning.
 pub(super) fn whole_prompt(line: &str, texts: &RunTexts) -> Vec<String> {
-    let prompt = texts.prompt.as_deref().filter(|_| line.starts_with(ASKED));
+    let prompt = texts.asked().filter(|_| line.starts_with(ASKED));
     let lines = prompt.into_iter().flat_map(str::lines).map(|line| safe_text::line(line, usize::MAX));
     lines.collect()
 }

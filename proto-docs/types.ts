@@ -2225,6 +2225,21 @@ export interface HookFired {
    * The call that is made because it wants that: what comes of it is read in place of the result of `callId`.
    */
   followUp?: CallId | null;
+  /**
+   * The text that the model reads in place of the result of `callId`, by the word of this hook. Missing in
+   * events of earlier versions.
+   */
+  replacement?: ResultReplacement | null;
+  /**
+   * The round of the firing in which it was asked. From 2 on it was asked again, about the arguments as a
+   * hook had changed them in the round before.
+   */
+  round?: number;
+  /**
+   * The time at which it was asked: the answers of a firing are written down together. Missing in events of
+   * earlier versions.
+   */
+  startedAt?: Timestamp | null;
   outcome: HookOutcome;
   /** Only of a command that ended by itself. */
   exitCode?: number | null;
@@ -2295,6 +2310,13 @@ export interface HookSpan {
   added?: string | null;
   /** Its message for people; shortened. */
   message?: string | null;
+  /** The text that the model read in place of the call's result, by the word of this hook. */
+  replacement?: ResultReplacement | null;
+  /**
+   * The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a
+   * hook had changed them.
+   */
+  round?: number | null;
   /** More than 1 when the daemon died before its verdict was written down. */
   attempt?: number | null;
 }
@@ -4032,6 +4054,16 @@ export type ResourceAccess =
   | {
     access: "nothing";
   };
+
+/** A text that the model reads in place of the result of a call, since a hook replaced or withheld that. */
+export interface ResultReplacement {
+  /** The text, the first 4 KiB. It is empty where the model reads something that is no text. */
+  text: string;
+  /** Bytes of the whole text; missing when all of it stands here. */
+  bytes?: number | null;
+  /** The hook withheld the result: the text says so, and why. */
+  withheld?: boolean;
+}
 
 /** The settings `retention.…` that are in force; those that are missing bound nothing. */
 export interface RetentionLimits {

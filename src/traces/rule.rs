@@ -23,11 +23,26 @@ pub(super) fn matches(rule: EventFacts<'_>) -> String {
         named("kind", "kind "),
         named("risk", "risk "),
         listed("modes", "mode "),
+        confinement(rule.within("confinement")),
         accesses,
         named("workspace", "in "),
         named("session", "in session "),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    // A line of its own would stand for the end of the rule.
+    let parts = parts.into_iter().flatten().map(|part| part.lines().collect::<Vec<_>>().join(" ⏎ "));
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// `confined to workspaceWrite, without network`: only while commands are confined at least so.
+fn confinement(confinement: EventFacts<'_>) -> Option<String> {
+    let profile = confinement.text("profile")?;
+    let network = if confinement.flag("network") { "with" } else { "without" };
+    let sockets: Vec<&str> = confinement.list("sockets").iter().filter_map(|path| path.as_str()).collect();
+    let sockets = match sockets.is_empty() {
+        true => String::new(),
+        false => format!(", with the sockets {}", sockets.join(", ")),
+    };
+    Some(format!("confined to {profile}, {network} network{sockets}"))
 }
 
 /// `writes /w/a.rs`: what a call touches. A kind that only a newer daemon knows is shown as it came.

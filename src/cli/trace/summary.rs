@@ -22,8 +22,16 @@ const COMMAND: &str = "run_shell_command";
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunTexts {
     prompt: Option<String>,
+    /// The task, where nobody typed a prompt: of a run that an agent called.
+    query: Option<String>,
     result: Option<String>,
     partial_result: Option<String>,
+}
+
+impl RunTexts {
+    fn asked(&self) -> Option<&str> {
+        self.prompt.as_deref().or(self.query.as_deref()).filter(|text| !text.trim().is_empty())
+    }
 }
 
 /// The run at the root: what it is, when it began, who began it, and what it was asked.
@@ -35,14 +43,16 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let model = run.map(|run| run.model.as_str()).filter(|model| !model.is_empty());
     let model = model.map(|model| format!(" · {model}")).unwrap_or_default();
     let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
-    let by = run.and_then(|run| run.started_by.as_deref());
+    // Of one that an agent called, that is who said what to do.
+    let is_called = run.is_some_and(|run| run.parent_run_id.is_some());
+    let by = run.and_then(|run| run.started_by.as_deref()).filter(|_| !is_called);
     let by = by.map(|by| format!(" · by {}", traces::person(by))).unwrap_or_default();
     // Its own trace begins with it; what it was called for stands in the caller's.
     let caller = run.and_then(|run| run.parent_run_id.as_deref()).filter(|_| root.parent_span_id.is_none());
     let caller = caller.map(|caller| format!("called by run {caller}: subagent trace show {caller}\n"));
     let outer = root.traceparent.as_deref().filter(|_| root.parent_span_id.is_none());
     let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
-    let asked = texts.prompt.as_deref().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
+    let asked = texts.asked().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
     let told = [caller, outer, asked].into_iter().flatten().collect::<String>();
     safe_text::lines(&format!("{line}{told}\n"))
@@ -50,7 +60,7 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
 
 /// The whole prompt, for the line that has its beginning.
 pub(super) fn whole_prompt(line: &str, texts: &RunTexts) -> Vec<String> {
-    let prompt = texts.prompt.as_deref().filter(|_| line.starts_with(ASKED));
+    let prompt = texts.asked().filter(|_| line.starts_with(ASKED));
     let lines = prompt.into_iter().flat_map(str::lines).map(|line| safe_text::line(line, usize::MAX));
     lines.collect()
 }
@@ -138,31 +148,34 @@ fn answers(spans: &[SpanView]) -> String {
 fn used(spans: &[SpanView]) -> String {
     let mut all = Spent::default();
     let mut agents: Vec<((&str, &str), Spent)> = Vec::new();
+    let mut requests: HashMap<&str, Vec<&SpanView>> = HashMap::new();
+    for span in spans.iter().filter(|span| span.kind == "llm") {
+        requests.entry(&span.run_id).or_default().push(span);
+    }
     let mut is_open = false;
     for span in spans.iter().filter(|span| span.kind == "run") {
-        let (usage, cost) = match span.usage {
-            Some(usage) => (usage, span.cost),
-            // Of a run that is still at work its own requests say it.
-            None => {
-                let own = spans.iter().filter(|it| it.kind == "llm" && it.run_id == span.run_id);
-                let mut sum = Spent::default();
-                own.for_each(|it| it.usage.into_iter().for_each(|usage| sum.add(usage, it.cost)));
-                (sum.usage, sum.cost)
-            }
-        };
-        is_open |= span.end_us.is_none();
-        if usage.total() == 0 {
-            continue;
+        // A run asks several models: for hooks, compressions, and where one fails.
+        let own = requests.get(span.run_id.as_str()).into_iter().flatten();
+        let mut parts: Vec<(&str, Usage, Option<UsdAmount>)> =
+            own.filter_map(|it| Some((it.name.as_str(), it.usage?, it.cost))).collect();
+        let mut sum = Usage::default();
+        parts.iter().for_each(|(_, usage, _)| sum += *usage);
+        if let Some(usage) = span.usage.filter(|usage| *usage != sum) {
+            // Not all of its requests are told, so only the run says what it used.
+            let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
+            parts = vec![(model, usage, span.cost)];
         }
-        all.add(usage, cost);
-        let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
-        let name = (span.agent.as_deref().unwrap_or("-"), model);
-        match agents.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => sum.add(usage, cost),
-            None => {
-                let mut sum = Spent::default();
-                sum.add(usage, cost);
-                agents.push((name, sum));
+        is_open |= span.end_us.is_none();
+        for (model, usage, cost) in parts.into_iter().filter(|(_, usage, _)| usage.total() != 0) {
+            all.add(usage, cost);
+            let name = (span.agent.as_deref().unwrap_or("-"), model);
+            match agents.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => sum.add(usage, cost),
+                None => {
+                    let mut sum = Spent::default();
+                    sum.add(usage, cost);
+                    agents.push((name, sum));
+                }
             }
         }
     }
@@ -232,4 +245,51 @@ fn errors(spans: &[SpanView]) -> String {
         format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn spent(prompt: u64, output: u64, cost: &str) -> Value {
+        json!({ "usage": { "promptTokens": prompt, "outputTokens": output }, "cost": { "amount": cost, "currency": "USD" } })
+    }
+
+    fn trace(requests: &[(&str, Value)], run: Value) -> Vec<SpanView> {
+        let span = |kind: &str, name: &str, more: &Value| {
+            let mut span = json!({ "kind": kind, "name": name, "runId": "r1", "agent": "lead", "endUs": 1 });
+            span.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(span).unwrap()
+        };
+        let mut run = run;
+        run["run"] = json!({ "model": "dear" });
+        let requests = requests.iter().map(|(model, spent)| span("llm", model, spent));
+        requests.chain([span("run", "lead", &run)]).collect()
+    }
+
+    /// A hook or a compression asks another model than the run does.
+    #[test]
+    fn each_model_is_told_with_what_it_used_itself() {
+        let requests = [
+            ("dear", spent(200, 10, "0.02")),
+            ("small", spent(1_000, 8, "0.001")),
+            ("dear", spent(1, 1, "0.001")),
+        ];
+        let spans = trace(&requests, spent(1_201, 19, "0.022"));
+        expect![[r#"
+            1201 → 19 tokens, $0.0220
+              lead, dear: 201 → 11 tokens, $0.0210
+              lead, small: 1000 → 8 tokens, $0.0010
+        "#]]
+        .assert_eq(&used(&spans));
+        // Where requests are missing the run says what it used, and nobody knows by which models.
+        let spans = trace(&requests[..1], spent(1_201, 19, "0.022"));
+        expect![[r#"
+            1201 → 19 tokens, $0.0220
+        "#]]
+        .assert_eq(&used(&spans));
+    }
 }

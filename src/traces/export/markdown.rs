@@ -113,17 +113,20 @@ fn run_began(span: &TraceSpan, out: &mut String) {
     heading(out, span, &title);
     let model = span.run.as_ref().map(|run| run.model.as_str()).filter(|model| !model.is_empty());
     let model = model.map(|model| format!(", model {}", code(model))).unwrap_or_default();
-    let by = span.run.as_ref().and_then(|run| run.started_by.as_ref());
+    // Whoever started the run at the root did not say what an agent below it is asked.
+    let is_called = span.run.as_ref().is_some_and(|run| run.parent_run_id.is_some());
+    let by = span.run.as_ref().and_then(|run| run.started_by.as_ref()).filter(|_| !is_called);
     let by = by.map(|by| format!(", started by {}", plain(&person(by)))).unwrap_or_default();
     // A story that begins with a run that another one called: what came before is told in that one's.
     let caller = span.run.as_ref().and_then(|run| run.parent_run_id.as_ref());
     let caller = caller.filter(|_| span.parent_span_id.is_none());
     let caller =
         caller.map(|caller| format!(", called by run {}", code(caller.as_str()))).unwrap_or_default();
+    let asked = if is_called { "Asked by the agent that called it" } else { "Asked" };
     paragraph(
         out,
         &format!(
-            "{}, run {}{model}{by}{caller}. Asked:",
+            "{}, run {}{model}{by}{caller}. {asked}:",
             moment(span.started_at),
             code(span.run_id.as_str())
         ),

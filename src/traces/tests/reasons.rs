@@ -183,3 +183,20 @@ fn a_story_tells_of_a_crash_where_it_happened() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash.md");
     expect_test::expect_file![file].assert_eq(&document(TraceFormat::Markdown, log));
 }
+
+/// What stands behind a line break, and how commands were confined as it was answered, narrows a rule as the rest does.
+#[test]
+fn a_saved_rule_is_told_whole() {
+    let log = GRANTED.replace(
+        r#""command": "make"}], "decision""#,
+        r#""command": "make\nmake install"}], "confinement": {"profile": "workspaceWrite", "network": false}, "decision""#,
+    );
+    let question = spans(&log).into_iter().find(|span| span.kind == SpanKind::Confirmation).unwrap();
+    let decision = question.confirmation.unwrap().decision.unwrap();
+    let told = decision.remembers.unwrap();
+    let end = "only what runs make ⏎ make install · in session s1";
+    assert!(
+        told.contains(" · confined to workspaceWrite, without network · ") && told.ends_with(end),
+        "{told}"
+    );
+}

@@ -228,7 +228,7 @@ fn a_run_that_another_called_says_so_where_its_trace_begins_with_it() {
         1 @r2 run.completed {"reason": "GOAL", "^": {"parentRunId": "r1", "agent": "scout"}}
     "#;
     let story = document(TraceFormat::Markdown, log);
-    assert!(story.contains(", called by run `r1`. Asked:"), "{story}");
+    assert!(story.contains(", called by run `r1`. Asked by the agent that called it:"), "{story}");
     assert!(document(TraceFormat::Otlp, log).contains("subagentd.run.parent_id"));
     let whole = format!("0 run.started {{\"agent\": \"lead\", \"model\": \"m\", \"query\": \"q\"}}\n{log}");
     assert!(!document(TraceFormat::Markdown, &whole).contains("called by run"));

@@ -283,3 +283,17 @@ async fn a_confined_guard_is_not_silenced_by_what_lies_beside_it() {
     assert!(!listed.contains("kept"), "a command sees what a hook keeps: {listed}");
     running.stop().await;
 }
+
+/// A guard that is asked again, about arguments that another hook changed, says so; each answer says when it was asked for.
+#[tokio::test]
+async fn answers_about_changed_arguments_are_told_apart() {
+    let changed = json!({ "updatedInput": { "file_path": "c.txt", "content": "other" } });
+    let hooks = json!({ "PreToolUse": [["Write", "cat > /dev/null"], ["Write", pre("allow", &changed)]] });
+    let (_house, _script, running) = play(hooks, vec![write("b.txt", "x"), Reply::done("ok")]).await;
+    let log = running.log().await;
+    let fired = log.iter().filter(|event| event["type"] == "hook.fired").map(|event| &event["data"]);
+    let told: Vec<(bool, &Value)> = fired.clone().map(|it| (it["changed"] == true, &it["round"])).collect();
+    assert_eq!(told, [(false, &Value::Null), (true, &Value::Null), (false, &json!(2))]);
+    assert!(fired.clone().all(|it| it["startedAt"].is_string()), "{:?}", fired.collect::<Vec<_>>());
+    running.stop().await;
+}

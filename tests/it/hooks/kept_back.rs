@@ -37,8 +37,9 @@ async fn a_result_that_hooks_replaced_or_withheld_is_told_nowhere_as_read() {
         "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": "a clean text" }
     }));
     let withholds = says(&json!({ "decision": "block", "reason": "it is private" }));
-    let hook = format!("if grep -q b.txt; then {replaces}; else {withholds}; fi");
-    let house = house(&script, &json!({ "PostToolUse": [["Read", hook]] })).file("b.txt", TOLD);
+    let hook = format!("if grep -q REPLACE; then {replaces}; else {withholds}; fi");
+    let house = house(&script, &json!({ "PostToolUse": [["Read", hook]] }))
+        .file("b.txt", "the first line, REPLACE me\n");
     let running = house.boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "worker", json!({})).await;

@@ -105,9 +105,15 @@ async fn the_trace_of_a_called_run_says_who_called_it() {
     let spans = spans(&mut client, &run, 1_000).await;
     let child = find(&spans, "run", "reader")["runId"].clone();
     let story = export(&mut client, json!({ "runId": child }), "markdown").await;
-    assert!(story.contains(&format!(", called by run `{run}`. Asked:")), "{story}");
+    assert!(
+        story.contains(&format!(", called by run `{run}`. Asked by the agent that called it:")),
+        "{story}"
+    );
     let whole = export(&mut client, json!({ "runId": run }), "markdown").await;
     assert!(!whole.contains("called by run"), "{whole}");
+    // Whoever started the run at the root said nothing to this one.
+    assert_eq!(whole.matches("Asked by the agent that called it:").count(), 1, "{whole}");
+    assert_eq!(whole.matches(", started by ").count(), 1, "{whole}");
     drop(client);
     running.stop().await;
 }

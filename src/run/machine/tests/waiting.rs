@@ -24,7 +24,7 @@ fn a_queued_run_begins_when_its_context_is_free() {
               (stale)
               wants slot
             > restart
-              (stale)
+              run.resumed
               wants slot
         "#]],
     );

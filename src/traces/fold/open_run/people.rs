@@ -117,7 +117,8 @@ impl OpenRun {
 fn rule_said(source: &str, resolved: EventFacts<'_>) -> Option<String> {
     let saved = resolved.within("rule");
     let id = saved.text("id").filter(|_| source == "client")?;
-    Some(text::line(&format!("{id}: {}", rule::matches(saved))))
+    // What narrows it stands at the end: it is cut as whole texts are, not as lines.
+    text::said(&format!("{id}: {}", rule::matches(saved))).map(|said| said.text)
 }
 
 fn cut_off(question: OpenQuestion, at: Timestamp, edges: &mut Vec<SpanEdge>) {

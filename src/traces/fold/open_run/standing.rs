@@ -27,6 +27,8 @@ pub(super) struct RunStanding {
 #[derive(Debug)]
 struct QueueStay {
     since: Timestamp,
+    /// The time from which on it is not counted yet: while there was no daemon, nobody waited for a place.
+    counted_from: Timestamp,
     waits_for: String,
 }
 
@@ -50,7 +52,7 @@ impl OpenRun {
                 // It may be told once more of the same queue.
                 if self.standing.queued.as_ref().is_none_or(|stay| stay.waits_for != waits_for) {
                     self.leave_queue(at);
-                    self.standing.queued = Some(QueueStay { since: at, waits_for });
+                    self.standing.queued = Some(QueueStay { since: at, counted_from: at, waits_for });
                 }
             }
             "run.waiting" if facts.flag("waiting") => self.standing.waiting = Some(at),
@@ -79,7 +81,8 @@ impl OpenRun {
         self.facts().waiting_ms += waited.saturating_sub(below);
         // Nor for a place, or for what hooks say.
         if let Some(stay) = self.standing.queued.take_if(|_| !was_parked) {
-            let goes_on = QueueStay { since: at, waits_for: stay.waits_for.clone() };
+            let goes_on =
+                QueueStay { since: stay.since, counted_from: at, waits_for: stay.waits_for.clone() };
             self.leave(stay, away_from);
             self.standing.queued = Some(goes_on);
         }
@@ -119,8 +122,8 @@ impl OpenRun {
         }
     }
 
-    fn leave(&mut self, QueueStay { since, waits_for }: QueueStay, at: Timestamp) {
-        let (ms, run) = (millis(since, at), self.facts());
+    fn leave(&mut self, QueueStay { counted_from, waits_for, .. }: QueueStay, at: Timestamp) {
+        let (ms, run) = (millis(counted_from, at), self.facts());
         match waits_for.as_str() {
             FOR_HOOKS => run.hooks_ms += ms,
             _ => run.queued_ms += ms,
@@ -149,9 +152,9 @@ impl OpenRun {
         let mut span = self.span.clone();
         let told_at = self.told_at;
         let run = span.run.get_or_insert_with(Box::default);
-        if let Some(QueueStay { since, waits_for }) = &self.standing.queued {
+        if let Some(QueueStay { counted_from, waits_for, .. }) = &self.standing.queued {
             let queued = if waits_for == FOR_HOOKS { &mut run.hooks_ms } else { &mut run.queued_ms };
-            *queued += millis(*since, told_at);
+            *queued += millis(*counted_from, told_at);
         }
         run.waiting_ms += self.standing.waiting.map_or(0, |since| millis(since, told_at));
         run.parked_ms += self.standing.parked.as_ref().map_or(0, |stay| millis(stay.since, told_at));
@@ -171,7 +174,7 @@ impl OpenRun {
         if let Some(ParkStay { since, reason }) = &self.standing.parked {
             return cause("unparked", *since, Some(reason.clone()).filter(|reason| !reason.is_empty()));
         }
-        if let Some(QueueStay { since, waits_for }) = &self.standing.queued {
+        if let Some(QueueStay { since, waits_for, .. }) = &self.standing.queued {
             return cause(waits_for, *since, None);
         }
         let first =

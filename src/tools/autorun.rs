@@ -9,13 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-mod further;
 mod git_programs;
 mod home;
 mod kept;
 mod start_files;
 
-pub use further::further_places;
 pub use kept::{AutorunGuard, WritesTold};
 
 use super::{

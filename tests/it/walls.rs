@@ -35,7 +35,6 @@ use crate::{
 };
 
 mod above;
-mod further;
 mod kept;
 mod linked;
 mod of_system;

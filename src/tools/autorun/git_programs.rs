@@ -22,8 +22,6 @@ const MOST_WORDS: usize = 2_000;
 
 const NAMED: &str = "the settings or a hook of the repository name it, so git or the hook runs or reads it";
 
-const NAMED_BY_SETTINGS: &str = "git's settings name it, so git runs or reads it by itself";
-
 /// Finds them for a folder of the workspace and a repository that it is a part of. Blocks for a bounded look.
 pub(super) fn named(
     folder: &Path,
@@ -31,7 +29,10 @@ pub(super) fn named(
     named: &GitNamed,
     found: &mut Vec<AutorunPlace>,
 ) {
-    let mut words = words_of_settings(named);
+    let mut words: Vec<String> = named.values.iter().flat_map(|value| words_of(value)).collect();
+    // Of the user's a name without a folder is no file of a workspace.
+    let of_user = named.values_of_user.iter().flat_map(|value| words_of(value));
+    words.extend(of_user.filter(|word| word.contains('/')));
     for hooks in &named.hook_folders {
         for entry in fs::read_dir(hooks).into_iter().flatten().flatten().take(MOST_HOOKS) {
             // Those that git lays itself are no hooks.
@@ -42,51 +43,24 @@ pub(super) fn named(
             words.extend(text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(words_of));
         }
     }
-    for (word, path) in paths_of(words, folder, repository) {
-        // What is not there yet is a path all the same where it is written as one.
-        let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
-        if is_file && !found.iter().any(|it| it.path == path) {
-            found.push(AutorunPlace { path, why: NAMED });
-        }
-    }
-}
-
-/// Finds the files that are there and that the settings name. Blocks for a bounded look.
-pub(super) fn named_by_settings(
-    folder: &Path,
-    repository: &RepositoryAround,
-    named: &GitNamed,
-    found: &mut Vec<AutorunPlace>,
-) {
-    for (_, path) in paths_of(words_of_settings(named), folder, repository) {
-        // What a repository has of its own is kept otherwise.
-        if path.is_file() && !path.iter().any(|name| name == ".git") {
-            found.push(AutorunPlace { path, why: NAMED_BY_SETTINGS });
-        }
-    }
-}
-
-fn words_of_settings(named: &GitNamed) -> Vec<String> {
-    let mut words: Vec<String> = named.values.iter().flat_map(|value| words_of(value)).collect();
-    // Of the user's a name without a folder is no file of a workspace.
-    let of_user = named.values_of_user.iter().flat_map(|value| words_of(value));
-    words.extend(of_user.filter(|word| word.contains('/')));
-    words
-}
-
-/// The paths below the folder that words may be, with the words.
-fn paths_of(words: Vec<String>, folder: &Path, repository: &RepositoryAround) -> Vec<(String, PathBuf)> {
     // git and its hooks begin at the top of the working tree, and may go to the folder first.
     let mut bases: Vec<&Path> = vec![folder];
     bases.extend(repository.tops.iter().map(PathBuf::as_path).filter(|top| *top != folder));
     let home = std::env::home_dir();
-    let mut paths = Vec::new();
     for word in words.into_iter().take(MOST_WORDS) {
-        let below = bases.iter().filter_map(|base| led_to(base, &word, home.as_deref()));
-        let below = below.filter(|path| path.starts_with(folder) && path != folder);
-        paths.extend(below.map(|path| (word.clone(), path)));
+        for base in &bases {
+            let Some(path) = led_to(base, &word, home.as_deref()) else { continue };
+            // What is not there yet is a path all the same where it is written as one.
+            let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
+            if is_file
+                && path.starts_with(folder)
+                && path != folder
+                && !found.iter().any(|it| it.path == path)
+            {
+                found.push(AutorunPlace { path, why: NAMED });
+            }
+        }
     }
-    paths
 }
 
 fn text_of(file: &Path, most: u64) -> String {

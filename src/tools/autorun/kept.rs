@@ -15,7 +15,7 @@ use crate::{
     repositories::{folder_at, rename_aside, write_in},
     workspace_reports::WorkspaceReports,
 };
-use shell::{AUTOMATIC, AutorunPath, AutorunPlace};
+use shell::{AUTOMATIC, AutorunPath};
 use sys::regular_file;
 
 /// It stands in a name under which something was put aside.
@@ -46,10 +46,6 @@ pub struct WritesTold {
 pub struct AutorunGuard {
     roots: Vec<PathBuf>,
     told: WritesTold,
-    /// Places beside those of the table, which need not be there.
-    further: Vec<AutorunPlace>,
-    /// Links that were on the way to such places.
-    links: HashSet<PathBuf>,
     /// The state of everything that was there; `None` = a mount keeps it.
     before: BTreeMap<PathBuf, Option<PlaceState>>,
     reports: WorkspaceReports,
@@ -76,25 +72,16 @@ enum AutorunFileState {
 }
 
 impl AutorunGuard {
-    /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them. `has_covers`: what is
-    /// answered beside it is kept by mounts. Blocks for a moment.
+    /// Takes note of what is there in these folders, absolute and without links. `has_covers`: what is answered beside it is kept by mounts.
+    /// Blocks for a moment.
     pub fn over(
         roots: &[PathBuf],
-        further: Vec<AutorunPlace>,
         told: WritesTold,
         has_covers: bool,
         reports: WorkspaceReports,
     ) -> (AutorunGuard, Vec<PathBuf>) {
-        let mut guard = AutorunGuard {
-            roots: roots.to_vec(),
-            told,
-            further,
-            links: HashSet::new(),
-            before: BTreeMap::new(),
-            reports,
-            is_over: false,
-        };
-        guard.links = guard.ways().filter_map(|path| guard.link_on_way(&path)).collect();
+        let mut guard =
+            AutorunGuard { roots: roots.to_vec(), told, before: BTreeMap::new(), reports, is_over: false };
         let mut covered = Vec::new();
         let mut bytes_left = MOST_BYTES;
         for (path, _) in guard.places() {
@@ -114,21 +101,6 @@ impl AutorunGuard {
         (guard, covered)
     }
 
-    /// The paths of all such places whose names say where they are, whether they are there or not.
-    fn ways(&self) -> impl Iterator<Item = PathBuf> {
-        let rows = || AUTOMATIC.iter().filter(|row| row.is_kept && row.path.contains('/'));
-        let of_table = self.roots.iter().flat_map(move |root| rows().map(|row| root.join(row.path)));
-        of_table.chain(self.further.iter().map(|place| place.path.clone()))
-    }
-
-    /// The outermost link on the way from a root to a path.
-    fn link_on_way(&self, path: &Path) -> Option<PathBuf> {
-        let root = self.roots.iter().find(|root| path.starts_with(root))?;
-        let between = path.ancestors().skip(1).take_while(|folder| folder != root);
-        let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-        between.filter(is_link).last().map(Path::to_owned)
-    }
-
     /// Everything that is there and that the command's words do not name, with who runs it.
     fn places(&self) -> Vec<(PathBuf, &'static str)> {
         let is_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
@@ -137,13 +109,6 @@ impl AutorunGuard {
             |path: &Path| named.iter().any(|named| named.starts_with(path) || path.starts_with(named));
         let mut places: Vec<(PathBuf, &'static str)> =
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
-        let further = self.further.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
-        places.extend(further.map(|place| (place.path.clone(), place.why)));
-        places.sort();
-        places.dedup_by(|one, other| one.0 == other.0);
-        // What lies in another of them is kept with it.
-        let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
-        places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
         places.retain(|(path, _)| !is_named(path));
         places
     }
@@ -157,13 +122,7 @@ impl AutorunGuard {
         let mut done = Vec::new();
         for (path, why) in self.places() {
             match self.before.get(&path) {
-                // The daemon itself makes such folders, to hide them; nothing is run by one without files.
-                None if !holds_any(&path, 0) => (),
-                None => {
-                    // Of a place that a new link leads to, it is the link that came.
-                    let link = self.link_on_way(&path).filter(|link| !self.links.contains(link));
-                    self.put_aside(&link.unwrap_or(path), why, None, &mut done);
-                }
+                None => self.put_aside(&path, why, None, &mut done),
                 Some(None) => (),
                 Some(Some(before)) => self.compare(&path, why, before, &mut done),
             }
@@ -235,10 +194,7 @@ impl Drop for AutorunGuard {
 /// Renames an entry and puts what was there in its place. Answers its new name.
 fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<String>> {
     let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
-        return match fs::symlink_metadata(path) {
-            Ok(_) => Err(io::Error::other("a link leads there, so do it yourself")),
-            Err(_) => Ok(None),
-        };
+        return Ok(None);
     };
     let name = name.to_str().ok_or_else(|| io::Error::other("its name is no text"))?;
     let Some(aside) = rename_aside(&above, name, ASIDE)? else { return Ok(None) };
@@ -317,18 +273,6 @@ impl AutorunFileState {
     }
 }
 
-/// False of a folder in which there is nothing but folders.
-fn holds_any(path: &Path, depth: usize) -> bool {
-    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth {
-        return true;
-    }
-    let Ok(mut entries) = fs::read_dir(path) else { return true };
-    entries.any(|entry| match entry {
-        Ok(entry) => holds_any(&entry.path(), depth + 1),
-        Err(_) => true,
-    })
-}
-
 /// Paths that are there of the rows that no build writes, with who runs them.
 fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
@@ -347,6 +291,11 @@ fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
     places.retain(|(path, _)| !path.to_string_lossy().contains(ASIDE));
+    places.sort();
+    places.dedup_by(|one, other| one.0 == other.0);
+    // What lies in another of them is kept with it.
+    let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
+    places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
     places
 }
 
@@ -366,7 +315,7 @@ mod tests {
     use super::*;
 
     fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-        AutorunGuard::over(&[root.to_owned()], Vec::new(), told, has_covers, WorkspaceReports::default())
+        AutorunGuard::over(&[root.to_owned()], told, has_covers, WorkspaceReports::default())
     }
 
     fn put(root: &Path, name: &str, text: &str) {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{self, AutorunGuard, WritesTold},
+    autorun::{AutorunGuard, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -132,17 +132,12 @@ impl CommandRuntime {
         let guards = self.guards.clone();
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
-            let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
+            let mut guard = RepositoryGuard::over(&roots, &found, settings, since);
             guard.note_in(&notes)?;
-            let below = found.repositories.clone();
+            guard.join(&guards);
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
-            let autorun = match writes {
-                Some(writes) => {
-                    let further = autorun::further_places(&roots, &below)?;
-                    Some(AutorunGuard::over(&roots, further, writes, has_covers, notes.reports()))
-                }
-                None => None,
-            };
+            let autorun =
+                writes.map(|writes| AutorunGuard::over(&roots, writes, has_covers, notes.reports()));
             Ok((guard, kept, autorun))
         });
         let (guard, kept, autorun) = looked.await.map_err(|source| CommandStartError::System {

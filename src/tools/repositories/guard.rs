@@ -8,7 +8,7 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -28,10 +28,6 @@ use sys::{
     folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker},
     tasks::TaskGroup,
 };
-
-mod beside;
-
-pub use beside::RepositoryGuards;
 
 /// The task's name in the log.
 const TASK: &str = "what watches repositories while a command runs";
@@ -73,10 +69,39 @@ pub struct RepositoryGuard {
     note: Option<NoteHold>,
 }
 
+/// All that is watched over, so that whoever did harm is ended, whoever sees it. A cheap handle.
+#[derive(Clone, Default)]
+pub struct RepositoryGuards(Arc<Mutex<Vec<Weak<WatchedFolders>>>>);
+
+impl RepositoryGuards {
+    fn take_in(&self, watched: &Arc<WatchedFolders>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| it.strong_count() > 0);
+        all.push(Arc::downgrade(watched));
+    }
+
+    /// Guards of what may write in one of these folders.
+    fn around(&self, paths: &[PathBuf]) -> Vec<Arc<WatchedFolders>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_around = |it: &Arc<WatchedFolders>| {
+            it.paths
+                .iter()
+                .any(|one| paths.iter().any(|other| one.starts_with(other) || other.starts_with(one)))
+        };
+        all.iter().filter_map(Weak::upgrade).filter(is_around).collect()
+    }
+}
+
+impl std::fmt::Debug for RepositoryGuards {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RepositoryGuards").finish_non_exhaustive()
+    }
+}
+
 struct WatchedFolders {
     settings: GuardedSettings,
     /// The others.
-    guards: RepositoryGuards,
+    guards: OnceLock<RepositoryGuards>,
     /// The place where the person is told what was done.
     reports: OnceLock<WorkspaceReports>,
     /// The workspace's folders.
@@ -87,7 +112,6 @@ struct WatchedFolders {
     ending: Mutex<CommandEnding>,
 }
 
-#[derive(Default)]
 struct WatchedState {
     roots: Vec<WatchedRoot>,
     repositories: Vec<WatchedRepository>,
@@ -130,7 +154,7 @@ impl RepositoryNote {
         let (state, ending) = (Mutex::new(state), Mutex::default());
         let watched = WatchedFolders {
             settings,
-            guards: RepositoryGuards::default(),
+            guards: OnceLock::new(),
             reports: OnceLock::new(),
             paths,
             since: files_now(),
@@ -149,30 +173,14 @@ fn files_now() -> SystemTime {
 }
 
 impl RepositoryGuard {
-    /// Takes note of the repositories that were found in these folders, and has it known to the others; `since`: what came to be later
-    /// may be an agent's work. Where another goes on that may have changed settings and hooks, they count as before that one. Blocks
-    /// for a moment.
+    /// Takes note of the repositories that were found in these folders; `since`: what came to be later may be an agent's work. Blocks for a moment.
     pub fn over(
         roots: &[PathBuf],
         found: &RepositoriesBelow,
         settings: GuardedSettings,
         since: Option<SystemTime>,
-        guards: &RepositoryGuards,
     ) -> RepositoryGuard {
-        let watched = Arc::new(WatchedFolders {
-            settings,
-            guards: guards.clone(),
-            reports: OnceLock::new(),
-            paths: roots.to_vec(),
-            since: since.unwrap_or_else(files_now),
-            state: Mutex::default(),
-            ending: Mutex::default(),
-        });
-        // Note: held from before it is known, so that whoever begins later waits for the note. Only those that were known before are
-        // waited for here, so none waits in a circle; and they are asked before anything is read, since they put it right at their end.
-        let mut state = watched.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let earlier = guards.take_in(&watched);
-        let before: Vec<_> = earlier.iter().flat_map(|it| it.noted_of_changeable()).collect();
+        let since = since.unwrap_or_else(files_now);
         // Where a repository lies below, or is led to from below, it is `.git` that says so.
         let pointed = found.pointers.iter().filter_map(|pointer| pointer.parent());
         let bases = found.repositories.iter().map(|it| it.base.as_path()).chain(pointed);
@@ -182,17 +190,25 @@ impl RepositoryGuard {
                 && !found.repositories.iter().any(|it| it.folder == **base)
         };
         let nested = bases.iter().filter(is_nested).filter_map(|base| WatchedRoot::nested(base));
-        state.roots = roots.iter().filter_map(|root| WatchedRoot::of(root)).chain(nested).collect();
-        state.repositories = found.repositories.iter().filter_map(WatchedRepository::of).collect();
-        for repository in &mut state.repositories {
-            // The first that tells of it is the oldest.
-            let is_it = |it: &&_| repository.state.is_of_same(it);
-            if let Some(oldest) = before.iter().find(is_it) {
-                repository.state.take_changeable(oldest);
-            }
+        let state = WatchedState {
+            roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).chain(nested).collect(),
+            repositories: found.repositories.iter().filter_map(WatchedRepository::of).collect(),
+            is_over: false,
+        };
+        let (paths, state, ending) = (roots.to_vec(), Mutex::new(state), Mutex::default());
+        RepositoryGuard {
+            watched: Arc::new(WatchedFolders {
+                settings,
+                guards: OnceLock::new(),
+                reports: OnceLock::new(),
+                paths,
+                since,
+                state,
+                ending,
+            }),
+            stop: CancellationToken::new(),
+            note: None,
         }
-        drop(state);
-        RepositoryGuard { watched, stop: CancellationToken::new(), note: None }
     }
 
     fn note(&self) -> RepositoryNote {
@@ -219,6 +235,14 @@ impl RepositoryGuard {
         match &ending.why {
             Some(why) => ender.end(why.clone()),
             None => ending.ender = Some(ender),
+        }
+    }
+
+    /// Has it known to the others, and them to it.
+    pub fn join(&self, guards: &RepositoryGuards) {
+        // It is told once.
+        if self.watched.guards.set(guards.clone()).is_ok() {
+            guards.take_in(&self.watched);
         }
     }
 
@@ -363,7 +387,8 @@ impl WatchedFolders {
                 words(attack)
             );
             // Nobody knows which of those that go on there it was.
-            self.guards.around(&self.paths).iter().for_each(|other| other.end(why.clone()));
+            let others = self.guards.get().map(|guards| guards.around(&self.paths)).unwrap_or_default();
+            others.iter().for_each(|other| other.end(why.clone()));
             self.end(why);
         }
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

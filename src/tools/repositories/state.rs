@@ -134,18 +134,6 @@ impl RepositoryState {
         })
     }
 
-    /// True if both are of one repository, at the same place.
-    pub fn is_of_same(&self, other: &RepositoryState) -> bool {
-        (&self.path, &self.id) == (&other.path, &other.id)
-    }
-
-    /// Takes over what the other says of settings and hooks: the rest is put back at once when it is changed.
-    pub fn take_changeable(&mut self, other: &RepositoryState) {
-        self.hooks_link.clone_from(&other.hooks_link);
-        self.hooks.clone_from(&other.hooks);
-        self.settings.clone_from(&other.settings);
-    }
-
     /// A folder's state by now, or the reason why git would run something by it that it would not have run by this one; `None` = as if
     /// there had been nothing. It counts as it was read here: a program may be at writing it.
     pub fn harmless(

@@ -11,13 +11,13 @@ use super::{super::KnownRepositories, *};
 mod more_ways;
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
-    guarding_beside(root, settings, &RepositoryGuards::default())
-}
-
-fn guarding_beside(root: &Path, settings: GuardedSettings, guards: &RepositoryGuards) -> RepositoryGuard {
     let roots = [root.to_owned()];
-    let found = RepositoriesBelow::find(&roots, None, &KnownRepositories::default());
-    RepositoryGuard::over(&roots, &found, settings, None, guards)
+    RepositoryGuard::over(
+        &roots,
+        &RepositoriesBelow::find(&roots, None, &KnownRepositories::default()),
+        settings,
+        None,
+    )
 }
 
 fn repository(root: &Path) {

@@ -123,9 +123,10 @@ async fn whoever_sees_it_all_that_go_on_there_are_told() {
     repository(&root);
     fs::create_dir(root.join("below")).unwrap();
     let (tasks, guards) = (TaskGroup::new(), RepositoryGuards::default());
-    let guard = guarding_beside(&root, GuardedSettings::Covered, &guards);
-    let other = guarding_beside(&root.join("below"), GuardedSettings::Covered, &guards);
-    let apart = guarding_beside(Path::new("/usr"), GuardedSettings::Covered, &guards);
+    let guard = guarding(&root, GuardedSettings::Covered);
+    let other = guarding(&root.join("below"), GuardedSettings::Covered);
+    let apart = guarding(Path::new("/usr"), GuardedSettings::Covered);
+    [&guard, &other, &apart].iter().for_each(|it| it.join(&guards));
     guard.watch(&tasks);
     fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
     let is_told = |guard: &RepositoryGuard| guard.watched.ending.lock().unwrap().why.is_some();
@@ -164,8 +165,7 @@ fn a_repository_that_the_index_names_runs_nothing() {
     let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
     let guard = || {
         let since = fs::symlink_metadata(root.join("mark")).and_then(|it| it.created()).ok();
-        let guards = RepositoryGuards::default();
-        RepositoryGuard::over(std::slice::from_ref(&root), &found, GuardedSettings::Covered, since, &guards)
+        RepositoryGuard::over(std::slice::from_ref(&root), &found, GuardedSettings::Covered, since)
     };
     fs::write(root.join("mark"), "").unwrap();
     // Whether it is the same command that makes it what it is, or the next.
@@ -208,57 +208,4 @@ fn hooks_do_not_become_a_link_and_a_worktree_keeps_what_it_says() {
     drop(guard);
     assert!(fs::symlink_metadata(root.join(".git/hooks")).unwrap().is_dir());
     assert_eq!(fs::read_to_string(worktree.join("commondir")).unwrap(), "../..\n");
-}
-
-/// A hook or setting that a command made which goes on is not what the next one found there.
-#[test]
-fn what_one_command_planted_another_does_not_put_back_or_keep() {
-    let written = || GuardedSettings::Written { named: Vec::new(), is_at_once: false };
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
-    repository(&root);
-    let (hooks, config) = (root.join(".git/hooks"), root.join(".git/config"));
-    fs::write(hooks.join("pre-push"), "theirs").unwrap();
-    let guards = RepositoryGuards::default();
-    let begin = || guarding_beside(&root, written(), &guards);
-    let plant = || {
-        fs::write(hooks.join("pre-commit"), "evil").unwrap();
-        fs::write(hooks.join("pre-push"), "evil").unwrap();
-        fs::write(&config, "[core]\n\tfsmonitor = x\n").unwrap();
-    };
-    let is_clean = || {
-        !hooks.join("pre-commit").exists()
-            && fs::read_to_string(hooks.join("pre-push")).unwrap() == "theirs"
-            && fs::read_to_string(&config).unwrap() == "[core]\n"
-    };
-    // The first one ends first; what it planted comes again by the second, and by a third that never saw the first.
-    let first = begin();
-    plant();
-    let second = begin();
-    drop(first);
-    assert!(is_clean(), "the first");
-    plant();
-    let third = begin();
-    drop(second);
-    assert!(is_clean(), "the second");
-    drop(third);
-    assert!(is_clean(), "the third");
-    // The second one ends first.
-    let first = begin();
-    plant();
-    drop(begin());
-    assert!(is_clean(), "the inner one");
-    plant();
-    drop(first);
-    assert!(is_clean(), "the outer one");
-    // Where nothing goes on, what is there is a person's.
-    fs::write(hooks.join("pre-commit"), "theirs, too").unwrap();
-    drop(begin());
-    assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), "theirs, too");
-    // What could write nothing of it has not made it either, as a server.
-    let server = guarding_beside(&root, GuardedSettings::Covered, &guards);
-    fs::write(hooks.join("post-merge"), "a person's").unwrap();
-    drop(begin());
-    drop(server);
-    assert!(hooks.join("post-merge").exists());
 }

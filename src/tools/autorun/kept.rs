@@ -122,6 +122,8 @@ impl AutorunGuard {
         let mut done = Vec::new();
         for (path, why) in self.places() {
             match self.before.get(&path) {
+                // The daemon itself makes such folders, to hide them; nothing is run by one without files.
+                None if !holds_any(&path, 0) => (),
                 None => self.put_aside(&path, why, None, &mut done),
                 Some(None) => (),
                 Some(Some(before)) => self.compare(&path, why, before, &mut done),
@@ -271,6 +273,18 @@ impl AutorunFileState {
             _ => false,
         }
     }
+}
+
+/// False of a folder in which there is nothing but folders.
+fn holds_any(path: &Path, depth: usize) -> bool {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth {
+        return true;
+    }
+    let Ok(mut entries) = fs::read_dir(path) else { return true };
+    entries.any(|entry| match entry {
+        Ok(entry) => holds_any(&entry.path(), depth + 1),
+        Err(_) => true,
+    })
 }
 
 /// Paths that are there of the rows that no build writes, with who runs them.

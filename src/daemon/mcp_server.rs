@@ -13,7 +13,7 @@
 //!
 //! A call of an agent's tool starts a run in a session of its own and waits for it, for less time than clients usually do; then its
 //! result is the tool's, or a handle with which `run_wait` goes on. Who leaves cancels nothing. A question of a run that is
-//! followed becomes an elicitation, where the client can do that: the [`Watch`](watch) is attached, says so, and takes the
+//! followed becomes an elicitation, where the client can do that: the [`RunWatch`](watch) is attached, says so, and takes the
 //! elicitation back when somebody else was quicker.
 //!
 //! Spoken are the versions up to 2025-11-25, in which a client says once who it is. One that speaks only those without sessions is

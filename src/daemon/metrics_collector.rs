@@ -16,7 +16,7 @@ use traces::SpanFold;
 /// Between tries to read the log when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);
 
-/// Events of these areas make spans; others are not read.
+/// The areas of the log whose events make the spans that are counted; others are not read. Hooks (`hook.*`) make spans, too, and no metric.
 const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.compressed", "confirmation.*"];
 
 /// Counts what runs do until the daemon stops. Nobody waits for it.

@@ -97,6 +97,7 @@ impl HookCondition {
 
 /// A rule about editing is about every tool that writes files, and one about reading about every tool that reads them: the ones that are
 /// known to, and whichever call was prepared as one that does. What a command or a server's tool touches no rule about files means.
+/// A new tool that reads or writes files belongs in these lists: where another hook changed the arguments, its accesses are not known.
 fn means(ours: &str, call: &HookedCall) -> bool {
     const EDITING: &[&str] = &["edit_file", "write_file", "move_file", "delete_file", "save_memory"];
     const READING: &[&str] = &["read_file", "read_many_files", "grep", "glob", "list_directory"];

@@ -1,6 +1,6 @@
 //! Events: what the log holds and what subscribers see (spec 01, "Events").
 //!
-//! An event has two faces. `data` is what clients see, byte for byte as stored. [`Private`] is what they never
+//! An event has two faces. `data` is what clients see, byte for byte as stored. [`PrivateEventFields`] is what they never
 //! see: provider blocks, accesses, the definition a run carries. Bodies only grow: new fields have defaults,
 //! readers skip what they do not know.
 

@@ -39,7 +39,7 @@ pub use reading::{FileContent, MAX_INLINE_BYTES, content, part, pdf_fault, whole
 pub use search_docs::NAME as SEARCH_DOCS;
 pub use web_search::NAME as WEB_SEARCH;
 
-/// Every built-in tool.
+/// Every built-in tool. `BUILTIN_TOOLS` of the protocol has their names; other lists by name are in CONTRIBUTING.md, “Add a tool”.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         BuiltIn::<list_directory::ListDirectoryTool>::tool(),

@@ -1,4 +1,6 @@
 //! How much of a span's texts may others see? Who decided, which files changed and how it ended is no text: it stays.
+//!
+//! The texts are named one by one: a new one in [`TraceSpan`] is sent as it is until it is named here.
 
 use protocol::{CallDecision, SpanText, TraceContent, TraceSpan};
 

@@ -8,7 +8,7 @@ use super::FilePattern;
 use crate::HookedCall;
 use protocol::ResourceAccess;
 
-/// Tools that look through a whole folder where they are given one.
+/// Tools that look through a whole folder where they are given one. A new one belongs here, see `means` above.
 const LOOKING_THROUGH: &[&str] = &["grep", "glob", "list_directory", "read_many_files"];
 
 /// The paths of one call.

@@ -105,11 +105,12 @@ const NARROWING_WORDS: &[&str] = &[
     "rules",
 ];
 
-/// Fields of ours at the top that narrow an agent: one that is misspelled, `sandbx`, is none.
-const NARROWING_FIELDS: &[&str] = &["approval", "hooks", "run", "sandbox", "tools"];
+/// Fields of ours at the top that narrow an agent: one that is misspelled, `sandbx`, is none. A new field that narrows belongs here; no test
+/// asks for it.
+const NARROWING_FIELDS: &[&str] = &["approval", "hooks", "run", "sandbox", "tools", "tracing"];
 
 /// Fields of ours that have such fields: whatever stands in one of them narrows.
-const NARROWING_SECTIONS: &[&str] = &["approval", "run", "tools"];
+const NARROWING_SECTIONS: &[&str] = &["approval", "run", "tools", "tracing"];
 
 /// The field of ours that a misspelled key means, if without it the agent would be freer than its file says.
 fn misspelled(path: &str, key: &str, fields: &[&'static str]) -> Option<&'static str> {

@@ -63,6 +63,29 @@ impl AgentTracing {
     pub fn says_nothing(&self) -> bool {
         *self == AgentTracing::default()
     }
+
+    /// What this one says, below an agent that says that: the narrower of the two in each field. A called agent is told texts of its
+    /// caller, so nobody else hears of them who would not hear of them from the caller.
+    #[must_use]
+    pub fn narrowed_by(&self, caller: &AgentTracing) -> AgentTracing {
+        fn both<T: Copy + PartialEq>(ours: Option<&Vec<T>>, theirs: Option<&Vec<T>>) -> Option<Vec<T>> {
+            match (ours, theirs) {
+                (Some(ours), Some(theirs)) => {
+                    Some(ours.iter().copied().filter(|it| theirs.contains(it)).collect())
+                }
+                (one, other) => one.or(other).cloned(),
+            }
+        }
+        let is_off = [self.enabled, caller.enabled].contains(&Some(false));
+        let rates = [self.sample_rate, caller.sample_rate];
+        AgentTracing {
+            enabled: if is_off { Some(false) } else { self.enabled.or(caller.enabled) },
+            events: both(self.events.as_ref(), caller.events.as_ref()),
+            backend: both(self.backend.as_ref(), caller.backend.as_ref()),
+            sample_rate: rates.into_iter().flatten().reduce(f64::min),
+            content: self.content.max(caller.content),
+        }
+    }
 }
 
 /// Destinations of the spans of a run beside the daemon's own database, and what goes there, as agent and settings said.

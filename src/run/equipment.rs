@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{child::CallableAgents, completion::CompletionTool, hooks::RunHooks, resources::RunResources};
 use models::{RecordingWriter, ResolvedModel};
 use project::Project;
-use protocol::{AgentName, AgentProvenance, AgentToolRule, Risk};
+use protocol::{AgentName, AgentProvenance, AgentToolRule, AgentTracing, Risk};
 use tools::{ForeignToolset, PrepareContext, RunToolset};
 
 mod agent_rules;
@@ -23,6 +23,8 @@ pub struct RunEquipment {
     pub own_auto_approve: Vec<Risk>,
     /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
     pub own_narrowings: Vec<AgentToolRule>,
+    /// What the definition, and those of its callers, say of who else is told of its spans.
+    pub own_tracing: AgentTracing,
     /// The rules of the agent's own file, which only forbid, beside the rules in force.
     pub narrowed: AgentRules,
     pub toolset: RunToolset,

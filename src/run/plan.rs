@@ -451,6 +451,7 @@ fn driver_resources(
         own_auto_approve: definition.auto_approve.clone(),
         narrowed: AgentRules::of(definition),
         own_narrowings: definition.narrowings.clone(),
+        own_tracing: definition.tracing.clone(),
         // Kept with the run, so only where it, or one that it calls, could use them, now or when its servers have some.
         foreign: match is_any_foreign || foreign.has_servers() || !callables.is_empty() {
             true => foreign.clone(),

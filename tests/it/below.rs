@@ -71,3 +71,47 @@ async fn an_agent_that_is_called_is_let_do_no_more_unasked_than_its_caller() {
     let (is_there, end) = touched("", own, json!({ "autoApprove": ["medium"], "headless": true })).await;
     assert!(is_there, "{end}");
 }
+
+/// What a caller keeps from collectors and files is in what it tells the agents that it calls.
+#[tokio::test]
+async fn of_an_agent_that_is_called_nobody_is_told_more_than_of_its_caller() {
+    let lead = "tracing: { content: none, events: [tool], sampleRate: 0.5 }\n";
+    let kid = "tracing: { content: redacted, events: [llm, tool], backend: [otlp, file], sampleRate: 0.9 }\n";
+    let narrower = json!({ "backends": ["otlp"], "events": ["tool"], "content": "none", "sampleRate": 0.5 });
+    assert_eq!(tracing_below(lead, kid).await, narrower);
+    assert_eq!(tracing_below(lead, "").await, narrower);
+    assert_eq!(
+        tracing_below("tracing: { enabled: false }\n", "tracing: { enabled: true }\n").await["backends"],
+        json!([])
+    );
+    assert_eq!(tracing_below("", "tracing: { content: none }\n").await["content"], "none");
+    assert_eq!(tracing_below("", "").await["content"], "full");
+}
+
+/// Who is told of the spans of an agent that another calls, by these lines of their files.
+async fn tracing_below(lead: &str, kid: &str) -> Value {
+    let agent = |name: &str, tools: &str, more: &str| {
+        format!(
+            "---\nkind: agent\nname: {name}\ndescription: Works.\ncompletion: tool\ntools: [{tools}]\n{more}---\nYou work.\n"
+        )
+    };
+    let cast = Cast::new([
+        ("lead", vec![Reply::calls(&[("kid", json!({ "prompt": "go" }))]), Reply::done("done")]),
+        ("lead/kid", vec![Reply::done("done")]),
+    ]);
+    let house = House::new()
+        .model("script", &cast)
+        .agent("lead", &agent("lead", "kid", lead))
+        .agent("kid", &agent("kid", "read_file", kid))
+        .rules("calls", CALLS);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let of_kid = log.iter().find(|event| event["type"] == "run.started" && event["data"]["agent"] == "kid");
+    let tracing = of_kid.map(|event| event["data"]["tracing"].clone()).unwrap_or_default();
+    drop(client);
+    running.stop().await;
+    tracing
+}

@@ -93,7 +93,7 @@ fn a_misspelled_field_that_takes_something_away_keeps_the_agent_from_starting() 
 
 /// Fields are read as they are written, but for `_` and `-`: one that is wrong in its capitals alone is none.
 #[test]
-fn a_field_of_ours_that_is_wrong_in_capitals_alone_keeps_the_agent_from_starting() {
+fn a_narrowing_field_of_ours_that_is_misspelled_keeps_the_agent_from_starting() {
     let guard = "{PreToolUse: [{hooks: [{type: command, command: exit 2}]}]}";
     let read = |field: &str| {
         let text = format!("---\nkind: agent\nname: a\ndescription: d\n{field}\n---\nYou help.\n");
@@ -105,6 +105,10 @@ fn a_field_of_ours_that_is_wrong_in_capitals_alone_keeps_the_agent_from_starting
         ("approVal: {rules: [{tool: '*', decision: deny}]}", "approVal", "`approval`"),
         ("Sandbox: readOnly", "Sandbox", "`sandbox`"),
         (&format!("Hooks: {guard}"), "Hooks", "`hooks`"),
+        ("tracng: {content: none}", "tracng", "`tracing`"),
+        ("Tracing: {content: none}", "Tracing", "`tracing`"),
+        ("tracing: {contnet: none}", "tracing.contnet", "`tracing.content`"),
+        ("tracing: {Enabled: false}", "tracing.Enabled", "`tracing.enabled`"),
         ("Run: {maxTurns: 1}", "Run", "`run`"),
         ("tools: {Deny: [read_file]}", "tools.Deny", "`tools.deny`"),
         ("approval: {Rules: [{tool: '*', decision: deny}]}", "approval.Rules", "`approval.rules`"),

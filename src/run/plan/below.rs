@@ -10,6 +10,7 @@ pub(super) fn caller(definition: &AgentDefinition, parent: &ChildInheritance<'_>
     let of_caller = parent.equipment.prepare.command_rules.confinement.profile;
     definition.sandbox = Some(definition.sandbox.map_or(of_caller, |wanted| wanted.min(of_caller)));
     definition.auto_approve.retain(|risk| parent.auto_approve.contains(risk));
+    definition.tracing = definition.tracing.narrowed_by(&parent.equipment.own_tracing);
     for narrowing in &parent.equipment.own_narrowings {
         if !definition.narrowings.contains(narrowing) {
             definition.narrowings.push(narrowing.clone());

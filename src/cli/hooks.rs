@@ -89,8 +89,29 @@ struct ListedHookView {
     is_async: bool,
     state: String,
     reason: Option<String>,
+    fault: Option<HookFaultView>,
+    warning: Option<String>,
     confinement: Option<HookConfinementView>,
     last: Option<LastHookEndView>,
+}
+
+/// The reason why it cannot work, and what comes of that.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HookFaultView {
+    why: String,
+    means: String,
+}
+
+impl HookFaultView {
+    fn in_words(&self) -> String {
+        let outcome = match self.means.as_str() {
+            "block" => "refuses what it guards",
+            "ask" => "has you asked",
+            _ => "does nothing",
+        };
+        format!("it cannot be asked, and {outcome}: {}", self.why)
+    }
 }
 
 /// The place where its command runs.
@@ -204,8 +225,11 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
     let mut text = String::new();
     for hook in hooks {
         let state = safe_text::line(state_word(&hook.state), usize::MAX);
-        let state =
-            palette::ink(&hook.state).map_or_else(|| state.clone(), |color| stdout.paint(color, &state));
+        let state = match (&hook.fault, palette::ink(&hook.state)) {
+            (Some(_), _) => stdout.paint(TextColor::Yellow, &format!("{state}, but fails")),
+            (None, Some(color)) => stdout.paint(color, &state),
+            (None, None) => state,
+        };
         text.push_str(&format!(
             "{}  {state}\n",
             stdout.paint(TextColor::Bold, &safe_text::line(&hook.id, usize::MAX))
@@ -240,9 +264,9 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
         }
         let mut rows = vec![(TextColor::Dim, facts.join(" · "))];
         rows.extend(hook.confinement.iter().map(|it| (TextColor::Dim, format!("runs {}", it.in_words()))));
-        if let Some(reason) = &hook.reason {
-            rows.push((TextColor::Yellow, reason.clone()));
-        }
+        let odd =
+            [hook.reason.clone(), hook.fault.as_ref().map(HookFaultView::in_words), hook.warning.clone()];
+        rows.extend(odd.into_iter().flatten().map(|text| (TextColor::Yellow, text)));
         for (color, row) in rows {
             for row in width::wrap_words(&safe_text::line(&row, usize::MAX), columns) {
                 text.push_str(&format!("{MARGIN}{}\n", stdout.paint(color, &row)));
@@ -320,17 +344,25 @@ fn test(
     let params = HooksTestParams { id: id.clone(), workspace, tool: tool.clone(), input };
     let answer = link.ask_slowly::<HooksTest>(&params, &mut surroundings.stderr)?;
     let trial: HookTrialView = paging::view(&answer)?;
-    let words = || in_words(&trial);
+    let columns = surroundings.stdout.width;
+    let words = || in_words(&trial, columns);
     paging::tell(&answer, *format, words, surroundings)
 }
 
 /// The answer to `hooks/test`: its input, what it said, and what that means.
-fn in_words(trial: &HookTrialView) -> String {
+fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
+    const LABEL: usize = 10;
+    let room = columns.map(|columns| columns.saturating_sub(LABEL).max(20));
     let mut lines = Vec::new();
     let mut put = |label: &str, text: &str| {
-        let text = text.trim_end();
+        let text = safe_text::lines(text.trim_end());
+        let rows = text.split('\n').flat_map(|row| match room {
+            Some(room) => width::wrap_exactly(row, room),
+            None => vec![row.to_owned()],
+        });
+        let rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
         if !text.is_empty() {
-            lines.push(format!("{label:<9} {}", safe_text::lines(text).replace('\n', "\n          ")));
+            lines.push(format!("{label:<9} {}", rows.join("\n          ")));
         }
     };
     // Before all that it only would do.

@@ -193,6 +193,7 @@ struct MetHookView {
     refuses: Option<String>,
     asks: Option<String>,
     skipped: Option<String>,
+    warning: Option<String>,
 }
 
 impl MetHookView {
@@ -210,7 +211,8 @@ impl MetHookView {
             (.., Some(why)) => format!("is passed over: {why}"),
             _ => format!("{when}: {}", safe_text::written(&self.runs).concat()),
         };
-        format!("{} {what}", self.id)
+        let warning = self.warning.as_ref().map(|warning| format!("; {warning}")).unwrap_or_default();
+        format!("{} {what}{warning}", self.id)
     }
 }
 

@@ -16,8 +16,9 @@ use super::{
     link::DaemonLink,
     message::show_message,
     paging, paths, safe_text,
-    table::{self, TableCell, cell, free, whole},
+    table::{self, TableCell, cell, whole},
     text_color::TextColor,
+    width,
 };
 use protocol::{PromptRender, PromptRenderParams};
 
@@ -134,9 +135,20 @@ fn absolute(path: &Path, surroundings: &ProcessIo) -> PathBuf {
     surroundings.working_folder.join(path)
 }
 
-/// One part a line, and what they take together.
+const PART: &str = "PART";
+const TOKENS: &str = "TOKENS";
+
+/// Columns of the last column at least: on a narrower terminal it wraps on its own.
+const LEAST_COLUMNS: usize = 20;
+
+/// One part after the other, and what they take together. Nothing is cut: why a part is missing stands at the end of its row.
 fn draw(told: &RenderedPromptView, stdout: &OutputWriter) -> String {
-    let row = |part: &RenderedPartView| {
+    let names = told.parts.iter().map(|part| width::of(&safe_text::line(&part.name, usize::MAX))).max();
+    let tokens = told.parts.iter().map(|part| part.tokens.to_string().len()).max();
+    // The widths of the two columns before it, and what stands between them.
+    let taken = names.unwrap_or(0).max(PART.len()) + tokens.unwrap_or(0).max(TOKENS.len()) + 4;
+    let room = stdout.width.map(|columns| columns.saturating_sub(taken).max(LEAST_COLUMNS));
+    let rows_of = |part: &RenderedPartView| {
         // Of several files of one kind only the path says which one is meant.
         let is_file = part.source.starts_with('/');
         let about = match &part.off {
@@ -144,12 +156,19 @@ fn draw(told: &RenderedPromptView, stdout: &OutputWriter) -> String {
             Some(why) => format!("off: {why}"),
             None => part.source.clone(),
         };
-        let is_within = part.tokens == 0 && part.name == "import";
+        let is_within = part.tokens == 0 && matches!(part.name.as_str(), "import" | "hook");
         let tokens = if part.off.is_some() || is_within { "-".to_owned() } else { part.tokens.to_string() };
-        [cell(&part.name), cell(&tokens), cell(&about)]
+        // A reason that is cut off is none.
+        let about = safe_text::line(&about, usize::MAX);
+        let lines = room.map_or_else(|| vec![about.clone()], |room| width::wrap_words(&about, room));
+        let row = |(at, line): (usize, String)| match at {
+            0 => [cell(&part.name), cell(&tokens), cell(&line)],
+            _ => [cell(""), cell(""), cell(&line)],
+        };
+        lines.into_iter().enumerate().map(row).collect::<Vec<_>>()
     };
-    let rows: Vec<[TableCell; 3]> = told.parts.iter().map(row).collect();
-    let columns = [whole("PART"), whole("TOKENS"), free("FROM")];
+    let rows: Vec<[TableCell; 3]> = told.parts.iter().flat_map(rows_of).collect();
+    let columns = [whole(PART), whole(TOKENS), whole("FROM")];
     let mut text = table::draw(columns, &rows, stdout);
     text.push_str(&format!("about {} tokens before the first message, without the tools\n", told.tokens));
     text

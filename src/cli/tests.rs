@@ -23,6 +23,7 @@ mod ruling;
 mod running;
 mod screens;
 mod talking;
+mod telling;
 mod tooling;
 mod tracing;
 mod typing;

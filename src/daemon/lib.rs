@@ -47,6 +47,7 @@ mod doctor;
 mod feed;
 mod guarded_places;
 mod handlers;
+mod hook_outlooks;
 mod hook_places;
 mod hook_problems;
 mod hooks_in_force;

@@ -22,7 +22,7 @@ impl CommandWords {
 }
 
 /// The names of folders that products fill in where there is no shell: the project's, and those of plugins that the settings name.
-const FOLDERS: &[&str] =
+pub(super) const FOLDERS: &[&str] =
     &["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "GEMINI_PROJECT_DIR"];
 
 /// A text with the folders in it that are known. Another name stays. `value`: of a folder.
@@ -36,7 +36,7 @@ pub(super) fn with_folders(text: &str, value: impl Fn(&str) -> Option<String>) -
 /// The words of a text that is one command, without what it sets and where its output goes; `None` = it is more than that. `value`: of a
 /// variable that is known.
 pub(super) fn simple_command(text: &str, value: impl Fn(&str) -> Option<String>) -> Option<CommandWords> {
-    let mut reader = WordReader { value, words: Vec::new(), word: None, is_target: false };
+    let mut reader = WordReader { value, words: Vec::new(), word: None, has_quotes: false, is_target: false };
     let mut letters = text.trim().chars().peekable();
     let mut quote = None;
     while let Some(letter) = letters.next() {
@@ -46,6 +46,7 @@ pub(super) fn simple_command(text: &str, value: impl Fn(&str) -> Option<String>)
             (_, '`') => return None,
             (None, '\'' | '"') => {
                 reader.begin();
+                reader.has_quotes = true;
                 quote = Some(letter);
             }
             // In quotes it stands for itself before most letters.
@@ -95,6 +96,8 @@ struct WordReader<F> {
     words: Vec<Option<String>>,
     /// The one that is read; within: `None` = nobody can tell what it is.
     word: Option<Option<String>>,
+    /// Something of it stands in quotes.
+    has_quotes: bool,
     /// It is a file for the output, no word of the command.
     is_target: bool,
 }
@@ -123,6 +126,10 @@ impl<F: Fn(&str) -> Option<String>> WordReader<F> {
 
     fn end(&mut self) {
         let Some(word) = self.word.take() else { return };
+        // A value that is empty makes no word of its own.
+        if !std::mem::take(&mut self.has_quotes) && word.as_deref() == Some("") {
+            return;
+        }
         if std::mem::take(&mut self.is_target) {
             return;
         }

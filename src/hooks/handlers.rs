@@ -120,13 +120,9 @@ impl HandlerParts {
         roots: &[PathBuf],
         (settings, redactor): (&HookSettings, &Redactor),
     ) -> Option<HookOutlook> {
-        let environment = CommandEnvironment::of(&self.environment, &settings.environment, redactor);
-        let path = match hook.is_confined() {
-            true => environment.get("PATH").unwrap_or(USUAL_PATH).to_owned(),
-            false => self.path_outside(roots),
-        };
         let root = roots.first()?;
-        let around = CommandSurroundings { root, environment: &environment, path };
+        let environment = self.told_to(hook, settings, redactor);
+        let around = self.around(hook, (root, roots), &environment);
         outlook::outlook(hook, &around).or_else(|| {
             let is_command = matches!(hook.handler, HookHandler::Command { .. });
             let Some(SandboxMechanism::Nothing(why)) = self.sandbox.known_mechanism() else { return None };
@@ -134,6 +130,40 @@ impl HandlerParts {
             let why = format!("no sandbox works here, and it runs in one only: {why}");
             is_kept.then_some(HookOutlook { why, comes_of_it: hook.on_failure })
         })
+    }
+
+    /// A sentence about what is odd in a hook's command, though it may work; `None` = nothing.
+    pub fn warning(
+        &self,
+        hook: &Hook,
+        roots: &[PathBuf],
+        (settings, redactor): (&HookSettings, &Redactor),
+    ) -> Option<String> {
+        let root = roots.first()?;
+        let environment = self.told_to(hook, settings, redactor);
+        outlook::warning(hook, &self.around(hook, (root, roots), &environment))
+    }
+
+    /// The variables that a hook's command gets in every run.
+    fn told_to(&self, hook: &Hook, settings: &HookSettings, redactor: &Redactor) -> CommandEnvironment {
+        let mut environment = CommandEnvironment::of(&self.environment, &settings.environment, redactor);
+        if !hook.is_confined() {
+            environment.pass_withheld(&self.environment, &settings.environment);
+        }
+        environment
+    }
+
+    fn around<'a>(
+        &self,
+        hook: &Hook,
+        (root, roots): (&'a Path, &[PathBuf]),
+        environment: &'a CommandEnvironment,
+    ) -> CommandSurroundings<'a> {
+        let path = match hook.is_confined() {
+            true => environment.get("PATH").unwrap_or(USUAL_PATH).to_owned(),
+            false => self.path_outside(roots),
+        };
+        CommandSurroundings { root, environment, path }
     }
 
     /// Begins a hook's work; a command goes on when this returns, everything else has ended. `input`: what it reads.

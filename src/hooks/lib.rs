@@ -40,6 +40,7 @@ mod stdin;
 mod tests;
 mod tool_names;
 mod unique_json;
+mod unset_variables;
 mod verdict;
 
 pub use answer::MOST_TEXT_CHARS;

@@ -9,6 +9,7 @@ use super::{
     Hook, HookFailurePolicy, HookHandler, HookState,
     command_words::{CommandWords, simple_command},
     pins::lexical,
+    unset_variables::{is_unset, unset_variables},
 };
 use sandbox::CommandEnvironment;
 
@@ -116,11 +117,12 @@ pub(super) fn outlook(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<H
         (_, HookHandler::Unreadable { mistake }) => fails(format!("it cannot be read: {mistake}")),
         (HookState::On, HookHandler::Command { command, args }) => {
             let words = match args {
-                Some(args) => Some(CommandWords::without_shell(command, args, |name| around.value(name))),
+                Some(args) => Some(CommandWords::without_shell(command, args, |name| around.known(name))),
                 None => simple_command(command, |name| around.value(name)),
             };
+            let unset = around.unset(&hook.handler);
             around.fault(&words?, args.is_none()).map(|(why, blocks)| HookOutlook {
-                why,
+                why: if unset.is_empty() { why } else { format!("{}, and {why}", without_value(&unset)) },
                 comes_of_it: if blocks { HookFailurePolicy::Block } else { hook.on_failure },
             })
         }
@@ -128,18 +130,63 @@ pub(super) fn outlook(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<H
     }
 }
 
+/// A sentence about the variables that a hook's command uses and that have no value when it runs, and what to do; `None` = there are none.
+pub(super) fn warning(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<String> {
+    let unset = around.unset(&hook.handler);
+    if hook.state != HookState::On || unset.is_empty() {
+        return None;
+    }
+    let (what, them) = if unset.len() == 1 { ("its value", "it") } else { ("their values", "them") };
+    let told = without_value(&unset);
+    Some(format!(
+        "{told} in its command; write {what} there, or start the daemon with {them} and name {them} in the setting `hooks.environment`"
+    ))
+}
+
+/// `A` and `B` have no value.
+fn without_value(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    format!("{} {verb} no value", names.join(", "))
+}
+
 impl CommandSurroundings<'_> {
+    /// The value of a variable as the command's shell has it; `None` = only that shell knows.
     fn value(&self, name: &str) -> Option<String> {
+        self.known(name).or_else(|| is_unset(name, |name| self.has_value(name)).then(String::new))
+    }
+
+    fn known(&self, name: &str) -> Option<String> {
         match name {
             "CLAUDE_PROJECT_DIR" | "GEMINI_PROJECT_DIR" | "PWD" => Some(self.root.to_str()?.to_owned()),
             _ => self.environment.get(name).map(str::to_owned),
         }
     }
 
+    /// True also of what only the command itself is told.
+    fn has_value(&self, name: &str) -> bool {
+        const TOLD: &[&str] = &[
+            "CLAUDECODE",
+            "CLAUDE_CODE_SESSION_ID",
+            "PERL_USE_UNSAFE_INC",
+            "PYTHONNOUSERSITE",
+            "PYTHONPATH",
+            "PYTHONSAFEPATH",
+            "R_ENVIRON_USER",
+            "R_PROFILE_USER",
+        ];
+        let is_withheld = || self.environment.withheld.iter().any(|other| other == name);
+        self.known(name).is_some() || TOLD.contains(&name) || is_withheld()
+    }
+
+    fn unset(&self, handler: &HookHandler) -> Vec<String> {
+        unset_variables(handler, |name| self.has_value(name))
+    }
+
     /// The reason why the command cannot do its work, and whether it ends with exit code 2, which blocks whatever a failure means.
     fn fault(&self, words: &CommandWords, has_shell: bool) -> Option<(String, bool)> {
         let program = words.get(0)?;
-        if has_shell && OF_SHELL.contains(&program) {
+        if program.is_empty() || (has_shell && OF_SHELL.contains(&program)) {
             return None;
         }
         let found = match program.contains('/') {
@@ -222,6 +269,8 @@ mod tests {
             ("nosuchprogram x", Some(("there is no program `nosuchprogram`", false))),
             ("python3 gone.py", Some(("gone.py is not there", true))),
             ("dash ./gone.sh", Some(("gone.sh is not there", true))),
+            ("$UNKNOWN/nowhere/gone.sh", Some(("/nowhere/gone.sh is not there", false))),
+            ("python3 $UNKNOWN /nowhere/gone.py", Some(("/nowhere/gone.py is not there", true))),
             // What works, and what nobody can tell.
             ("./run.sh", None),
             ("run.sh", None),
@@ -230,7 +279,8 @@ mod tests {
             ("echo x", None),
             ("./gone.sh || true", None),
             ("$(which gone)", None),
-            ("$UNKNOWN/gone.sh", None),
+            ("$RANDOM/gone.sh", None),
+            ("\"$UNKNOWN\" x", None),
             ("if ./gone.sh; then exit 2; fi", None),
             ("", None),
         ] {
@@ -238,7 +288,7 @@ mod tests {
             assert_eq!(fault(command), expected, "{command}");
         }
         let args = ["${CLAUDE_PROJECT_DIR}/gone.py".to_owned()];
-        let words = CommandWords::without_shell("python3", &args, |name| around.value(name));
+        let words = CommandWords::without_shell("python3", &args, |name| around.known(name));
         assert!(around.fault(&words, false).is_some_and(|(_, blocks)| blocks));
     }
 }

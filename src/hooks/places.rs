@@ -226,14 +226,12 @@ impl PlacesReader<'_> {
     ) {
         // What a person is asked to acknowledge is told of, too.
         let is_told = counts || !place.origin.is_own();
-        let Some(hooks) = root.and_then(reading::hooks_of) else {
-            // In files of our own every field that is none is told by those who read them.
-            let is_others = place.label.starts_with(".claude/") || place.label.starts_with(".codex/");
-            if let Some(root) = root.filter(|_| is_told && is_others) {
-                self.tell(reading::misplaced(root, place));
-            }
-            return;
-        };
+        let hooks = root.and_then(reading::hooks_of);
+        let is_named = root.is_some_and(|root| root.get("hooks").is_some());
+        if let Some(root) = root.filter(|_| is_told && (is_named || hooks.is_none())) {
+            self.tell(reading::misplaced(root, place));
+        }
+        let Some(hooks) = hooks else { return };
         if let Some(found) = root.and_then(|root| mistake_of(root, hooks, place.file)) {
             return self.unreadable_file(place, found, counts);
         }

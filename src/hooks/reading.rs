@@ -92,7 +92,8 @@ pub(super) fn misplaced(root: &DocumentNode, place: &ReadingPlace<'_>) -> ReadHo
         };
         match &node.content {
             DocumentContent::Map(events)
-                if sys::nearest::nearest(name, ["hooks"]).is_some()
+                if name != "hooks"
+                    && sys::nearest::nearest(name, ["hooks"]).is_some()
                     && events.iter().any(|(_, _, node)| has_groups(node)) =>
             {
                 let fix = Some("did you mean `hooks`?".to_owned());

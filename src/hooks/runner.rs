@@ -263,6 +263,16 @@ impl HookRunner {
         self.shared.parts.outlook(hook, roots, settings)
     }
 
+    /// A sentence about a variable without a value in a hook's command, which may work all the same.
+    pub fn warning(
+        &self,
+        hook: &Hook,
+        roots: &[PathBuf],
+        settings: (&HookSettings, &Redactor),
+    ) -> Option<String> {
+        self.shared.parts.warning(hook, roots, settings)
+    }
+
     /// Asks hooks, at most sixteen at once; in their order.
     async fn ask_all(
         &self,

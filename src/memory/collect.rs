@@ -90,6 +90,8 @@ pub enum MemoryFileState {
     Skipped(String),
     /// There was no room.
     Dropped,
+    /// It lies in a sub-folder: a run is told of it with its first call that comes there.
+    Below,
 }
 
 impl CollectedMemory {

@@ -43,7 +43,7 @@ pub use gate::said;
 pub use hooks::{HookConfiguration, HooksInForce};
 pub use live_runs::RunRequestError;
 pub use machine::UnansweredEffect;
-pub use plan::{PlanError, PromptExtent, RunPlan, RunRequest, SkillProblem};
+pub use plan::{MEMORY_BELOW, PlanError, PromptExtent, RunPlan, RunRequest, SkillProblem};
 pub use resources::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.

@@ -83,7 +83,7 @@ pub use repositories::{RepositoryNote, RepositoryNotes};
 pub use spellings::{entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
-pub use walk::outline;
+pub use walk::{FoldersWithFile, folders_with_file, outline};
 pub use workspace::{
     BadRoot, ExistingFile, FileAttributes, IgnoreRules, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
     WriteOutcome, WriteRequest, with_plain_paths,

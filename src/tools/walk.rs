@@ -19,11 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::workspace::{IgnoreRules, Workspace, WorkspacePath};
 
+mod named_below;
 mod outline;
 mod parallel;
 #[cfg(test)]
 mod tests;
 
+pub use named_below::{FoldersWithFile, folders_with_file};
 pub use outline::outline;
 pub use parallel::{map_prefix, map_prefix_with};
 

@@ -82,6 +82,7 @@ async fn the_nearer_file_comes_later_and_the_first_of_a_folder_counts() {
             ["work/AGENTS.md", "used"],
             ["work/AGENTS.local.md", "used"],
             ["work/CLAUDE.md", "shadowed"],
+            ["work/sub/AGENTS.md", "below"],
         ])
     );
     let text = told(&mut client, &running, &script, "reader", json!({})).await;

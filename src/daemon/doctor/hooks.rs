@@ -1,7 +1,9 @@
 //! Which hooks hold where somebody asks, where do they run, and can those that need a sandbox be run?
 
+use std::path::PathBuf;
+
 use super::{
-    super::{redaction::shown_command, state::DaemonContext},
+    super::{hook_outlooks, redaction::shown_command, state::DaemonContext},
     DoctorFinding, told,
 };
 use hooks::{Hook, HookState};
@@ -28,12 +30,35 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
         return DoctorFinding::ok("no hook is on");
     }
     let hooks = if count == 1 { "1 hook is on".to_owned() } else { format!("{count} hooks are on") };
+    let finding = of_places(state, &hooks, &confined, workspace);
+    let roots = workspace.iter().map(PathBuf::from).collect();
+    let outlooks = match hook_outlooks::of_hooks(state, &read, roots).await {
+        Ok(outlooks) => outlooks,
+        Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
+    };
+    if outlooks.is_empty() {
+        return finding;
+    }
+    let odd = outlooks.into_iter().map(|(id, it)| {
+        let fault = it.fault.map(|it| format!("{}, so {}", it.why, hook_outlooks::outcome(it.comes_of_it)));
+        let told: Vec<String> = fault.into_iter().chain(it.warning).collect();
+        format!("{id}: {}", told.join("; "))
+    });
+    let odd = told(odd.collect::<Vec<_>>().into_iter());
+    let usual =
+        "mend what it runs, or `subagent hooks disable ID`; `subagent hooks test ID` shows what it says";
+    let hint = finding.hint.unwrap_or_else(|| usual.to_owned());
+    DoctorFinding::warning(format!("{}; {odd}", finding.message)).with_hint(hint)
+}
+
+/// Where the hooks run.
+fn of_places(state: &DaemonContext, hooks: &str, confined: &[String], workspace: &[String]) -> DoctorFinding {
     if confined.is_empty() {
         let where_asked = if workspace.is_empty() { "" } else { ", and none runs in a sandbox here" };
         return DoctorFinding::ok(format!("{hooks}{where_asked}"));
     }
     let number = confined.len();
-    let named = told(confined.into_iter());
+    let named = told(confined.iter().cloned());
     match state.commands.sandbox.known_mechanism() {
         Some(SandboxMechanism::Nothing(why)) => DoctorFinding::warning(format!(
             "{hooks}; {number} may run in a sandbox only and cannot be run, since none works here ({why}), so what they guard is refused: {named}"

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        hook_places, hook_problems,
+        hook_outlooks, hook_places, hook_problems,
         redaction::{shown_command, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
@@ -16,11 +16,11 @@ use super::{
 };
 use hooks::{
     FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead, HookServices,
-    HookState, HookTrial, HookWorkspace, KeptFromHook,
+    HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook,
 };
 use protocol::{
-    ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding,
-    HooksList, HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams,
+    ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookFault, HookFired, HookOutcome,
+    HookStanding, HooksList, HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams,
     HooksSetEnabledResult, HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError,
     SandboxProfile, ToolName, WorkspaceParam,
 };
@@ -45,15 +45,24 @@ async fn list(
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
     let (folders, read) = read(&state, params.workspace.as_ref()).await?;
+    let outlooks = hook_outlooks::of_hooks(&state, &read, folders.clone()).await;
+    let mut outlooks = outlooks.map_err(|error| internal("the hooks could not be looked at", &error))?;
     let project = state.project(folders).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let known = hook_problems::known_tools(&state, &project);
     let redactor = state.redactor.get();
     let has_workspace = params.workspace.is_some();
-    let hooks = read.set.hooks().iter().map(|hook| ListedHook {
-        // Without a workspace nobody can tell whether it names a file of one.
-        confinement: confinement(hook, &redactor).filter(|_| has_workspace || !hook.origin.is_own()),
-        ..listed(hook, &state, &redactor)
+    let hooks = read.set.hooks().iter().map(|hook| {
+        let at = outlooks.iter().position(|(id, _)| *id == hook.id);
+        let outlook = at.map(|at| outlooks.swap_remove(at).1).unwrap_or_default();
+        let fault = outlook.fault.map(|it| HookFault { why: it.why, means: meaning_of(it.comes_of_it) });
+        ListedHook {
+            // Without a workspace nobody can tell whether it names a file of one.
+            confinement: confinement(hook, &redactor).filter(|_| has_workspace || !hook.origin.is_own()),
+            fault,
+            warning: outlook.warning,
+            ..listed(hook, &state, &redactor)
+        }
     });
     let hooks = hooks.collect();
     Ok(HooksListResult { hooks, problems: without_secrets(read.all_problems(&known), &redactor) })
@@ -92,17 +101,24 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         condition: hook.condition.as_ref().map(|condition| condition.text().to_owned()),
         kind: hook.handler.kind().to_owned(),
         runs: shown_command(hook.handler.shown(), redactor),
-        on_failure: match hook.on_failure {
-            HookFailurePolicy::Continue => HookFailure::Continue,
-            HookFailurePolicy::Block => HookFailure::Block,
-            HookFailurePolicy::Ask => HookFailure::Ask,
-        },
+        on_failure: meaning_of(hook.on_failure),
         timeout_seconds: hook.timeout.as_secs_f64(),
         is_async: hook.is_async,
         state: hook_state,
         reason,
+        fault: None,
+        warning: None,
         confinement: None,
         last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
+    }
+}
+
+/// The word of the wire for what a failure means.
+fn meaning_of(policy: HookFailurePolicy) -> HookFailure {
+    match policy {
+        HookFailurePolicy::Continue => HookFailure::Continue,
+        HookFailurePolicy::Block => HookFailure::Block,
+        HookFailurePolicy::Ask => HookFailure::Ask,
     }
 }
 
@@ -135,7 +151,9 @@ async fn set_enabled(
     let (_, read) = read(&state, workspace.as_ref()).await?;
     let _turn =
         state.hook_changes.acquire().await.map_err(|error| internal("no hook can be switched", &error))?;
-    match read.set.named(&id) {
+    let found = named(&read, &id);
+    let id = found.map_or(id, |hook| hook.id.as_str().to_owned());
+    match found {
         Some(hook) if hook.origin == HookOrigin::System && !enabled => {
             let message = format!(
                 "{id} is a hook of the system's settings, which nobody but its administrator switches off"
@@ -152,6 +170,19 @@ async fn set_enabled(
     Ok(HooksSetEnabledResult { id, enabled })
 }
 
+/// Letters of a short id at least.
+const SHORTEST_ID: usize = 4;
+
+/// The hook of an id, or the only one whose number, the end of its id, begins so.
+fn named<'a>(read: &'a HookPlacesRead, id: &str) -> Option<&'a Arc<Hook>> {
+    let number = |hook: &Hook| hook.id.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+    read.set.named(id).or_else(|| {
+        let is_meant = |hook: &&Arc<Hook>| SHORTEST_ID <= id.len() && number(hook).starts_with(id);
+        let mut meant = read.set.hooks().iter().filter(is_meant);
+        meant.next().filter(|_| meant.next().is_none())
+    })
+}
+
 fn not_found(id: &str, read: &HookPlacesRead) -> RpcError {
     let known: Vec<&str> = read.set.hooks().iter().map(|hook| hook.id.as_str()).take(MOST_NAMED).collect();
     // Of a long id people type the beginning, or the end.
@@ -160,7 +191,7 @@ fn not_found(id: &str, read: &HookPlacesRead) -> RpcError {
     let nearest = part.or_else(|| sys::nearest::nearest(id, known.iter().copied()));
     let hint = match nearest {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "`hooks/list` tells the ids; a project's hooks are there with its `workspace`".to_owned(),
+        None => "`subagent hooks list` shows the ids, those of a project's hooks in its folder".to_owned(),
     };
     RpcError::new(ErrorKind::NotFound, format!("there is no hook {id} here"))
         .with_details(json!({ "hooks": known }))
@@ -174,7 +205,7 @@ async fn test(
 ) -> Result<HooksTestResult, RpcError> {
     let HooksTestParams { id, workspace, tool, input } = params;
     let (folders, read) = self::read(&state, Some(&workspace)).await?;
-    let hook = Arc::clone(read.set.named(&id).ok_or_else(|| not_found(&id, &read))?);
+    let hook = Arc::clone(named(&read, &id).ok_or_else(|| not_found(&id, &read))?);
     let Some(event) = hook.events.first().copied() else {
         let message =
             format!("`{}` is never fired by this daemon, so there is nothing to be tried", hook.event_name);
@@ -258,8 +289,13 @@ fn only_in_runs<'a>(what: &'static str) -> BoxFuture<'a, Result<String, String>>
 }
 
 fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTestResult, RpcError> {
-    let HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, .. } } = trial;
-    let record = records.into_iter().next();
+    let HookTrial { input, is_fired, stdout, fired: FiredHooks { mut verdict, records, .. } } = trial;
+    let mut record = records.into_iter().next();
+    // A run does not ask it either, so it decides nothing.
+    if hook.state == HookState::Untrusted {
+        verdict = HookVerdict::default();
+        record = record.map(|it| HookFired { reason: None, ..it });
+    }
     let means = meaning(hook, event, &verdict, record.as_ref().map(|it| it.outcome), is_fired);
     Ok(HooksTestResult {
         id: hook.id.as_str().to_owned(),
@@ -291,7 +327,7 @@ fn in_front(what: &str) -> String {
 fn meaning(
     hook: &Hook,
     event: HookEventName,
-    verdict: &hooks::HookVerdict,
+    verdict: &HookVerdict,
     outcome: Option<HookOutcome>,
     is_fired: bool,
 ) -> String {
@@ -329,6 +365,11 @@ fn meaning(
             }
             _ => format!("A run does not ask it: {why}. {} goes on without it.", in_front(what)),
         });
+        // These are not run by hand either.
+        if matches!(hook.state, HookState::Untrusted | HookState::Changed { .. } | HookState::Broken) {
+            sentences.push("It was not run now, so nobody can tell what it would answer.".to_owned());
+            return sentences.join(" ");
+        }
         sentences.push("If it were asked:".to_owned());
     }
     sentences.push(match (verdict.decision, has_failed) {

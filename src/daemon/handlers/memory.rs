@@ -13,6 +13,7 @@ use memory::{MemoryFile, MemoryFileState};
 use protocol::{
     MemoryFileRecord, MemoryFileUse, MemoryFiles, MemoryFilesParams, MemoryFilesResult, RpcError,
 };
+use run::MEMORY_BELOW;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<MemoryFiles, _, _>(files);
@@ -67,5 +68,6 @@ fn told(state: MemoryFileState) -> (MemoryFileUse, Option<String>) {
         MemoryFileState::Dropped => {
             (MemoryFileUse::Dropped, Some("there was no room for it: nearer files are longer".to_owned()))
         }
+        MemoryFileState::Below => (MemoryFileUse::Below, Some(MEMORY_BELOW.to_owned())),
     }
 }

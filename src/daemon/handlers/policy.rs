@@ -204,14 +204,16 @@ async fn hooks_met(
         });
         let met = met.map(|(event, hook)| {
             let outlook = runner.outlook(&hook, &folders, settings);
-            (event, hook, outlook)
+            let warning = runner.warning(&hook, &folders, settings);
+            (event, hook, outlook, warning)
         });
         met.collect::<Vec<_>>()
     };
     let met = tokio::task::spawn_blocking(reading)
         .await
         .map_err(|error| internal("the hooks could not be read", &error))?;
-    let told = |(event, hook, outlook): (HookEventName, Arc<Hook>, Option<HookOutlook>)| {
+    let told = |met: (HookEventName, Arc<Hook>, Option<HookOutlook>, Option<String>)| {
+        let (event, hook, outlook, warning) = met;
         let mut met = MetHook {
             id: hook.id.as_str().to_owned(),
             event,
@@ -219,6 +221,7 @@ async fn hooks_met(
             refuses: None,
             asks: None,
             skipped: None,
+            warning: warning.map(|text| redactor.owned(text)),
         };
         let outlook = outlook.map(|it| (it.comes_of_it, redactor.owned(it.why)));
         match outlook {

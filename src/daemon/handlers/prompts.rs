@@ -2,19 +2,25 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use ::hooks::HookState;
+
 use super::{
     super::{
         discovery::{self, foreign},
+        hook_places,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    known_roots,
+    internal, known_roots,
     lookup::{definition, session},
     roots,
     runs::start_refused,
     violation,
 };
-use protocol::{PromptRender, PromptRenderParams, PromptRenderResult, RenderedPart, RpcError};
+use project::Project;
+use protocol::{
+    AgentName, HookEventName, PromptRender, PromptRenderParams, PromptRenderResult, RenderedPart, RpcError,
+};
 use run::{PromptQuery, RenderedPrompt};
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
@@ -45,6 +51,7 @@ async fn render(
     let (definition, _) = definition(&project.catalog, &agent)?;
     let foreign = foreign(&state, &project, session_id.as_ref(), Some(&definition)).await;
     let name = definition.name.clone();
+    let adding = hooks_that_add(&state, &project, &name).await?;
     let query = PromptQuery { definition, project, roots, foreign, model, is_headless: headless, append };
     let told = state.executor.render(query).await.map_err(|error| start_refused(&state, error))?;
     let RenderedPrompt { system, context, parts, tokens, warnings, exported } = told;
@@ -59,9 +66,44 @@ async fn render(
         agent: name,
         text: system,
         context_message: context,
-        parts: parts.collect(),
+        parts: parts.chain(adding).collect(),
         tokens,
         warnings,
         system_file: exported.filter(|_| with_system_file).map(|text| redactor.owned(text)),
     })
+}
+
+/// The events at which a hook may add a text before a root run's first message.
+const ADDING: &[HookEventName] = &[
+    HookEventName::SessionStart,
+    HookEventName::UserPromptSubmit,
+    HookEventName::UserPromptExpansion,
+    HookEventName::BeforeAgent,
+];
+
+/// The hooks that may add a text to what a run of the agent is told first. Which text, only they know: none is asked.
+async fn hooks_that_add(
+    state: &DaemonContext,
+    project: &Arc<Project>,
+    agent: &AgentName,
+) -> Result<Vec<RenderedPart>, RpcError> {
+    let (hooks, project, agent) = (state.hooks.clone(), Arc::clone(project), agent.clone());
+    let reading = move || {
+        let own = hook_places::of_agents(&project).into_iter().filter(|it| it.agent == agent);
+        hooks.read(&project.roots, &own.collect::<Vec<_>>())
+    };
+    let read = tokio::task::spawn_blocking(reading)
+        .await
+        .map_err(|error| internal("the hooks could not be read", &error))?;
+    let adds =
+        read.set.hooks().iter().filter(|hook| {
+            hook.state == HookState::On && hook.events.iter().any(|event| ADDING.contains(event))
+        });
+    let part = |hook: &Arc<::hooks::Hook>| RenderedPart {
+        name: "hook".to_owned(),
+        source: format!("{} may add text at {}", hook.id, hook.event_name),
+        tokens: 0,
+        off: None,
+    };
+    Ok(adds.map(part).collect())
 }

@@ -59,6 +59,13 @@ pub struct ListedHook {
     /// The reason why it does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What keeps a hook that is on from working, as far as its text and the disk tell: its script is not there, for example. Only where a
+    /// `workspace` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<HookFault>,
+    /// A variable without a value in its command, which may work all the same. Only where a `workspace` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// The place where its command runs. Missing if it is no command, and of hooks of the system and the user where no `workspace` is given:
     /// those are confined in each workspace of which they name a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +73,15 @@ pub struct ListedHook {
     /// The outcome of it the last time since the daemon began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastHookEnd>,
+}
+
+/// The reason why a hook cannot work, and what comes of that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookFault {
+    /// A sentence without its end.
+    pub why: String,
+    pub means: HookFailure,
 }
 
 /// The meaning of a failure of a hook.

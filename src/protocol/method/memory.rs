@@ -66,4 +66,6 @@ pub enum MemoryFileUse {
     Skipped,
     /// There was no room for it.
     Dropped,
+    /// It lies in a sub-folder: a run is told what it says with its first call that comes there.
+    Below,
 }

@@ -100,7 +100,10 @@ impl RunExecutor {
     pub async fn memory(&self, project: &Arc<Project>) -> FoundMemory {
         let (supplies, project) = (self.supplies(), Arc::clone(project));
         unblocked(move || {
-            let found = plan::memory(&project, &supplies);
+            let mut found = plan::memory(&project, &supplies);
+            let (below, warnings) = plan::memory_below(&project, &supplies);
+            found.files.extend(below);
+            found.warnings.extend(warnings);
             let rules = plan::memory_rules(&project, &supplies);
             let counting = |folder: &Path, names: &[String]| {
                 let there = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
@@ -156,6 +159,12 @@ impl PromptQuery {
             extent: &PromptExtent::Whole { append, skills: Vec::new(), is_first: false },
             supplies,
         };
-        subject.tell(&values, today)
+        let mut told = subject.tell(&values, today)?;
+        if !definition.omits_memory {
+            let (below, warnings) = plan::memory_below(&project, supplies);
+            told.parts.extend(below.iter().filter_map(plan::memory_left));
+            told.warnings.extend(warnings.into_iter().map(|text| supplies.redactor.owned(text)));
+        }
+        Ok(told)
     }
 }

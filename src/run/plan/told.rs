@@ -44,6 +44,10 @@ const MEMORY: &str = "memory";
 const IMPORT: &str = "import";
 /// The reason why a memory file is left out that would be told otherwise.
 const UNTRUSTED: &str = "nobody has trusted this workspace (`subagent trust`)";
+/// The reason why a memory file of a sub-folder is not told at the beginning.
+pub const MEMORY_BELOW: &str = "told with the first call that comes into its folder";
+/// The reason why an agent is told of no skill.
+const NO_SKILL_TOOL: &str = "the agent does not have the tool `activate_skill`";
 /// Skills whose absence is explained.
 const MOST_OFF: usize = 50;
 /// Files that one warning names.
@@ -265,15 +269,19 @@ impl PromptSubject<'_> {
 
     /// The skills that an agent which could have some is not told of, and why not.
     fn tell_of_skills_left_out(&self, told: &mut RunPrompt, is_first: bool) {
-        if !skills::is_wanted(self.definition) {
-            return;
-        }
         let catalog = self.project.skills.catalog();
+        let has_tool = self.toolset.declarations().any(|tool| tool.name.as_str() == ACTIVATE_SKILL);
+        let given: Vec<String> = told.skills.iter().map(|skill| skill.name.clone()).collect();
         let off = |skill: &Skill| {
-            let why = skills::why_untold(skill)?;
+            let is_given = given.iter().any(|name| name == skill.name());
+            let without_tool = || (!has_tool && !is_given).then(|| NO_SKILL_TOOL.to_owned());
+            let why = skills::why_untold(skill).or_else(without_tool)?;
             Some(PromptPart::off(SKILL, &skill.folder().display().to_string(), &why))
         };
         told.parts.extend(catalog.all().filter_map(off).take(MOST_OFF));
+        if !skills::is_wanted(self.definition) {
+            return;
+        }
         for (state, why) in [
             (SkillState::Unread, "nobody has acknowledged them (`subagent trust`)"),
             (SkillState::Changed, "they have changed since they were acknowledged (`subagent trust`)"),
@@ -346,13 +354,14 @@ struct MemoryTold {
 }
 
 /// A memory file that is not told, and why.
-fn memory_left(file: &MemoryFile) -> Option<PromptPart> {
+pub(crate) fn memory_left(file: &MemoryFile) -> Option<PromptPart> {
     let why = match &file.state {
         MemoryFileState::Used => return None,
         MemoryFileState::Untrusted => UNTRUSTED.to_owned(),
         MemoryFileState::Shadowed { by } => format!("{} counts", by.display()),
         MemoryFileState::Skipped(why) => why.clone(),
         MemoryFileState::Dropped => "there was no room for it: nearer files are longer".to_owned(),
+        MemoryFileState::Below => MEMORY_BELOW.to_owned(),
     };
     Some(PromptPart::off(MEMORY, &file.path.display().to_string(), &why))
 }

@@ -267,7 +267,7 @@ impl ToldCheck {
         let ToldCheck { guess, standing, path } = self;
         let Some(standing) = standing else { return guess };
         match standing(&path) {
-            Some(MemoryFileState::Used) => guess,
+            Some(MemoryFileState::Used | MemoryFileState::Below) => guess,
             Some(MemoryFileState::Untrusted) => ToldToRuns::OnceTrusted,
             Some(MemoryFileState::Shadowed { by }) => ToldToRuns::Other(by),
             Some(MemoryFileState::Dropped) => ToldToRuns::NoRoom,

@@ -1,0 +1,67 @@
+//! `hooks` and `prompt` on a terminal: is a reason told whole, and first that something does not work?
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn shown(arguments: &[&str], columns: usize, method: &'static str, answer: Value) -> String {
+    let script: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer(method, answer);
+    });
+    let command = Command { is_terminal: true, columns, ..Command::new(arguments) };
+    command.against(vec![script]).stdout
+}
+
+/// Without line breaks and the blanks around them.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_hook_that_cannot_work_says_so_beside_its_id() {
+    let hook = json!({
+        "id": "user/PreToolUse/1c40e2aa", "event": "PreToolUse", "source": "user", "file": "/c/settings.json", "line": 3,
+        "type": "command", "runs": "~/guard.sh", "onFailure": "block", "timeoutSeconds": 600.0, "state": "on",
+        "fault": {"why": "/h/guard.sh is not there", "means": "block"},
+        "warning": "`GUARD_MODE` has no value in its command",
+    });
+    let text = shown(&["hooks", "list"], 60, "hooks/list", json!({ "hooks": [hook] }));
+    assert!(text.starts_with("user/PreToolUse/1c40e2aa  on, but fails\n"), "{text}");
+    assert!(
+        flat(&text).contains("it cannot be asked, and refuses what it guards: /h/guard.sh is not there"),
+        "{text}"
+    );
+    assert!(flat(&text).contains("`GUARD_MODE` has no value in its command"), "{text}");
+}
+
+#[test]
+fn the_reason_why_a_part_is_off_is_never_cut() {
+    let import = "/home/ada/shop/docs/of/the/team/missing.md, in /home/ada/shop/AGENTS.md";
+    let answer = json!({
+        "text": "x", "tokens": 9, "parts": [
+            {"name": "memory", "source": "/home/ada/shop/AGENTS.md", "tokens": 9},
+            {"name": "import", "source": import, "tokens": 0, "off": "there is no such file"},
+            {"name": "hook", "source": "user/SessionStart/1c40e2aa may add text at SessionStart", "tokens": 0},
+        ],
+    });
+    for columns in [40, 60, 100] {
+        let text = shown(&["prompt", "lead", "--tokens"], columns, "prompt/render", answer.clone());
+        assert!(flat(&text).contains("off: there is no such file"), "{text}");
+        assert!(!text.contains('…'), "{text}");
+        assert!(text.contains("hook    -"), "{text}");
+        assert!(text.lines().all(|row| row.chars().count() <= columns || row.starts_with("about")), "{text}");
+    }
+}
+
+#[test]
+fn what_a_hook_says_is_wrapped_between_words() {
+    let answer = json!({
+        "id": "h", "event": "PreToolUse", "fires": true, "input": {"tool_name": "Bash"}, "durationMs": 3, "exitCode": 2,
+        "outcome": "answered", "decision": "deny", "means": "It blocks the call.",
+        "reason": "somebody has to look at this command first, since it reaches servers of customers",
+    });
+    let text = shown(&["hooks", "test", "h"], 40, "hooks/test", answer);
+    assert!(text.lines().all(|row| row.chars().count() <= 40), "{text}");
+    assert!(flat(&text).contains("since it reaches servers of customers"), "{text}");
+}

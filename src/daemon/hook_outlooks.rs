@@ -1,0 +1,48 @@
+//! Which hooks cannot work as they are written, and what would come of it? For whoever lists hooks or has the daemon looked at.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio::task::JoinError;
+
+use super::state::DaemonContext;
+use hooks::{HookFailurePolicy, HookId, HookOutlook, HookPlacesRead, HookState};
+
+/// Everything that is told of a hook that is on before anybody needs it, without secrets.
+#[derive(Default)]
+pub(super) struct ToldOutlook {
+    /// The reason why it cannot be asked, and what comes of that.
+    pub fault: Option<HookOutlook>,
+    /// A sentence about what is odd in its command, though it may work.
+    pub warning: Option<String>,
+}
+
+/// The hooks of a workspace of which there is something to tell, in their order; none where there is no workspace. Nothing is run.
+pub(super) async fn of_hooks(
+    state: &DaemonContext,
+    read: &Arc<HookPlacesRead>,
+    roots: Vec<PathBuf>,
+) -> Result<Vec<(HookId, ToldOutlook)>, JoinError> {
+    let (runner, redactor) = (state.hook_runner.clone(), state.redactor.get());
+    let (read, configuration) = (Arc::clone(read), state.hooks.configuration());
+    let looking = move || {
+        let settings = (&configuration.settings, &*redactor);
+        let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);
+        let told = on.map(|hook| {
+            let fault = runner.outlook(hook, &roots, settings);
+            let fault = fault.map(|it| HookOutlook { why: redactor.owned(it.why), ..it });
+            let warning = runner.warning(hook, &roots, settings).map(|text| redactor.owned(text));
+            (hook.id.clone(), ToldOutlook { fault, warning })
+        });
+        told.filter(|(_, it)| it.fault.is_some() || it.warning.is_some()).collect()
+    };
+    tokio::task::spawn_blocking(looking).await
+}
+
+/// The words for what comes of a hook that cannot be asked.
+pub(super) fn outcome(means: HookFailurePolicy) -> &'static str {
+    match means {
+        HookFailurePolicy::Continue => "it does nothing",
+        HookFailurePolicy::Block => "it refuses what it guards",
+        HookFailurePolicy::Ask => "a person is asked",
+    }
+}

@@ -1,0 +1,88 @@
+//! Does the account of what a model reads first name all of it, and all that is left out?
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, House, Running};
+
+const READER: &str =
+    "---\nkind: agent\nname: reader\ndescription: Reads.\ntools: [read_file]\n---\nYou read.\n";
+
+async fn parts(client: &mut Client, running: &Running, name: &str) -> Vec<Value> {
+    let params = json!({ "agent": "reader", "workspace": running.work() });
+    let rendered = client.call("prompt/render", params).await;
+    let parts = rendered["parts"].as_array().unwrap().clone();
+    parts.into_iter().filter(|part| part["name"] == name).collect()
+}
+
+async fn trust(client: &mut Client, workspace: &Path) {
+    let opened = client.call("workspace/open", json!({ "workspace": workspace })).await;
+    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
+    let files: Value =
+        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
+    client.call("workspace/trust", json!({ "workspace": workspace, "trusted": true, "files": files })).await;
+}
+
+/// Hooks put texts before the first message, too.
+#[tokio::test]
+async fn parts_name_the_hooks_that_may_add_text() {
+    let group = |command: &str| json!([{ "hooks": [{ "type": "command", "command": command }] }]);
+    let house = House::new().agent("reader", READER).settings(&json!({ "hooks": {
+        "SessionStart": group("echo begins"), "UserPromptSubmit": group("echo asked"), "Stop": group("true"),
+    } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let told = parts(&mut client, &running, "hook").await;
+    let sources: Vec<&str> = told.iter().map(|part| part["source"].as_str().unwrap()).collect();
+    assert_eq!(sources.len(), 2, "{told:?}");
+    for (source, words) in sources.iter().zip(["SessionStart", "UserPromptSubmit"]) {
+        assert!(source.contains(words) && source.contains("may add text"), "{sources:?}");
+    }
+    drop(client);
+    running.stop().await;
+}
+
+/// An agent without the tool for skills is told of none, and its parts say so.
+#[tokio::test]
+async fn parts_name_the_skills_of_an_agent_without_the_tool_for_them() {
+    let house = House::new().agent("reader", READER);
+    let folder = house.dir.path().join("skills/house");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("SKILL.md"), "---\nname: house\ndescription: Ours.\n---\nx\n").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let told = parts(&mut client, &running, "skill").await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0]["off"].as_str().unwrap().contains("`activate_skill`"), "{told:?}");
+    drop(client);
+    running.stop().await;
+}
+
+/// Whoever trusts a workspace agrees to the memory of its sub-folders as well, so it is named.
+#[tokio::test]
+async fn memory_of_folders_below_is_named_before_a_call_comes_there() {
+    let house = House::new()
+        .agent("reader", READER)
+        .file("AGENTS.md", "top\n")
+        .file("sub/deep/AGENTS.md", "below\n")
+        .file("node_modules/x/AGENTS.md", "not ours\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let work = running.work().canonicalize().unwrap();
+    let below = json!(work.join("sub/deep/AGENTS.md"));
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let named = opened["workspace"]["memoryFiles"].as_array().unwrap();
+    assert!(named.contains(&below), "{opened}");
+    trust(&mut client, &running.work()).await;
+    let listed = client.call("memory/files", json!({ "workspace": running.work() })).await;
+    let file = listed["files"].as_array().unwrap().iter().find(|file| file["path"] == below);
+    let file = file.unwrap_or_else(|| panic!("{listed}"));
+    assert_eq!(file["state"], "below", "{listed}");
+    assert!(file["why"].as_str().unwrap().contains("first call"), "{listed}");
+    let told = parts(&mut client, &running, "memory").await;
+    let part = told.iter().find(|part| part["source"] == below).unwrap_or_else(|| panic!("{told:?}"));
+    assert!(part["off"].as_str().unwrap().contains("first call"), "{told:?}");
+    drop(client);
+    running.stop().await;
+}

@@ -142,9 +142,12 @@ impl CallPattern {
             }
             "web_fetch" => match about.strip_prefix("domain:") {
                 Some(host) => {
+                    // Of an address its host counts; `*.` says what holds anyway.
                     let host = host.trim();
-                    let plain = host_of(&format!("https://{host}"));
-                    CallPattern::Host(plain.unwrap_or_else(|| host.to_ascii_lowercase()))
+                    let host = host.split_once("://").map_or(host, |(_, rest)| rest);
+                    let host = host.strip_prefix("*.").unwrap_or(host);
+                    let plain = host_of(&format!("https://{host}")).filter(|host| !host.contains('*'));
+                    plain.map_or(CallPattern::Unknown, CallPattern::Host)
                 }
                 None => CallPattern::Unknown,
             },

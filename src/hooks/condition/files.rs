@@ -43,7 +43,8 @@ impl FilePattern {
         // What names a folder means all of it.
         let expression = WildcardPattern::of(&format!("(?s)^{}(/.*)?$", expression_of(&text)))?;
         let names = text.split('/').filter(|name| !matches!(*name, "" | "."));
-        let names = names.map(|name| match name.contains("**") {
+        // Braces may have folders in them.
+        let names = names.map(|name| match name.contains("**") || name.contains(['{', '}']) {
             true => Ok(None),
             false => WildcardPattern::of(&format!("(?s)^{}$", expression_of(name))).map(Some),
         });
@@ -112,8 +113,63 @@ fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
-/// A pattern of files as a regular expression.
+/// A pattern of files as a regular expression. Brackets and braces are read both ways: as letters of a name, `[id].tsx`, and as what
+/// editors and `.gitignore` mean by them, `*.[tj]s` and `*.{ts,tsx}`.
 fn expression_of(text: &str) -> String {
+    let as_letters = expression_of_letters(text);
+    match text.contains(['[', '{']).then(|| expression_of_sets(text)).flatten() {
+        Some(as_sets) => format!("(?:{as_letters}|{as_sets})"),
+        None => as_letters,
+    }
+}
+
+/// The pattern with its sets and alternatives; `None` = they are none.
+fn expression_of_sets(text: &str) -> Option<String> {
+    let mut expression = String::new();
+    let (mut rest, mut open_braces) = (text, 0_u32);
+    while let Some(letter) = rest.chars().next() {
+        let after = &rest[letter.len_utf8()..];
+        rest = match letter {
+            '{' => {
+                open_braces += 1;
+                expression.push_str("(?:");
+                after
+            }
+            '}' if 0 < open_braces => {
+                open_braces -= 1;
+                expression.push(')');
+                after
+            }
+            ',' if 0 < open_braces => {
+                expression.push('|');
+                after
+            }
+            '[' => {
+                let is_negated = after.starts_with(['!', '^']);
+                let letters = if is_negated { &after[1..] } else { after };
+                // One that begins with `]` has it among its letters.
+                let end = letters.char_indices().skip(1).find(|(_, letter)| *letter == ']')?.0;
+                expression.push_str(if is_negated { "[^/" } else { "[" });
+                for letter in letters[..end].chars() {
+                    match letter {
+                        '-' => expression.push('-'),
+                        _ => expression.push_str(&regex_syntax::escape(&letter.to_string())),
+                    }
+                }
+                expression.push(']');
+                &letters[end + 1..]
+            }
+            _ => {
+                let end = after.find(['[', '{', '}', ',']).map_or(rest.len(), |end| letter.len_utf8() + end);
+                expression.push_str(&expression_of_letters(&rest[..end]));
+                &rest[end..]
+            }
+        };
+    }
+    (open_braces == 0 && WildcardPattern::of(&expression).is_ok()).then_some(expression)
+}
+
+fn expression_of_letters(text: &str) -> String {
     let mut expression = String::new();
     let mut rest = text;
     while !rest.is_empty() {

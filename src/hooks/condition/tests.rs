@@ -74,6 +74,35 @@ fn a_rule_about_files_means_paths_below_root_home_or_anywhere() {
     edit("Edit(/src/a)", "src//a", true);
     edit("Edit(/src/a)", "src/./a", true);
     edit("Edit(.env)", "/another/root/.env", true);
+    edit("Edit(.env)", "path-bytes:LmVudg", true);
+    for (path, expected) in [("y.ts", true), ("a/y.tsx", true), ("y.js", false), ("y.{ts,tsx}", true)] {
+        edit("Edit(*.{ts,tsx})", path, expected);
+    }
+    for (path, expected) in [("y.ts", true), ("y.js", true), ("y.rs", false), ("y.[tj]s", true)] {
+        edit("Edit(*.[tj]s)", path, expected);
+    }
+    edit("Edit(/[!a-c]x)", "/w/dx", true);
+    edit("Edit(/[!a-c]x)", "/w/bx", false);
+    edit("Edit(/{src,lib/**}/[id].tsx)", "/w/lib/a/[id].tsx", true);
+    edit("Edit(/{src,lib}/[id].tsx)", "/w/tests/x.tsx", false);
+    // What is no set is a name.
+    edit("Edit(/a[b)", "/w/a[b", true);
+    edit("Edit(/a{b)", "/w/ab", false);
+}
+
+#[test]
+fn a_rule_about_a_host_may_be_written_as_an_address() {
+    let fetch = |condition: &str, url: &str, expected| {
+        check(condition, "web_fetch", json!({ "prompt": format!("see {url}") }), expected);
+    };
+    for host in ["example.com", "*.example.com", "https://example.com", "https://example.com:443/docs"] {
+        let condition = format!("WebFetch(domain:{host})");
+        fetch(&condition, "https://a.example.com/x", true);
+        fetch(&condition, "https://example.com/x", true);
+        fetch(&condition, "https://example.org/x", false);
+    }
+    // What nobody can read means every address.
+    fetch("WebFetch(domain:exa*ple.com)", "https://example.org/x", true);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::HookedCall;
 use protocol::ResourceAccess;
 
 /// Tools that look through a whole folder where they are given one. A new one belongs here, see `means` above.
-const LOOKING_THROUGH: &[&str] = &["grep", "glob", "list_directory", "read_many_files"];
+const LOOKING_THROUGH: &[&str] =
+    &["grep", "glob", "list_directory", "read_many_files", "move_file", "delete_file"];
 
 /// The paths of one call.
 pub(super) struct TouchedPaths<'a> {
@@ -60,6 +61,7 @@ impl<'a> TouchedPaths<'a> {
         paths.iter().any(|path| {
             let is_folder = || looks_through && root.join(path).is_dir();
             path.contains(['*', '?', '[', '{'])
+                || is_unreadable(Path::new(path))
                 || pattern.matches(Path::new(path), root, home)
                 || is_folder() && pattern.may_lie_below(Path::new(path), root, home)
         })

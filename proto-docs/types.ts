@@ -2193,6 +2193,13 @@ export type HookFailure =
   | "ask"
   | (string & {});
 
+/** The reason why a hook cannot work, and what comes of that. */
+export interface HookFault {
+  /** A sentence without its end. */
+  why: string;
+  means: HookFailure;
+}
+
 /**
  * Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the
  * same transaction.
@@ -2677,6 +2684,16 @@ export interface ListedHook {
   state: HookStanding;
   /** The reason why it does not run. */
   reason?: string | null;
+  /**
+   * What keeps a hook that is on from working, as far as its text and the disk tell: its script is not there,
+   * for example. Only where a `workspace` is given.
+   */
+  fault?: HookFault | null;
+  /**
+   * A variable without a value in its command, which may work all the same. Only where a `workspace` is
+   * given.
+   */
+  warning?: string | null;
   /**
    * The place where its command runs. Missing if it is no command, and of hooks of the system and the user
    * where no `workspace` is given: those are confined in each workspace of which they name a file.
@@ -3219,6 +3236,8 @@ export type MemoryFileUse =
   | "skipped"
   /** There was no room for it. */
   | "dropped"
+  /** It lies in a sub-folder: a run is told what it says with its first call that comes there. */
+  | "below"
   | (string & {});
 
 export interface MemoryFilesParams {
@@ -3303,6 +3322,8 @@ export interface MetHook {
    * file, or it fails and guards nothing.
    */
   skipped?: string | null;
+  /** A variable without a value in its command, which may work all the same. */
+  warning?: string | null;
 }
 
 export interface ModelCompleted {

@@ -64,7 +64,7 @@ impl AgentTracing {
         *self == AgentTracing::default()
     }
 
-    /// What this one says, below an agent that says that: the narrower of the two in each field. A called agent is told texts of its
+    /// These words below an agent that says those: the narrower of the two in each field. A called agent is told texts of its
     /// caller, so nobody else hears of them who would not hear of them from the caller.
     #[must_use]
     pub fn narrowed_by(&self, caller: &AgentTracing) -> AgentTracing {

@@ -23,7 +23,7 @@ pub struct RunEquipment {
     pub own_auto_approve: Vec<Risk>,
     /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
     pub own_narrowings: Vec<AgentToolRule>,
-    /// What the definition, and those of its callers, say of who else is told of its spans.
+    /// The words of the definition, and of those of its callers, on who else is told of its spans.
     pub own_tracing: AgentTracing,
     /// The rules of the agent's own file, which only forbid, beside the rules in force.
     pub narrowed: AgentRules,

@@ -85,7 +85,8 @@ async fn of_an_agent_that_is_called_nobody_is_told_more_than_of_its_caller() {
         json!([])
     );
     assert_eq!(tracing_below("", "tracing: { content: none }\n").await["content"], "none");
-    assert_eq!(tracing_below("", "").await["content"], "full");
+    // As ever where nobody says anything.
+    assert_eq!(tracing_below("", "").await, Value::Null);
 }
 
 /// Who is told of the spans of an agent that another calls, by these lines of their files.

@@ -1176,8 +1176,8 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /workspace: is not that of the session
                 NOT_FOUND: there is no session nowhere
-                ["reader",false,["body","environment"]]
-                ["reader",false,["body","environment","folders"]]
+                ["reader",false,["body","environment","skill"]]
+                ["reader",false,["body","environment","folders","skill"]]
                 ["generalist",true,["preamble","coreMandates","agents","primaryWorkflows","operationalGuidelines","sandbox","git","finalReminder","environment","folders","skill"]]
             "#]],
         },

@@ -74,7 +74,7 @@ async fn memory_of_folders_below_is_named_before_a_call_comes_there() {
     let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
     let named = opened["workspace"]["memoryFiles"].as_array().unwrap();
     assert!(named.contains(&below), "{opened}");
-    trust(&mut client, &running.work()).await;
+    trust(&mut client, running.work()).await;
     let listed = client.call("memory/files", json!({ "workspace": running.work() })).await;
     let file = listed["files"].as_array().unwrap().iter().find(|file| file["path"] == below);
     let file = file.unwrap_or_else(|| panic!("{listed}"));

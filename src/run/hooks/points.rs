@@ -122,8 +122,6 @@ impl PointOfRun {
                 1 => format!("{run}:{}:{about}", event.as_str()),
                 n => format!("{run}:{}:{about}{n}", event.as_str()),
             };
-            // Each start of the daemon starts the session anew, whoever was told of the one before.
-            let attempt = if event == HookEventName::SessionStart { 1 } else { attempt };
             let name = FiringName { id, attempt, call: call.clone() };
             let asked = hooks.ask(facts, scene, name, (None, redactor)).await;
             if let Some(asked) = asked {

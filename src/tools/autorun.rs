@@ -14,9 +14,10 @@ mod git_programs;
 mod home;
 mod kept;
 mod start_files;
+mod states;
 
 pub use further::further_places;
-pub use kept::{AutorunGuard, WritesTold};
+pub use kept::{AllowedChanges, AutorunGuard, AutorunGuards, WritesTold};
 
 use super::{
     links::LinksBelow,

@@ -18,6 +18,9 @@ use sys::programs;
 
 const OBEYED: &str = "programs run what it says, or take what they run from there";
 const KEYS: &str = "programs take keys from there, and some what they run";
+/// The list of what is left of a rebase, in the folder of a repository (git-rebase(1), INTERACTIVE MODE).
+pub(super) const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
+const REBASE: &str = "git runs its `exec` lines when the rebase goes on";
 const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Places of a home that programs obey and that no build, package manager or cache makes, from the manuals of those programs. Of folders
@@ -123,6 +126,7 @@ fn named_by_git(roots: &[PathBuf], repositories: &[RepositoryBelow]) -> io::Resu
         let links = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
         found.extend(links.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
         found.extend(named.places);
+        found.push(AutorunPlace { path: repository.folder.join(REBASE_TODO), why: REBASE });
     };
     for root in roots {
         for repository in repositories_of_root(root).iter().filter(|it| it.is_own || is_inside(it)) {
@@ -156,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        autorun::{AutorunGuard, WritesTold},
+        autorun::{AutorunGuard, AutorunGuards, WritesTold},
         workspace_reports::WorkspaceReports,
     };
 
@@ -166,8 +170,8 @@ mod tests {
     }
 
     fn guarded(root: &Path, further: Vec<AutorunPlace>, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-        let (told, reports) = (WritesTold::default(), WorkspaceReports::default());
-        AutorunGuard::over(&[root.to_owned()], further, told, has_covers, reports)
+        let told = (WorkspaceReports::default(), &AutorunGuards::default());
+        AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, told)
     }
 
     #[test]
@@ -246,5 +250,35 @@ mod tests {
         for name in ["tools/fsm.sh", "tools/filter.sh", "conf/inc", ".tools/hooks"] {
             assert!(covered.contains(&root.join(name)), "{name}: {covered:?}");
         }
+    }
+
+    /// A person may begin and go on with a rebase meanwhile, so only lines that run something and were not there count.
+    #[test]
+    fn a_rebase_that_a_command_made_up_runs_nothing_and_one_of_a_persons_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let todo = root.join(".git").join(REBASE_TODO);
+        put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+        let guard = |has_covers| {
+            let further = further_places(std::slice::from_ref(&root), &[]).unwrap();
+            guarded(&root, further, has_covers)
+        };
+        let is_left = |before: Option<&str>, after: &str| {
+            match before {
+                Some(before) => put(&todo, before),
+                None => drop(fs::remove_file(&todo)),
+            }
+            let (mut guard, covered) = guard(true);
+            assert!(!covered.contains(&todo), "git puts others in its place");
+            put(&todo, after);
+            let done = guard.finish();
+            assert_eq!(done.is_empty(), fs::read_to_string(&todo).unwrap_or_default() == after, "{done:?}");
+            done.is_empty()
+        };
+        assert!(is_left(None, "pick 1 a\nedit 2 x\n"));
+        assert!(!is_left(None, "pick 1 a\n\texec touch x\n"));
+        assert!(!is_left(None, "x touch x\n"));
+        assert!(is_left(Some("pick 1 a\nexec make\npick 2 b\nexec make\n"), "pick 2 b\nexec make\n"));
+        assert!(!is_left(Some("pick 1 a\nexec make\n"), "exec touch x\n"));
     }
 }

@@ -4,29 +4,30 @@
 //! what was there is written again. What a command's words say that it writes is left alone: whoever allowed it was told.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     fs, io,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{MOST_ENTRIES, candidates};
+use super::{
+    MOST_ENTRIES, candidates,
+    further::REBASE_TODO,
+    states::{ASIDE, AutorunFileState, DEEPEST, LONGEST, PlaceState},
+};
 use crate::{
     repositories::{folder_at, rename_aside, write_in},
     workspace_reports::WorkspaceReports,
 };
+use beside::{KnownBefore, NotedPlaces};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace};
 use sys::regular_file;
 
-/// It stands in a name under which something was put aside.
-const ASIDE: &str = ".not-run-";
-/// Entries of one such folder that are noted.
-const MOST_NOTED: usize = 300;
-/// Deepest folder of one that is noted.
-const DEEPEST: usize = 6;
-/// Bytes of a file that are noted, to be written again.
-const LONGEST: u64 = 256 << 10;
-/// Bytes of all of them.
+mod beside;
+
+pub use beside::AutorunGuards;
+
+/// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
 /// Entries that are told one by one.
 const MOST_TOLD: usize = 5;
@@ -38,80 +39,130 @@ const HUSKY: &str = ".husky";
 pub struct WritesTold {
     /// Absolute, without links.
     pub named: Vec<PathBuf>,
-    /// It goes on for long, so that what came meanwhile may be a person's doing.
-    pub goes_on: bool,
 }
 
 /// Files that are watched over until this is dropped.
 pub struct AutorunGuard {
+    watched: Arc<WatchedPlaces>,
+    guards: AutorunGuards,
+}
+
+/// The places of one command.
+struct WatchedPlaces {
     roots: Vec<PathBuf>,
     told: WritesTold,
     /// Places beside those of the table, which need not be there.
     further: Vec<AutorunPlace>,
     /// Links that were on the way to such places.
     links: HashSet<PathBuf>,
-    /// The state of everything that was there; `None` = a mount keeps it.
-    before: BTreeMap<PathBuf, Option<PlaceState>>,
     reports: WorkspaceReports,
-    is_over: bool,
+    noted: Mutex<NotedPlaces>,
 }
 
-/// Everything that there is at one place.
-#[derive(Debug, Default)]
-struct PlaceState {
-    files: BTreeMap<PathBuf, AutorunFileState>,
-    /// There was more than is noted.
-    is_cut: bool,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum AutorunFileState {
-    Link(PathBuf),
-    File {
-        /// Device, inode, size and the time of the last change, which nobody sets.
-        stamp: (u64, u64, u64, i64, i64),
-        mode: u32,
-        bytes: Option<Vec<u8>>,
-    },
+/// What was there before a program began that may write such files, git alone or a hook, so that what it does is not taken for the doing
+/// of a command beside it.
+pub struct AllowedChanges {
+    places: WatchedPlaces,
+    guards: AutorunGuards,
 }
 
 impl AutorunGuard {
-    /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them. `has_covers`: what is
-    /// answered beside it is kept by mounts. Blocks for a moment.
+    /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them, and has it known to the
+    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. Blocks
+    /// for a moment.
     pub fn over(
         roots: &[PathBuf],
         further: Vec<AutorunPlace>,
         told: WritesTold,
         has_covers: bool,
-        reports: WorkspaceReports,
+        (reports, guards): (WorkspaceReports, &AutorunGuards),
     ) -> (AutorunGuard, Vec<PathBuf>) {
-        let mut guard = AutorunGuard {
-            roots: roots.to_vec(),
-            told,
-            further,
-            links: HashSet::new(),
-            before: BTreeMap::new(),
-            reports,
-            is_over: false,
-        };
-        guard.links = guard.ways().filter_map(|path| guard.link_on_way(&path)).collect();
+        let watched = Arc::new(WatchedPlaces::of(roots, further, told, reports));
+        // Note: held from before it is known, so that whoever begins later waits for the note; only those that were known before are waited
+        // for here, so none waits in a circle.
+        let mut noted = watched.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = guards.take_in(&watched);
         let mut covered = Vec::new();
         let mut bytes_left = MOST_BYTES;
-        for (path, _) in guard.places() {
+        for (path, _) in watched.places() {
+            // The first that tells of it is the oldest.
+            let mut known = earlier.iter().map(|it| it.known_before(&path));
+            let known = known.find(|known| !matches!(known, KnownBefore::Unknown));
             let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
             let real = path.canonicalize().ok().filter(|real| {
                 roots.iter().any(|root| real.starts_with(root))
                     && !roots.iter().any(|root| root.starts_with(real))
             });
-            let is_covered = has_covers && real.is_some();
-            if let Some(real) = real.filter(|_| has_covers) {
+            // The folder around it is kept by others.
+            let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
+            let is_covered = real.is_some();
+            if let Some(real) = real {
                 covered.push(real);
             }
-            // No mount keeps a link itself.
-            let state = (!is_covered || is_link).then(|| PlaceState::of(&path, &mut bytes_left));
-            guard.before.insert(path, state);
+            match known {
+                Some(KnownBefore::Missing) => (),
+                Some(KnownBefore::Was(state)) => drop(noted.before.insert(path, Some(state))),
+                Some(KnownBefore::Unknown) | None => {
+                    // No mount keeps a link itself.
+                    let state = (!is_covered || is_link).then(|| PlaceState::of(&path, &mut bytes_left));
+                    noted.before.insert(path, state);
+                }
+            }
         }
-        (guard, covered)
+        drop(noted);
+        (AutorunGuard { watched, guards: guards.clone() }, covered)
+    }
+
+    /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
+    /// something. Blocks.
+    pub fn finish(&mut self) -> Vec<String> {
+        let Some(done) = self.watched.finish() else { return Vec::new() };
+        // Whoever allowed it was told, so the others do not put it aside.
+        self.watched.told.named.iter().for_each(|path| self.guards.allow(path, None));
+        done
+    }
+}
+
+impl AllowedChanges {
+    /// Takes note where others go on that watch over something. Blocks for a moment.
+    pub fn over(roots: &[PathBuf], further: Vec<AutorunPlace>, guards: &AutorunGuards) -> AllowedChanges {
+        let places = WatchedPlaces::of(roots, further, WritesTold::default(), WorkspaceReports::default());
+        let mut noted = places.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes_left = MOST_BYTES;
+        let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
+        noted.before = places.places().into_iter().map(|(path, _)| path).map(state).collect();
+        drop(noted);
+        AllowedChanges { places, guards: guards.clone() }
+    }
+}
+
+impl Drop for AllowedChanges {
+    /// Has what changed since count as there before.
+    fn drop(&mut self) {
+        let noted = self.places.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, _) in self.places.places() {
+            let now = PlaceState::of(&path, &mut 0);
+            let before = noted.before.get(&path).and_then(Option::as_ref);
+            let is_same = |file: &PathBuf, now: &AutorunFileState| {
+                before.and_then(|before| before.files.get(file)).is_some_and(|it| it.is_same(now, file))
+            };
+            let changed = now.files.iter().filter(|(file, now)| !is_same(file, now));
+            changed.for_each(|(file, _)| self.guards.allow(file, None));
+        }
+    }
+}
+
+impl WatchedPlaces {
+    fn of(
+        roots: &[PathBuf],
+        further: Vec<AutorunPlace>,
+        told: WritesTold,
+        reports: WorkspaceReports,
+    ) -> WatchedPlaces {
+        let (roots, links, noted) = (roots.to_vec(), HashSet::new(), Mutex::default());
+        let mut watched = WatchedPlaces { roots, told, further, links, reports, noted };
+        watched.links = watched.ways().filter_map(|path| watched.link_on_way(&path)).collect();
+        watched
     }
 
     /// The paths of all such places whose names say where they are, whether they are there or not.
@@ -129,12 +180,21 @@ impl AutorunGuard {
         between.filter(is_link).last().map(Path::to_owned)
     }
 
+    /// True if the command's words name this path, or something in it or around it.
+    fn is_named(&self, path: &Path) -> bool {
+        let is_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
+        let mut named = self.told.named.iter().filter(|path| !is_root(path));
+        named.any(|named| named.starts_with(path) || path.starts_with(named))
+    }
+
+    /// True if it would see something come at this path, which is there.
+    fn watches(&self, path: &Path) -> bool {
+        self.further.iter().any(|place| path.starts_with(&place.path))
+            || self.roots.iter().any(|root| kept_in(root).iter().any(|(kept, _)| path.starts_with(kept)))
+    }
+
     /// Everything that is there and that the command's words do not name, with who runs it.
     fn places(&self) -> Vec<(PathBuf, &'static str)> {
-        let is_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
-        let named: Vec<&PathBuf> = self.told.named.iter().filter(|path| !is_root(path)).collect();
-        let is_named =
-            |path: &Path| named.iter().any(|named| named.starts_with(path) || path.starts_with(named));
         let mut places: Vec<(PathBuf, &'static str)> =
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
         let further = self.further.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
@@ -144,21 +204,23 @@ impl AutorunGuard {
         // What lies in another of them is kept with it.
         let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
         places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
-        places.retain(|(path, _)| !is_named(path));
+        places.retain(|(path, _)| !self.is_named(path));
         places
     }
 
-    /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
-    /// something. Blocks.
-    pub fn finish(&mut self) -> Vec<String> {
-        if std::mem::replace(&mut self.is_over, true) {
-            return Vec::new();
+    /// `None` = it was done before.
+    fn finish(&self) -> Option<Vec<String>> {
+        // Nothing panics while it is held, and whoever begins meanwhile waits until all is put right.
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut noted.is_over, true) {
+            return None;
         }
         let mut done = Vec::new();
         for (path, why) in self.places() {
-            match self.before.get(&path) {
+            match noted.before.get(&path) {
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 None if !holds_any(&path, 0) => (),
+                None if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
                 None => {
                     // Of a place that a new link leads to, it is the link that came.
                     let link = self.link_on_way(&path).filter(|link| !self.links.contains(link));
@@ -177,7 +239,7 @@ impl AutorunGuard {
             let told = done.iter().map(|done| format!("a command of an agent in {}: {done}", path.display()));
             self.reports.add(told);
         }
-        done
+        Some(done)
     }
 
     fn compare(&self, path: &Path, why: &'static str, before: &PlaceState, done: &mut Vec<String>) {
@@ -187,6 +249,7 @@ impl AutorunGuard {
                 None if before.is_cut => (),
                 None => self.put_aside(file, why, None, done),
                 Some(before) if before.is_same(state, file) => (),
+                Some(before) if file.ends_with(REBASE_TODO) && !runs_more(file, Some(before)) => (),
                 Some(before) => self.put_aside(file, why, Some(before), done),
             }
         }
@@ -204,12 +267,6 @@ impl AutorunGuard {
             None => format!("`{}` came to be", shown.display()),
             Some(_) => format!("`{}` was changed", shown.display()),
         };
-        if self.told.goes_on {
-            done.push(format!(
-                "{what} while a command went on in the background, and stays; {why}, so look at it first"
-            ));
-            return;
-        }
         done.push(match aside(path, before) {
             Ok(None) => return,
             Ok(Some(aside)) => {
@@ -257,64 +314,18 @@ fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<St
     Ok(Some(aside))
 }
 
-impl PlaceState {
-    /// No link is followed. `bytes_left`: of which the bytes of files are noted.
-    fn of(path: &Path, bytes_left: &mut u64) -> PlaceState {
-        let mut state = PlaceState::default();
-        let mut pending = vec![(path.to_owned(), 0)];
-        while let Some((path, depth)) = pending.pop() {
-            let Ok(found) = fs::symlink_metadata(&path) else { continue };
-            if found.is_dir() {
-                state.is_cut |= DEEPEST <= depth;
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                for entry in entries.take(if depth < DEEPEST { MOST_ENTRIES } else { 0 }) {
-                    if !entry.file_name().to_string_lossy().contains(ASIDE) {
-                        pending.push((entry.path(), depth + 1));
-                    }
-                }
-                continue;
-            }
-            if MOST_NOTED <= state.files.len() {
-                state.is_cut = true;
-                break;
-            }
-            let noted = match found.is_symlink() {
-                true => fs::read_link(&path).ok().map(AutorunFileState::Link),
-                false => Some(AutorunFileState::file(&path, &found, bytes_left)),
-            };
-            state.files.extend(noted.map(|noted| (path, noted)));
-        }
-        state
-    }
-}
-
-impl AutorunFileState {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
-        let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
-        let longest = LONGEST.min(*bytes_left);
-        let is_read = found.is_file() && 0 < longest && found.size() <= longest;
-        let bytes = is_read.then(|| regular_file::read_bounded(path, longest).ok().flatten()).flatten();
-        *bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64).min(*bytes_left);
-        AutorunFileState::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
-    }
-
-    /// True if the file is what it was, also where it was written anew.
-    fn is_same(&self, now: &AutorunFileState, path: &Path) -> bool {
-        match (self, now) {
-            (AutorunFileState::Link(before), AutorunFileState::Link(now)) => before == now,
-            (
-                AutorunFileState::File { stamp, bytes, mode },
-                AutorunFileState::File { stamp: stamp_now, mode: mode_now, .. },
-            ) => {
-                let is_as_it_was = || {
-                    let now = regular_file::read_bounded(path, LONGEST).ok().flatten();
-                    mode == mode_now && bytes.is_some() && *bytes == now
-                };
-                stamp == stamp_now || is_as_it_was()
-            }
-            _ => false,
-        }
-    }
+/// Whether the list of a rebase has lines that run something and were not there before; also where that cannot be told.
+fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
+    let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
+    let before: &[u8] = match before {
+        Some(AutorunFileState::File { bytes: Some(bytes), .. }) => bytes,
+        Some(_) => return true,
+        None => &[],
+    };
+    let (now, before) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(before));
+    let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+    let known: HashSet<&str> = before.lines().map(str::trim).collect();
+    now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
 }
 
 /// False of a folder in which there is nothing but folders.
@@ -362,86 +373,4 @@ fn below(root: &Path, row: &AutorunPath) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-        AutorunGuard::over(&[root.to_owned()], Vec::new(), told, has_covers, WorkspaceReports::default())
-    }
-
-    fn put(root: &Path, name: &str, text: &str) {
-        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-        fs::write(root.join(name), text).unwrap();
-    }
-
-    fn read(root: &Path, name: &str) -> String {
-        fs::read_to_string(root.join(name)).unwrap_or_default()
-    }
-
-    /// Every row that is kept: what comes is put aside, and what is changed is what it was; of the others nothing is touched.
-    #[test]
-    fn what_a_command_makes_of_each_row_that_no_build_writes_is_not_run() {
-        for row in AUTOMATIC {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let name = row.path.replace('*', "x");
-            let (mut guard, _) = guarded(&root, WritesTold::default(), false);
-            put(&root, &name, "evil");
-            let done = guard.finish();
-            assert_eq!(root.join(&name).exists(), !row.is_kept, "{name}: {done:?}");
-            assert_eq!(done.len(), usize::from(row.is_kept), "{name}: {done:?}");
-            if !row.is_kept {
-                continue;
-            }
-            put(&root, &name, "a person's");
-            let (mut guard, _) = guarded(&root, WritesTold::default(), false);
-            fs::remove_file(root.join(&name)).unwrap();
-            put(&root, &name, "evil");
-            let done = guard.finish();
-            assert_eq!(read(&root, &name), "a person's", "{done:?}");
-            assert_eq!(guarded(&root, WritesTold::default(), true).1, [root.join(&name)]);
-        }
-    }
-
-    #[test]
-    fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        put(&root, ".vscode/settings.json", "{}");
-        put(&root, ".vscode/big.json", &"x".repeat(300_000));
-        put(&root, ".husky/pre-commit", "true");
-        put(&root, "shared/mcp.json", "{}");
-        std::os::unix::fs::symlink("shared/mcp.json", root.join(".mcp.json")).unwrap();
-        let (guard, covered) = guarded(&root, WritesTold::default(), true);
-        drop(guard);
-        assert_eq!(covered, [".husky/pre-commit", "shared/mcp.json", ".vscode"].map(|name| root.join(name)));
-        let (mut guard, covered) = guarded(&root, WritesTold::default(), false);
-        assert!(covered.is_empty());
-        put(&root, ".vscode/tasks.json", "evil");
-        put(&root, ".vscode/big.json", "evil");
-        put(&root, ".husky/_/h", "made by its runner");
-        put(&root, ".husky/pre-push", "evil");
-        fs::remove_file(root.join(".mcp.json")).unwrap();
-        put(&root, ".mcp.json", "evil");
-        // The same again is no change.
-        put(&root, ".vscode/settings.json", "{}");
-        let done = guard.finish();
-        assert_eq!(done.len(), 4, "{done:?}");
-        assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".husky/pre-push").exists());
-        assert!(root.join(".husky/_/h").exists());
-        assert_eq!(fs::read_link(root.join(".mcp.json")).unwrap(), Path::new("shared/mcp.json"));
-        assert_eq!(read(&root, ".vscode/big.json.not-run-0"), "evil");
-        assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
-        assert!(guard.finish().is_empty());
-        let named = WritesTold { named: vec![root.join(".envrc"), root.clone()], goes_on: false };
-        let (mut guard, _) = guarded(&root, named, false);
-        put(&root, ".envrc", "use flake");
-        put(&root, ".autoenv", "evil");
-        assert_eq!(guard.finish().len(), 1);
-        assert!(root.join(".envrc").exists(), "whoever allowed it was told");
-        let (mut guard, _) = guarded(&root, WritesTold { goes_on: true, ..WritesTold::default() }, false);
-        put(&root, ".exrc", "a person's, or not");
-        let done = guard.finish();
-        assert!(root.join(".exrc").exists() && done[0].contains("look at it first"), "{done:?}");
-    }
-}
+mod tests;

@@ -216,7 +216,7 @@ impl CommandRuntime {
         CommandRuntime { repositories: notes.known(), notes, ..self }
     }
 
-    /// What watches over files that other programs run by themselves.
+    /// The watch over files that other programs run by themselves.
     pub fn autorun_guards(&self) -> &AutorunGuards {
         &self.autorun
     }

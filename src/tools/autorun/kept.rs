@@ -59,7 +59,7 @@ struct WatchedPlaces {
     noted: Mutex<NotedPlaces>,
 }
 
-/// What was there before a program began that may write such files, git alone or a hook, so that what it does is not taken for the doing
+/// A note of what was there before a program began that may write such files, git alone or a hook, so that what it does is not taken for the doing
 /// of a command beside it.
 pub struct AllowedChanges {
     places: WatchedPlaces,
@@ -314,7 +314,7 @@ fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<St
     Ok(Some(aside))
 }
 
-/// Whether the list of a rebase has lines that run something and were not there before; also where that cannot be told.
+/// True if the list of a rebase has lines that run something and were not there before; also where that cannot be told.
 fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
     let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
     let before: &[u8] = match before {

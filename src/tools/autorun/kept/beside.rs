@@ -18,13 +18,13 @@ pub struct AutorunGuards(Arc<Mutex<Vec<Weak<WatchedPlaces>>>>);
 /// Everything that was there before a command began.
 #[derive(Default)]
 pub(super) struct NotedPlaces {
-    /// By place; `None` = a mount keeps it.
+    /// Each by its place; `None` = a mount keeps it.
     pub before: BTreeMap<PathBuf, Option<PlaceState>>,
     /// The last look is over: what changes from now on is somebody else's doing.
     pub is_over: bool,
 }
 
-/// What an earlier guard knows of a place.
+/// An earlier guard's knowledge of a place.
 pub(super) enum KnownBefore {
     /// Nothing of it: it does not watch over it, or is over.
     Unknown,

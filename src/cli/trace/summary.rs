@@ -280,15 +280,15 @@ mod tests {
         ];
         let spans = trace(&requests, spent(1_201, 19, "0.022"));
         expect![[r#"
-            1201 → 19 tokens, $0.0220
-              lead, dear: 201 → 11 tokens, $0.0210
-              lead, small: 1000 → 8 tokens, $0.0010
+            1201 → 19 tokens, $0.022
+            lead, dear: 201 → 11 tokens, $0.021
+            lead, small: 1000 → 8 tokens, $0.001
         "#]]
         .assert_eq(&used(&spans));
         // Where requests are missing the run says what it used, and nobody knows by which models.
         let spans = trace(&requests[..1], spent(1_201, 19, "0.022"));
         expect![[r#"
-            1201 → 19 tokens, $0.0220
+            1201 → 19 tokens, $0.022
         "#]]
         .assert_eq(&used(&spans));
     }

@@ -10,9 +10,12 @@ pub fn environment(today: &str, roots: &[String]) -> String {
     text
 }
 
-/// A folder's path as it is; one whose characters would break the line, or make two folders of one, in quotes with escapes. Whoever
-/// wrote an archive named its folders, and what they named is no line of a system prompt.
+/// A folder's path as it is; one whose characters would break the line, hide in it, or make two folders of one, in quotes with escapes.
+/// Whoever wrote an archive named its folders, and what they named is no line of a system prompt.
 fn in_one_line(root: &str) -> String {
-    let quoted = format!("{root:?}");
-    if quoted == format!("\"{root}\"") && !root.contains(", ") { root.to_owned() } else { quoted }
+    let breaks = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '"' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if root.contains(breaks) || root.contains(", ") { format!("{root:?}") } else { root.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! What do memory files say to which runs, and what can they not do? (spec 08, "Memory files")
 
-use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
+use std::{fs, os::unix::fs::symlink, sync::Arc};
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use crate::{
     process::{Home, output},
     support::{Client, House, Reply, Running, Script},
+    trust::trust,
 };
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file, list_directory, glob, save_memory, write_file]\n---\nYou read.\n";
@@ -17,14 +18,6 @@ const FORGETFUL: &str = "---\nkind: agent\nname: forgetful\ndescription: Reads.\
 
 fn house(script: &Script) -> House {
     House::new().script(script).agent("reader", READER).agent("forgetful", FORGETFUL)
-}
-
-async fn trust(client: &mut Client, workspace: &Path) {
-    let opened = client.call("workspace/open", json!({ "workspace": workspace })).await;
-    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
-    let files: Value =
-        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
-    client.call("workspace/trust", json!({ "workspace": workspace, "trusted": true, "files": files })).await;
 }
 
 /// All that a run was asked with, of which memory is a part.

@@ -1,6 +1,6 @@
 //! What is an agent told before its first message, who can change it, and can it be seen beforehand? (spec 08)
 
-use std::{fs, path::Path};
+use std::fs;
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use subagentd::{models::ModelRequest, sandbox::SandboxMechanism};
 use crate::{
     process::{Home, output},
     support::{Client, House, Reply, Running, Script, confined_by},
+    trust::trust,
 };
 
 const MODULES: [&str; 8] = [
@@ -190,14 +191,6 @@ async fn each_switch_takes_just_its_part_away() {
     let without = render(&mut client, &running, "bare", json!({})).await;
     assert_eq!(part(&without, "git")["off"], "prompt.modules.git of the workspace's settings");
     running.stop().await;
-}
-
-async fn trust(client: &mut Client, workspace: &Path) {
-    let opened = client.call("workspace/open", json!({ "workspace": workspace })).await;
-    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
-    let files: Value =
-        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
-    client.call("workspace/trust", json!({ "workspace": workspace, "trusted": true, "files": files })).await;
 }
 
 #[tokio::test]

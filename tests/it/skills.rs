@@ -1,6 +1,6 @@
 //! Which skills is an agent told of, what does it get when it asks for one, and what can a skill never do? (spec 08, "Skills")
 
-use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path, sync::Arc};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, sync::Arc};
 
 use serde_json::{Value, json};
 use subagentd::{models::ModelRequest, sandbox::SandboxMechanism};
@@ -11,6 +11,7 @@ use crate::{
     recording::Recording,
     support::{Client, House, MECHANISM, Reply, Running, Script},
     terminal::Terminal,
+    trust::trust,
 };
 
 const BARE: &str = "---\nkind: agent\nname: bare\ndescription: Works.\n---\n";
@@ -41,15 +42,6 @@ fn users(house: &House, path: &str, text: &str) {
     let path = house.dir.path().join("skills").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-async fn trust(client: &mut Client, workspace: &Path) {
-    let opened = client.call("workspace/open", json!({ "workspace": workspace })).await;
-    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
-    let files: Vec<Value> =
-        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
-    let params = json!({ "workspace": workspace, "trusted": true, "files": files });
-    client.call("workspace/trust", params).await;
 }
 
 async fn states(client: &mut Client, running: &Running) -> Vec<(String, String)> {

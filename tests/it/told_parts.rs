@@ -1,10 +1,13 @@
 //! Does the account of what a model reads first name all of it, and all that is left out?
 
-use std::{fs, path::Path};
+use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, House, Running};
+use crate::{
+    support::{Client, House, Running},
+    trust::trust,
+};
 
 const READER: &str =
     "---\nkind: agent\nname: reader\ndescription: Reads.\ntools: [read_file]\n---\nYou read.\n";
@@ -14,14 +17,6 @@ async fn parts(client: &mut Client, running: &Running, name: &str) -> Vec<Value>
     let rendered = client.call("prompt/render", params).await;
     let parts = rendered["parts"].as_array().unwrap().clone();
     parts.into_iter().filter(|part| part["name"] == name).collect()
-}
-
-async fn trust(client: &mut Client, workspace: &Path) {
-    let opened = client.call("workspace/open", json!({ "workspace": workspace })).await;
-    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
-    let files: Value =
-        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
-    client.call("workspace/trust", json!({ "workspace": workspace, "trusted": true, "files": files })).await;
 }
 
 /// Hooks put texts before the first message, too.

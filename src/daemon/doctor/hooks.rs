@@ -51,7 +51,7 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     DoctorFinding::warning(format!("{}; {odd}", finding.message)).with_hint(hint)
 }
 
-/// Where the hooks run.
+/// The finding about the place where hooks run.
 fn of_places(state: &DaemonContext, hooks: &str, confined: &[String], workspace: &[String]) -> DoctorFinding {
     if confined.is_empty() {
         let where_asked = if workspace.is_empty() { "" } else { ", and none runs in a sandbox here" };

@@ -51,7 +51,7 @@ impl FilePattern {
         Ok(FilePattern { expression, place, is_anywhere: anywhere, names: names.collect::<Result<_, _>>()? })
     }
 
-    /// By the path as it is written, and by what it leads to.
+    /// True if the pattern means this path, as it is written or as it leads.
     pub(super) fn matches(&self, path: &Path, root: &Path, home: &Path) -> bool {
         let is_match = |path: &Path| self.expression.0.is_match(path.to_string_lossy().as_bytes());
         self.is_met(path, root, home, &is_match)

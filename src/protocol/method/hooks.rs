@@ -59,7 +59,7 @@ pub struct ListedHook {
     /// The reason why it does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What keeps a hook that is on from working, as far as its text and the disk tell: its script is not there, for example. Only where a
+    /// The fault that keeps a hook that is on from working, as far as its text and the disk tell: its script is not there, for example. Only where a
     /// `workspace` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<HookFault>,

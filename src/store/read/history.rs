@@ -34,7 +34,8 @@ pub(crate) fn turn_before() -> String {
     of_context("seq", "seq <= ?2", "'model.completed'") + " desc limit 1"
 }
 
-/// What still matters of the events before a turn; of what it made the model read that is only what hooks did not let through.
+/// The statement for what still matters of the events before a turn; of what it made the model read that is only what hooks did not let
+/// through.
 pub(crate) fn past() -> String {
     let private = "iif(type = 'hook.fired', private, null) as private";
     of_context(&format!("seq, time_us, type, run_id, body, {private}"), "seq < ?2", LASTING)

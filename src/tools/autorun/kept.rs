@@ -123,7 +123,7 @@ impl AutorunGuard {
         for (path, why) in self.places() {
             match self.before.get(&path) {
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
-                None if !holds_any(&path, 0) => (),
+                None if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
                 None => self.put_aside(&path, why, None, &mut done),
                 Some(None) => (),
                 Some(Some(before)) => self.compare(&path, why, before, &mut done),
@@ -275,14 +275,15 @@ impl AutorunFileState {
     }
 }
 
-/// False of a folder in which there is nothing but folders.
-fn holds_any(path: &Path, depth: usize) -> bool {
-    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth {
+/// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.
+fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth || *room == 0 {
         return true;
     }
+    *room -= 1;
     let Ok(mut entries) = fs::read_dir(path) else { return true };
     entries.any(|entry| match entry {
-        Ok(entry) => holds_any(&entry.path(), depth + 1),
+        Ok(entry) => holds_any(&entry.path(), depth + 1, room),
         Err(_) => true,
     })
 }

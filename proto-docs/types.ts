@@ -2685,8 +2685,8 @@ export interface ListedHook {
   /** The reason why it does not run. */
   reason?: string | null;
   /**
-   * The fault that keeps a hook that is on from working, as far as its text and the disk tell: its script is not there,
-   * for example. Only where a `workspace` is given.
+   * The fault that keeps a hook that is on from working, as far as its text and the disk tell: its script is
+   * not there, for example. Only where a `workspace` is given.
    */
   fault?: HookFault | null;
   /**

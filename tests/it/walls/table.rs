@@ -23,7 +23,7 @@ enum Says {
 
 const BEGINNINGS: &[(&str, Says)] = &[
     ("no", Says::No),
-    ("yes, but not into", Says::Outwardly),
+    ("yes, but not their contents", Says::Outwardly),
     ("yes", Says::Yes),
     ("where it may write", Says::WhereItMayWrite),
     ("with `sandbox.network`", Says::WithTheNetwork),
@@ -38,12 +38,12 @@ type Trial = for<'a> fn(&'a Stand) -> Says;
 const TRIALS: &[(&str, Trial)] = &[
     ("write outside the workspace and `$TMPDIR`", writes),
     ("read keys, passwords and what is the daemon's own", reads),
-    ("make what the daemon would read", makes),
+    ("create files that the daemon would read", makes),
     ("see names, sizes and times of what is hidden", sees_sizes),
     ("change modes and times of files", changes_modes),
     ("change owners and extended attributes", changes_attributes),
     ("see other processes", sees_processes),
-    ("signal or trace what it has not started", signals),
+    ("signal or trace processes that it has not started", signals),
     ("reach the network, and programs on this machine by it", connects),
     ("connect to a socket that has a file", connects_to_files),
     ("share memory", shares_memory),
@@ -127,7 +127,7 @@ fn each_cell_of_the_table_is_so() {
         for (column, answer) in answers {
             let says = BEGINNINGS.iter().find(|(begins, _)| answer.starts_with(begins));
             let (_, says) = says.unwrap_or_else(|| panic!("`{row}`, {column}: what does `{answer}` say?"));
-            let lay = |home: &Path| match row.starts_with("make what") {
+            let lay = |home: &Path| match row.starts_with("create files") {
                 // What is missing there.
                 true => fs::create_dir_all(home.join(".config")).unwrap(),
                 false => own().iter().chain(&people_hide()).for_each(|name| make(&home.join(name))),

@@ -60,8 +60,7 @@ pub(super) struct CreateArguments {
     template: Option<String>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Also ask whether it is told of memory files, for a program that guards its calls, how much of it others are told by traces,
-    /// and for triggers: which prompts go to it
+    /// Also ask about memory files, a hook that guards its calls, what its traces contain, and triggers (which prompts it gets)
     #[arg(long)]
     extended: bool,
     /// Take this file unchanged except for NAME; `-` is standard input

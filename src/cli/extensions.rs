@@ -22,7 +22,7 @@ use protocol::{
 
 #[derive(Subcommand)]
 pub(super) enum ExtensionsVerb {
-    /// List the extensions that are installed, and whether each counts
+    /// List the extensions that are installed, and whether each is in use
     List(ExtensionListArguments),
     /// Show an extension: where it is from, and the skills and MCP servers it brings along
     Show(ExtensionShowArguments),
@@ -62,7 +62,7 @@ pub(super) struct ExtensionInstallArguments {
     /// Install just what has this digest, as --dry-run shows it; then nothing is asked
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
-    /// Show all of what comes, also where that is more than the screen holds
+    /// Show everything, even if it does not fit the screen
     #[arg(long)]
     whole: bool,
     /// Install nothing; show what would come

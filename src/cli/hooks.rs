@@ -24,7 +24,7 @@ pub(super) enum HooksVerb {
     Enable(HookSwitchArguments),
     /// Switch a hook off, for all runs and also after a restart
     Disable(HookSwitchArguments),
-    /// Run one hook by hand, and show what its answer means; it really runs
+    /// Run one hook by hand, and show what its answer means; the hook's command really runs
     Test(HooksTestArguments),
 }
 

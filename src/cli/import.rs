@@ -83,7 +83,7 @@ enum ConflictWord {
     Skip,
     /// The old one goes to the trash
     Replace,
-    /// The new one is called after its folder, too
+    /// The new one's name also gets the name of its folder
     Namespace,
 }
 

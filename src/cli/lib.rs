@@ -233,7 +233,7 @@ enum AgentVerb {
     /// On a terminal the run continues the workspace's current session, so the agent remembers what was said there.
     /// In a pipe, and with --detach, it opens a new session. --continue, --new and --session override this.
     ///
-    /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
+    /// Ctrl-C once cancels the run and waits for its end; pressing it twice leaves the run running. The exit code tells how it ended:
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
     /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED, 76 a reason that only a newer daemon knows; 2 is a usage error, 69
     /// that no daemon can be reached.
@@ -263,7 +263,7 @@ enum AgentVerb {
     Route(route::RouteArguments),
     /// Show the system prompt and everything else a model reads before the first message; --tokens lists the parts
     Prompt(prompt::PromptArguments),
-    /// Show the agents, rules, settings and skills of a project, and ask whether to trust them
+    /// Show the agents, rules, settings, skills and hooks of a project, and ask whether to trust them
     Trust(trust::TrustArguments),
 }
 

@@ -26,7 +26,7 @@ use protocol::{PromptRender, PromptRenderParams};
 pub(super) struct PromptArguments {
     /// The agent's name
     agent: String,
-    /// Show the parts, where each comes from, and about how many tokens it takes
+    /// Show the parts: where each comes from, and its approximate number of tokens
     #[arg(long)]
     tokens: bool,
     /// Write the daemon's own part of the prompt to a new file, to be changed and set as `prompt.systemFile`

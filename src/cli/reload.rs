@@ -63,7 +63,10 @@ fn draw(reloaded: &ReloadReply) -> String {
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
     if changed.is_empty() && policies.is_empty() {
-        lines.push("reloaded; nothing changed".to_owned());
+        lines.push(
+            "reloaded; no setting and no rule changed (hooks, agents and skills are read without a reload)"
+                .to_owned(),
+        );
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));

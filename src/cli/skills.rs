@@ -30,7 +30,7 @@ pub(super) struct SkillsCommand {
 
 #[derive(Subcommand)]
 enum SkillsVerb {
-    /// List skills: yours and this folder's, those that do not count among them
+    /// List skills: yours and this folder's, including those that are not used
     List(ListArguments),
     /// Show what a skill says, and which files it has
     Show(ShowArguments),

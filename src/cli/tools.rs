@@ -59,7 +59,7 @@ pub(super) struct ToolsArguments {
 
 #[derive(Subcommand)]
 enum ToolsVerb {
-    /// List the tools there are, where they come from, and what excludes those that nobody gets
+    /// List all tools, where they come from, and what excludes the ones that no agent gets
     List(listing::ListingArguments),
     /// Call a tool, under the same rules and questions as an agent; exits 1 if it or its command fails
     Call(CallArguments),

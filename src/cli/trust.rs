@@ -33,7 +33,7 @@ pub(super) struct TrustArguments {
     /// A folder, or the name of one agent or skill of this project [default: the current folder]
     #[arg(value_name = "DIR|AGENT|SKILL")]
     target: Option<String>,
-    /// Do not ask; you have read it
+    /// Do not ask: acknowledge everything that is shown
     #[arg(long, conflicts_with = "no")]
     yes: bool,
     /// Show everything, even if it does not fit the screen
@@ -42,7 +42,7 @@ pub(super) struct TrustArguments {
     /// Stop trusting the folder; all its files are asked about again
     #[arg(long)]
     no: bool,
-    /// The programs that your settings name, where they changed since they were noted, in place of a folder
+    /// Show the programs named in your settings that have changed, instead of a folder, and ask
     #[arg(long, conflicts_with_all = ["target", "no"])]
     programs: bool,
     /// What stdout gets: a sentence, or the daemon's answer

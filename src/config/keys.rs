@@ -418,7 +418,7 @@ const GENERAL_KEYS: &[SettingKey] = &[
     key!(
         "sandbox.limits.outputMb", sandbox.limits.output_mb, OrNull(IntegerShape { least: 1, most: MOST_MB }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Mebibytes of output after which a command is ended; null is no limit. Less of it is kept.",
+        "Mebibytes of output after which a command is ended; null is no limit. Of a long output the first 6 and the last 4 are kept.",
         expected: "a whole number from 1 to 1073741824, or null",
         example: "100"
     ),

@@ -492,10 +492,10 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         COMPANION,
         &["reload"],
         expect![[r#"
-        exit Some(0)
-        reloaded; nothing changed
-        ---
-    "#]],
+            exit Some(0)
+            reloaded; no setting and no rule changed (hooks, agents and skills are read without a reload)
+            ---
+        "#]],
     )
     .await;
     fs::write(&settings, r#"{"run": {"maxTurns": 3}, "access": {"allowUids": [7]}}"#).unwrap();
@@ -513,7 +513,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
     fs::write(&settings, r#"{"run": {"maxTurns": 3}, "access": {"allowUids": 7}, "colour": 1}"#).unwrap();
     check(&home, COMPANION, &["reload"], expect![[r#"
         exit Some(1)
-        reloaded; nothing changed
+        reloaded; no setting and no rule changed (hooks, agents and skills are read without a reload)
         ---
         error: <home>/config/subagentd/settings.json:1:50: `access.allowUids`: expected a list of numeric user ids, e.g. [1000], found 7
         warning: <home>/config/subagentd/settings.json:1:54: there is no setting `colour` in this version; it has no effect

@@ -188,13 +188,13 @@ fn field(name: &str) -> Option<Value> {
             json!({ "type": ["array", "null"], "maxItems": MOST_TRIGGERS, "items": trigger() }),
         ),
         "tracing" => said(
-            "Who else is told of the spans of its runs, and what of them. It can only narrow what the settings `tracing` say.",
+            "Where else the spans of its runs are sent, and which parts of them. It can only narrow what the settings `tracing` say.",
             or_null(map(TRACING_FIELDS, tracing_field)),
         ),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
         IMPORTED_FROM => said(
             "Which product's file it was made from. Fields that mean nothing here go back to that product only, and a model \
-             that only it knows is answered for by the model of agents that name none.",
+             that only that product has is replaced by the default model.",
             json!({ "enum": PRODUCTS.iter().map(|(name, _)| *name).collect::<Vec<_>>() }),
         ),
         _ => return None,
@@ -222,7 +222,7 @@ fn approval_field(name: &str) -> Option<Value> {
             let cases = json!({ "type": "object", "additionalProperties": verdict });
             said(
                 "Stricter than the rules in force, by tool: `ask`, `deny`, or a map from calls to verdicts, of which the last \
-                 that fits counts: `{\"*\": ask, \"git status *\": allow}`. `allow` only lifts what stands here itself.",
+                 match counts: `{\"*\": ask, \"git status *\": allow}`. `allow` only cancels an `ask` or `deny` of this same field.",
                 json!({
                     "type": ["object", "null"],
                     "additionalProperties": { "anyOf": [verdict, cases] },

@@ -53,7 +53,7 @@ pub(crate) struct AddArguments {
     /// All of its tools except these
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     exclude: Vec<String>,
-    /// Where the program runs [default: the workspace's folder]
+    /// Where the program runs; `.` is the workspace's first folder [default: a temporary folder of its own]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// The address of a server that is already running

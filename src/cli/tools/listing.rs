@@ -20,7 +20,7 @@ use protocol::{ToolsList, ToolsListParams};
 
 #[derive(Args)]
 pub(crate) struct ListingArguments {
-    /// Those of this agent's runs [default: all there are]
+    /// Only tools of this agent's runs [default: all tools]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// As runs of this session have them; the beginning of its id is enough

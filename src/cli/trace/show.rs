@@ -18,7 +18,7 @@ pub(crate) struct TraceShowArguments {
     /// The run, and all below it; the beginning of its id is enough
     #[arg(value_name = "RUN")]
     run: String,
-    /// Levels to show; of what lies deeper the number of spans is told
+    /// Levels to show; deeper spans are only counted
     #[arg(long, value_name = "N", default_value_t = USUAL_DEPTH)]
     depth: usize,
     /// `json` prints all spans, as the daemon tells them

@@ -23,7 +23,7 @@ pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "retention.maxAgeDays", retention.max_age_days, OrNull(IntegerShape { least: 1, most: MOST_DAYS }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Days after which a session in which nothing runs is removed, with all that happened in it; null is never. Limits hold once daemons have known them for an hour.",
+        "Days after which a session in which nothing runs is removed, with all that happened in it; null is never. Limits take effect after daemons have run with them for one hour in all.",
         expected: "a whole number of days from 1 to 36500, or null",
         example: "90"
     ),

@@ -53,7 +53,7 @@ pub(super) const KEYS: &[SettingKey] = &[
     key!(
         "tracing.sampleRate", tracing.sample_rate, NumberShape { least: 0.0, is_above_zero: false, most: 1.0 },
         in: Ok, out: |rate: &f64| plain(*rate),
-        "The part of traces whose texts are sent with them; of the others it is as `tracing.content` `none`.",
+        "The part of traces whose texts are sent with them; the others are sent as with `tracing.content: none`.",
         expected: "a number from 0 to 1",
         example: "0.1"
     ),

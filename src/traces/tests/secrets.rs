@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use protocol::TraceContent;
+
 use crate::{OtlpSpan, names::ATTRIBUTES};
 
 /// Stands for a secret, in every text that an event can have.
@@ -64,4 +66,71 @@ fn a_secret_in_every_attribute_is_hidden_in_every_attribute() {
         ATTRIBUTES.iter().map(|(name, _)| *name).filter(|name| !told.contains(*name)).collect();
     assert!(missing.is_empty(), "nothing was planted in {missing:?}");
     assert!(60 < planted, "{planted}");
+}
+
+/// A text that is added to a span comes here until it is taken out of what others are told, or named as something that is no text:
+/// who decided, by which rule and hook, which model, tool and files.
+#[test]
+fn nothing_but_names_is_left_where_no_texts_are_told() {
+    let mut left: BTreeSet<String> = BTreeSet::new();
+    for mut span in spans(EVERYTHING) {
+        crate::thin(&mut span, TraceContent::None);
+        places_of_secrets(&serde_json::to_value(&span).unwrap(), String::new(), &mut left);
+    }
+    let left = left.into_iter().collect::<Vec<_>>().join("\n");
+    expect![[r#"
+        compression.status
+        confirmation.callId
+        confirmation.decision.mode
+        confirmation.decision.name
+        confirmation.decision.outcome
+        confirmation.decision.rule
+        confirmation.decision.source
+        confirmation.rule
+        error.type
+        hook.callId
+        hook.decision
+        hook.hookId
+        hook.source
+        hook.tool
+        llm.finishReason
+        llm.model
+        llm.purpose
+        llm.requested.callId
+        mcp.callId
+        mcp.server
+        name
+        run.filesChanged
+        run.model
+        run.reason
+        run.startedBy
+        run.stoppedBy
+        tool.callId
+        tool.changedBy
+        tool.decision.name
+        tool.decision.rule
+        tool.filesChanged.path
+        tool.kind
+        tool.risk
+        tool.server
+        tool.tool"#]]
+    .assert_eq(&left);
+}
+
+/// The paths at which a planted text stands, without the indices of lists.
+fn places_of_secrets(value: &serde_json::Value, at: String, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::String(text) if text.contains(SECRET) => drop(found.insert(at)),
+        serde_json::Value::Array(all) => all.iter().for_each(|it| places_of_secrets(it, at.clone(), found)),
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                let place = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                if name.contains(SECRET) {
+                    found.insert(format!("{at} (a name)"));
+                }
+                places_of_secrets(value, place, found);
+            }
+        }
+        _ => {}
+    }
 }

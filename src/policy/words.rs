@@ -40,7 +40,7 @@ pub fn allows(rule: &PolicyRule) -> String {
         }
         (_, Some(command)) if is_repeated(command) => format!("this very command again: {command}"),
         (_, Some(_)) => "this very command again".to_owned(),
-        (GrantScope::File, None) if edits => format!("edits of {}", touched(&rule.accesses)),
+        (GrantScope::File, None) if edits => edits_of(&rule.accesses),
         (GrantScope::Folder, None) => format!("edits of files in {} and below", touched(&rule.accesses)),
         (GrantScope::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
         (_, None) if rule.args_pattern.is_some() => format!("this very call of {tool} again"),
@@ -52,6 +52,24 @@ pub fn allows(rule: &PolicyRule) -> String {
         (None, None) => "from now on, everywhere".to_owned(),
     };
     format!("allow {what}, {place}")
+}
+
+/// A folder in which another file of the same call lies is made for that, and nothing else in it may be changed.
+fn edits_of(accesses: &[ResourceAccess]) -> String {
+    let is_above = |folder: &ResourceAccess, other: &ResourceAccess| match (folder, other) {
+        (ResourceAccess::Write { path: folder }, ResourceAccess::Write { path }) => {
+            path != folder && path.starts_with(folder)
+        }
+        _ => false,
+    };
+    let (made, edited): (Vec<ResourceAccess>, Vec<ResourceAccess>) =
+        accesses.iter().cloned().partition(|it| accesses.iter().any(|other| is_above(it, other)));
+    match (made.is_empty(), edited.is_empty()) {
+        (false, false) => {
+            format!("edits of {}, for which it makes the folder {}", touched(&edited), touched(&made))
+        }
+        _ => format!("edits of {}", touched(accesses)),
+    }
 }
 
 /// Each of them whole: a path of which a part is left out may be another one.

@@ -191,15 +191,20 @@ fn what_it_would_allow_is_said_in_plain_words() {
         let rule = remember(&Policy::builtin(), sketch, scope).unwrap();
         format!("{:?}: {}", crate::extent(&rule), crate::allows(&rule))
     };
+    let write = |path: &str| ResourceAccess::Write { path: path.into() };
+    let in_new_folder =
+        Sketch { accesses: vec![write("/w/src/a.txt"), write("/w/src")], ..edit("/w/src/a.txt") };
     expect_test::expect![[r#"
         File: allow edits of /w/a, until this session ends
         File: allow edits of /w/a, from now on, everywhere
+        File: allow edits of /w/src/a.txt, for which it makes the folder /w/src, until this session ends
         Call: allow this very command again: python script, from now on in /w
         Words: allow commands like "git status …" and "cargo test …" that stay in the workspace and write no other files, from now on in /w
         Call: allow this very call of mcp.github.get_issue again, from now on, everywhere"#]].assert_eq(
         &[
             told(&edit("/w/a"), RememberScope::Session),
             told(&edit("/w/a"), RememberScope::User),
+            told(&in_new_folder, RememberScope::Session),
             told(&said("python script", "harmless"), RememberScope::Project),
             told(&shell("git status ; cargo test"), RememberScope::Project),
             told(&opaque(), RememberScope::User),

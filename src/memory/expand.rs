@@ -31,6 +31,12 @@ pub(super) enum ReadText {
     Skipped(String),
 }
 
+/// True if a file is named as texts are that people import (`.md`, `.txt`, …).
+pub fn is_named_as_text(path: &Path) -> bool {
+    let ending = path.extension().map(|it| it.to_ascii_lowercase());
+    ending.is_some_and(|it| TEXT_ENDINGS.iter().any(|known| it == *known))
+}
+
 /// A file that a memory file imports, or names as if it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryImport {
@@ -151,8 +157,7 @@ impl<'a> ImportExpander<'a> {
     /// A word that names no file is mostly somebody's name; one that ends like a text is a slip, and nobody else would say so.
     fn tell_missing(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
         let path = normalized(&folder.join(word));
-        let ending = path.extension().map(|it| it.to_ascii_lowercase());
-        if ending.is_some_and(|it| TEXT_ENDINGS.iter().any(|known| it == *known)) {
+        if is_named_as_text(&path) {
             let by = above.last().map(|file| file.display().to_string()).unwrap_or_default();
             if self.note(path, above, Some("there is no such file")) {
                 self.warnings.push(format!("{by}: `@{word}` names no file, so nothing is imported"));

@@ -18,7 +18,7 @@ pub use collect::{
     CollectedMemory, MOST_MEMORY_BYTES, MemoryFile, MemoryFileState, MemoryRules, ProjectMemory, UserMemory,
     collect, of_folder,
 };
-pub use expand::{MOST_MEMORY_FILE_BYTES, MemoryImport};
+pub use expand::{MOST_MEMORY_FILE_BYTES, MemoryImport, is_named_as_text};
 pub use facts::{plain_fact, with_fact};
 pub use find::{project_folders, repository_top};
-pub use read::{MANY_NAMES, MemoryRead, MemoryReader, UserFileReader};
+pub use read::{IGNORED, MANY_NAMES, MemoryRead, MemoryReader, RULED_OUT, UserFileReader};

@@ -47,6 +47,13 @@ pub trait MemoryReader {
 /// The reason for not importing a file that has several names: it may lie elsewhere too, under one that nobody may read.
 pub const MANY_NAMES: &str = "has more than one name on the disk";
 
+/// The reason for not importing a file that git does not have, and that is named like no text: keys and settings lie so.
+pub const IGNORED: &str =
+    "is ignored (.gitignore, .subagentignore), and its name does not end like a text's (.md, .txt, …)";
+
+/// The reason for not importing a file that a rule keeps from agents, or asks about.
+pub const RULED_OUT: &str = "is not to be read unasked, by a rule";
+
 /// Folders of the daemon's own, where others keep texts that are no memory.
 const OWN_FOLDERS: [&str; 2] = ["agents", "policies"];
 const OWN_FILES: [&str; 1] = ["system.md"];

@@ -174,7 +174,12 @@ fn folders_on_the_way(path: &Path, near: &NearMemory, gate: &CallGate) -> Vec<(P
     let workspace = &gate.prepare.workspace;
     let Some(place) = workspace.place_at(path) else { return Vec::new() };
     let Some(root) = workspace.place_at(workspace.root_of(&place)) else { return Vec::new() };
-    let reader = WorkspaceMemoryReader { workspace, roots: workspace.roots().map(PathBuf::from).collect() };
+    let reader = WorkspaceMemoryReader {
+        workspace,
+        roots: gate.folders(),
+        policy: gate.policy(),
+        agent: Some(gate.agent.clone()),
+    };
     let rules = memory_rules(&gate.project, &gate.supplies);
     let is_folder = |place: &WorkspacePath| workspace.facts(place).is_ok_and(|facts| facts.is_folder);
     let is_ignored =

@@ -431,6 +431,70 @@ async fn what_a_workspaces_own_memory_imports_lies_in_the_workspace() {
     running.stop().await;
 }
 
+/// The author of a repository, or an agent that may write a memory file, would otherwise have a model told of the keys that a person keeps out
+/// of it.
+#[tokio::test]
+async fn what_ignore_rules_keep_out_of_a_repository_is_imported_only_as_a_text() {
+    let script = Script::new([Reply::done("x")]);
+    let house = house(&script)
+        .file(".gitignore", ".env\nlocal/\n!local/shown.toml\n")
+        .file(".subagentignore", "plain.json\n")
+        .file(
+            "AGENTS.md",
+            "@.env\n@local/keys\n@local/shown.toml\n@plain.json\n@.git/config\n@local/mine.md\n@Makefile\n",
+        )
+        .file(".env", "of-the-environment")
+        .file("local/keys", "of-the-keys")
+        .file("local/shown.toml", "of-a-hidden-folder")
+        .file("plain.json", "of-our-own-list")
+        .file(".git/config", "of-gits-settings")
+        .file("local/mine.md", "of-my-own-text")
+        .file("Makefile", "of-the-makefile");
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let text = told(&mut client, &running, &script, "reader", json!({})).await;
+    for wanted in ["of-my-own-text", "of-the-makefile"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    for other in
+        ["of-the-environment", "of-the-keys", "of-a-hidden-folder", "of-our-own-list", "of-gits-settings"]
+    {
+        assert!(!text.contains(other), "{other}: {text}");
+    }
+    running.stop().await;
+}
+
+/// To import a file is to read it, also by an agent that has just written the memory file.
+#[tokio::test]
+async fn what_rules_keep_from_agents_is_not_imported() {
+    let write = json!({ "path": "sub/AGENTS.md", "content": "@../plan.md @../asked.md @../free.md\n" });
+    let script = Script::new([Reply::calls(&[("write_file", write)]), Reply::done("x")]);
+    let rules = "[[rule]]\ntool = \"write_file\"\ndecision = \"allow\"\n\
+                 [[rule]]\ntool = \"read_file\"\nargsPattern = '\"plan'\ndecision = \"deny\"\n\
+                 [[rule]]\ntool = \"read_file\"\nargsPattern = '\"asked'\ndecision = \"ask\"\n";
+    let house = house(&script)
+        .rules("a", rules)
+        .file("AGENTS.md", "@plan.md @asked.md @free.md\n")
+        .file("plan.md", "of-the-plan")
+        .file("asked.md", "of-what-is-asked")
+        .file("free.md", "of-what-is-free");
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    for request in script.requests() {
+        let text = format!("{:?}", request.messages);
+        assert!(text.contains("of-what-is-free"), "{text}");
+        assert!(!text.contains("of-the-plan") && !text.contains("of-what-is-asked"), "{text}");
+    }
+    let last = format!("{:?}", script.requests().last().unwrap().messages);
+    assert_eq!(last.matches("of-what-is-free").count(), 2, "{last}");
+    drop(client);
+    running.stop().await;
+}
+
 /// A project may call its memory files as it likes; the user's stay what they are.
 #[tokio::test]
 async fn a_project_names_its_own_files_and_hides_none_of_the_users() {

@@ -7,14 +7,19 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::json;
+
 use crate::resources::RunResources;
 use memory::{
-    CollectedMemory, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, UserFileReader,
-    UserMemory, collect, project_folders, repository_top,
+    CollectedMemory, IGNORED, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, RULED_OUT,
+    UserFileReader, UserMemory, collect, is_named_as_text, project_folders, repository_top,
 };
+use policy::{Policy, PolicyCall};
 use project::Project;
-use protocol::ToolErrorType;
-use tools::{MemoryTarget, OpenedPath, Workspace};
+use protocol::{
+    AgentName, ApprovalMode, ResourceAccess, Risk, TOOL_ALIASES, ToolErrorType, ToolKind, ToolName, Verdict,
+};
+use tools::{IgnoreRules, MemoryTarget, OpenedPath, Workspace, WorkspacePath};
 
 /// The system's folder.
 const SYSTEM: &str = "/etc/subagentd";
@@ -28,12 +33,56 @@ pub(crate) struct WorkspaceMemoryReader<'a> {
     pub workspace: &'a Workspace,
     /// Folders below which agents write.
     pub roots: Vec<PathBuf>,
+    /// The rules that say which files agents read unasked.
+    pub policy: Arc<Policy>,
+    /// The agent that is told; `None` = whichever.
+    pub agent: Option<AgentName>,
 }
 
 impl WorkspaceMemoryReader<'_> {
     /// The root that a path lies in, the innermost.
     fn root_of(&self, path: &Path) -> Option<&PathBuf> {
         self.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+    }
+
+    /// True if rules let agents read a file unasked. To import it is to read it, and whoever may write a memory file imports what they like.
+    fn may_be_read(&self, path: &Path) -> bool {
+        const READER: &str = "read_file";
+        let below = self.root_of(path).and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let aliases: Vec<&str> =
+            TOOL_ALIASES.iter().filter(|(_, ours)| *ours == READER).map(|(alias, _)| *alias).collect();
+        let decision = self.policy.decide(&PolicyCall {
+            tool: &ToolName::from(READER),
+            aliases: &aliases,
+            agent: &self.agent.clone().unwrap_or_else(|| AgentName::from("")),
+            callers: &[],
+            kind: ToolKind::Read,
+            risk: Risk::Safe,
+            accesses: &[ResourceAccess::Read { path: path.to_owned() }],
+            arguments: &json!({ "path": below.to_string_lossy() }),
+            commands: None,
+            unread: None,
+            confinement: None,
+            mode: ApprovalMode::Default,
+            auto_approve: &[],
+            session: None,
+            roots: &self.roots,
+        });
+        decision.verdict == Verdict::Allow
+    }
+
+    /// True if it, or a folder that it lies in, is named by ignore rules, or belongs to git.
+    fn is_ignored(&self, place: &WorkspacePath) -> bool {
+        let Some(mut at) = self.workspace.place_at(self.workspace.root_of(place)) else { return true };
+        let mut parts = place.relative().iter().peekable();
+        while let Some(part) = parts.next() {
+            at = at.child(part);
+            let rules = IgnoreRules::above(self.workspace, &at, true);
+            if rules.hides(&self.workspace.absolute(&at), parts.peek().is_some()) {
+                return true;
+            }
+        }
+        false
     }
 
     fn opened(&self, path: &Path, within: Option<&Path>, is_import: bool, most_bytes: u64) -> MemoryRead {
@@ -46,6 +95,12 @@ impl WorkspaceMemoryReader<'_> {
         let real = self.workspace.absolute(&place);
         if within.is_some_and(|folder| !real.starts_with(folder)) {
             return MemoryRead::Outside;
+        }
+        if is_import && !is_named_as_text(&real) && self.is_ignored(&place) {
+            return MemoryRead::Refused(IGNORED.to_owned());
+        }
+        if is_import && !self.may_be_read(&real) {
+            return MemoryRead::Refused(RULED_OUT.to_owned());
         }
         let (file, size) = match self.workspace.open_place(&place) {
             Ok(OpenedPath::File { file, size }) => (file, size),
@@ -119,7 +174,12 @@ pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMem
     let roots: Vec<PathBuf> = project.roots.iter().map(PathBuf::from).collect();
     let readers: Vec<WorkspaceMemoryReader<'_>> = opened
         .iter()
-        .map(|(workspace, _)| WorkspaceMemoryReader { workspace, roots: roots.clone() })
+        .map(|(workspace, _)| WorkspaceMemoryReader {
+            workspace,
+            roots: roots.clone(),
+            policy: project.rules.policy(),
+            agent: None,
+        })
         .collect();
     let projects: Vec<ProjectMemory<'_>> = readers
         .iter()

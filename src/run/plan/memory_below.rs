@@ -26,7 +26,8 @@ pub(crate) fn memory_below(project: &Project, supplies: &RunResources) -> (Vec<M
     };
     let rules = memory_rules(project, supplies);
     let found = folders_with_file(&workspace, rules.names_in_project(), MOST_LOOKED_INTO);
-    let reader = WorkspaceMemoryReader { workspace: &workspace, roots };
+    let reader =
+        WorkspaceMemoryReader { workspace: &workspace, roots, policy: project.rules.policy(), agent: None };
     let mut files: Vec<MemoryFile> = Vec::new();
     let mut warnings = Vec::new();
     let mut is_cut = found.is_cut;

@@ -227,7 +227,9 @@ impl ConfirmationView {
     /// The part that hooks have in it, in the daemon's words: one asks, changed the call, or advises.
     fn told_of_hooks(&self) -> Option<&str> {
         let is_told = self.is_asked_by_hook()
-            || ["; a hook changed the call", "; the hook "].iter().any(|words| self.reason.contains(words));
+            || ["; a hook changed the call", "; a hook wants this call", "; the hook "]
+                .iter()
+                .any(|words| self.reason.contains(words));
         Some(self.reason.as_str()).filter(|reason| is_told && !reason.is_empty())
     }
 

@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Hook, HookFailurePolicy, HookFiring, HookHandler, HookId, HookState, matcher};
+use serde_json::Value;
+
+use super::{
+    Hook, HookFacts, HookFailurePolicy, HookFiring, HookHandler, HookId, HookState, HookedCall, matcher,
+};
 use protocol::{AgentName, HookEventName};
 
 /// The hooks of a workspace, or of an agent in it. Immutable: a change of a file makes another one.
@@ -57,6 +61,25 @@ impl HookSet {
     /// True if any hook may take part at this event, whatever it is about.
     pub fn has_any(&self, event: HookEventName) -> bool {
         self.hooks.iter().any(|hook| hook.takes_part(event))
+    }
+
+    /// True if some hook that may take part at an event is about one of these built-in tools, whatever else it goes by.
+    pub fn may_hear(&self, event: HookEventName, tools: &[&str]) -> bool {
+        let is_about = |hook: &Hook| {
+            tools.iter().any(|tool| {
+                let (call_id, tool, arguments) = ("".into(), (*tool).into(), Value::Null);
+                let call = HookedCall {
+                    call_id,
+                    tool,
+                    mcp: None,
+                    answered_by: None,
+                    arguments,
+                    accesses: Vec::new(),
+                };
+                hook.matcher.matches(&HookFacts::PreToolUse { call })
+            })
+        };
+        self.hooks.iter().any(|hook| hook.takes_part(event) && is_about(hook))
     }
 
     /// The hooks that what happened fires, identical ones once: those that are on and match, and guards that fail.

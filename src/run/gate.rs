@@ -16,6 +16,7 @@ mod answering;
 mod asking;
 mod budget;
 mod hooked;
+mod telling;
 mod tools;
 
 pub use answering::{AnswerRefusal, said};
@@ -62,6 +63,8 @@ pub struct JudgeContext {
     pub scene: Option<HookScene>,
     /// Everything that hooks said of the call that is judged, where that is known already.
     pub hooked: Option<Arc<CallHooks>>,
+    /// Calls of this turn that hooks want made; the agent asked for none of them.
+    pub wanted_by_hooks: Vec<CallId>,
 }
 
 /// Who asks, when a call needs a person.
@@ -103,6 +106,7 @@ impl JudgeContext {
             asking,
             scene: None,
             hooked: None,
+            wanted_by_hooks: machine.calls_of_hooks(),
         }
     }
 }
@@ -262,6 +266,7 @@ impl CallGate {
         let cx = PrepareContext {
             session: Some(judge_context.asking.session.clone()),
             same_rules: Some(self.same_rules(self.toolset.canonical(name), judge_context)),
+            may_tell: self.may_tell(&self.toolset.canonical(name), judge_context),
             ..self.prepare.clone()
         };
         let prepared = self.toolset.prepare(name, arguments, &cx).await;
@@ -373,12 +378,12 @@ impl CallGate {
     }
 
     /// The rules in force now, the agent's own among them.
-    pub(super) fn policy(&self) -> Arc<Policy> {
+    pub(crate) fn policy(&self) -> Arc<Policy> {
         self.narrowed.with(self.project.rules.policy())
     }
 
     /// The workspace's folders, symlinks resolved.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
         self.prepare.workspace.roots().map(PathBuf::from).collect()
     }
 

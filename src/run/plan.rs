@@ -478,6 +478,7 @@ fn driver_resources(
             media: model.model.media(),
             // The gate knows it, call by call.
             same_rules: None,
+            may_tell: None,
             memory: memory_target(project, supplies),
         },
         tells_memory: !definition.omits_memory && project.is_trusted,

@@ -71,7 +71,7 @@ pub use model_access::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestio
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
-pub use parameters::{is_schema, violations};
+pub use parameters::{canonical_arguments, is_schema, violations};
 pub use people::{
     AnswerValidator, ElicitationOutcome, ElicitationRequest, PendingToolElicitation, ServerElicitation,
     ToolElicitation,
@@ -223,8 +223,18 @@ pub struct PrepareContext {
     pub media: MediaSupport,
     /// Whether rules say the same of two URLs, the first of which was judged; `None` = nobody can tell.
     pub same_rules: Option<SameRuleCheck>,
+    /// Tells how much the model may learn of a file that a tool refuses to change; `None` = all.
+    pub may_tell: Option<MayTellCheck>,
     /// Into which files facts are written.
     pub memory: MemoryTarget,
+}
+
+impl PrepareContext {
+    /// The part that may be told of a file, where a call does not fit it.
+    fn telling(&self, place: &WorkspacePath) -> FileTelling {
+        let (path, shown) = (self.workspace.absolute(place), self.workspace.shown(place));
+        self.may_tell.as_ref().map_or(FileTelling::Contents, |tells| tells(&path, &shown))
+    }
 }
 
 /// The files into which facts are written that are to be remembered.
@@ -258,6 +268,21 @@ impl Default for MemoryTarget {
 
 /// Whether whatever let a call have its first URL lets it have the second one, as rules are when it is asked.
 pub type SameRuleCheck = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
+/// Tells how much a refusal may say of a file that the call would have changed. Takes the file's path with links followed, and the path as
+/// rules see it.
+pub type MayTellCheck = Arc<dyn Fn(&Path, &str) -> FileTelling + Send + Sync>;
+
+/// The part of a file that a model may learn from a refusal to change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileTelling {
+    /// The lines in it: the agent could read it with nobody asked.
+    Contents,
+    /// That the change does not fit.
+    Fit,
+    /// Nothing, until the agent has read it as it reads any file.
+    Nothing,
+}
 
 /// How long outputs are.
 #[derive(Debug, Clone, Copy)]

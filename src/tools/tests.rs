@@ -87,6 +87,7 @@ impl Bench {
             web_rules: WebRules::default(),
             media: self.media,
             same_rules: None,
+            may_tell: None,
             memory: crate::MemoryTarget::default(),
         }
     }

@@ -26,6 +26,7 @@ mod contained;
 mod desk;
 mod discovered;
 mod doctor;
+mod edit_tells;
 mod extensions;
 mod families;
 mod family_commits;

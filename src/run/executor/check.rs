@@ -84,6 +84,7 @@ impl RunExecutor {
             // Nothing is shown to any.
             media: MediaSupport::default(),
             same_rules: None,
+            may_tell: None,
             memory: plan::memory_target(&project, &supplies),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;

@@ -11,6 +11,18 @@ use protocol::{
 };
 use sys::ids;
 
+/// Characters of what a model asked for that a question about the changed call quotes.
+const MOST_QUOTED: usize = 400;
+
+/// The arguments that a model gave, as JSON of one line; of long ones the beginning, and how much there is in all.
+fn briefly(arguments: &Value) -> String {
+    let text = arguments.to_string();
+    match text.char_indices().nth(MOST_QUOTED) {
+        None => text,
+        Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
+    }
+}
+
 impl CallGate {
     /// The question whether a call may run. With `before` it is that question as it is now, under its id.
     pub(crate) fn question(
@@ -36,9 +48,15 @@ impl CallGate {
             true => ("builtin:question".to_owned(), format!("the agent {} asks", self.agent)),
             false => (prepared.decision.rule.clone(), prepared.decision.reason.clone()),
         };
+        let reason = match judge_context.wanted_by_hooks.contains(&call.call_id) {
+            true => format!("{reason}; a hook wants this call, and the agent did not ask for it"),
+            false => reason,
+        };
         let is_changed = prepared.call.hooks.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
         let reason = match is_changed {
-            true => format!("{reason}; a hook changed the call: the model asked for another one"),
+            true => {
+                format!("{reason}; a hook changed the call: the model asked for {}", briefly(&call.arguments))
+            }
             false => reason,
         };
         Confirmation {

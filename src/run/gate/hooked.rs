@@ -76,8 +76,7 @@ impl CallGate {
         let call = &*subject.call;
         let valid = match self.validate(&call.name, call.arguments.clone(), judge_context).await {
             Ok(valid) => valid,
-            // No valid call: it is none of theirs.
-            Err(refusal) => return GateJudgement::unhooked(CallJudgement::Refuse(refusal), None),
+            Err(refusal) => return self.judge_refused(subject, scene, refusal).await,
         };
         let tool = Arc::clone(valid.tool());
         let shown = hooked_call(
@@ -136,7 +135,7 @@ impl CallGate {
     }
 
     /// `None` = no hook matches.
-    async fn ask_about(
+    pub(super) async fn ask_about(
         &self,
         subject: &CallToJudge,
         tool: &Arc<dyn Tool>,
@@ -402,7 +401,7 @@ pub(crate) fn asks(ask: &HookAsk) -> PolicyDecision {
 }
 
 /// Everything that the model is told of a call that hooks refused.
-fn denied(message: String) -> CallRefusal {
+pub(super) fn denied(message: String) -> CallRefusal {
     ToolError { kind: ToolErrorType::HookDenied, message }.into()
 }
 

@@ -169,6 +169,13 @@ impl RunHooks {
         set.has_any(facts.event()) && !set.matching(&scene.firing(facts.clone(), String::new(), 1)).is_empty()
     }
 
+    /// True if hooks hear of calls that read or edit files, whichever files those are.
+    pub fn hear_of_files(&self) -> bool {
+        let set = &self.known.get().read.set;
+        set.may_hear(HookEventName::PreToolUse, &["read_file", "edit_file"])
+            || set.may_hear(HookEventName::PostToolUse, &["read_file"])
+    }
+
     /// Asks the hooks that match; `None` = there are none. Nothing of it is in force before it is committed. Cancel safe: what was
     /// started is ended.
     pub(crate) async fn ask(

@@ -328,6 +328,12 @@ impl RunMachine {
         }
     }
 
+    /// The calls of this turn that hooks made, in place of the results of others.
+    pub fn calls_of_hooks(&self) -> Vec<CallId> {
+        let made = self.calls.iter().filter(|call| call.follows.is_some());
+        made.map(|call| call.request.call_id.clone()).collect()
+    }
+
     /// Only of a call that a hook made, the one in whose place the model reads what came of it.
     pub(super) fn follows(&self, call: &CallId) -> Option<&CallId> {
         self.call(call)?.follows.as_ref()

@@ -11,7 +11,7 @@ use super::{
     },
     declared,
 };
-use crate::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal};
+use crate::{CallContext, FileTelling, Invocation, Permit, PrepareContext, parameters::refusal};
 use protocol::{
     CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation, ToolDeclaration,
     ToolError, ToolErrorType, ToolKind, ToolResult,
@@ -119,7 +119,17 @@ impl BuiltInDefinition for EditFileTool {
             let message = format!("`{shown}` is {what}; it cannot be edited");
             ToolError { kind: ToolErrorType::EditPreparationFailure, message }
         })?;
-        let edited = edited(old.as_ref(), &replacements, seen, &shown, &cx.redactor)?;
+        let telling = cx.telling(&place);
+        if before.is_some() && seen == SeenVersion::Never && telling == FileTelling::Nothing {
+            let message = format!(
+                "`{shown}` was not read yet, and an edit would tell what stands in it: read it with read_file first"
+            );
+            return Err(ToolError { kind: ToolErrorType::EditPreparationFailure, message });
+        }
+        let edited = edited(old.as_ref(), &replacements, seen, &shown, &cx.redactor).map_err(|error| {
+            let is_told = telling == FileTelling::Contents || before.is_none();
+            if is_told { error } else { without_contents(error, &shown) }
+        })?;
         let new = &edited.text;
         let given = replacements.iter().map(|replacement| replacement.old_string.as_str());
         keeps_secrets(&shown, (old.as_ref(), new), given, &cx.redactor)?;
@@ -174,6 +184,14 @@ impl EditFileArguments {
             (None, None, _) => Err(wrong("/oldString", "missing, but required without edits")),
         }
     }
+}
+
+/// A refusal that says nothing of what stands in the file.
+fn without_contents(error: ToolError, shown: &str) -> ToolError {
+    let message = format!(
+        "the edits do not fit `{shown}`: each oldString must stand in it, as it is, as often as it is to be replaced; read it again"
+    );
+    ToolError { message, ..error }
 }
 
 /// What the edits make of a text.

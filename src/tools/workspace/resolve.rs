@@ -71,7 +71,10 @@ impl Workspace {
             return Err(outside(text, &self.roots_text()));
         };
         if self.is_closed(&resolved) {
-            return Err(outside(text, "it is the daemon's own, which no tool reads or changes"));
+            return Err(outside(
+                text,
+                "it belongs to the daemon, or is known to hold keys, and no tool reads or changes it",
+            ));
         }
         if text.starts_with('~') && self.facts(&place).is_err() {
             return Err(outside(text, &format!("`~` is not expanded; {}", self.roots_text())));

@@ -188,6 +188,29 @@ async fn call_that_a_hook_wants_is_judged() {
     running.stop().await;
 }
 
+/// Whoever is asked about it is told that the agent did not ask for it.
+#[tokio::test]
+async fn question_about_a_call_that_a_hook_wants_says_so() {
+    let tail = wants("write_file", &json!({ "file_path": "b.txt", "content": "x" }));
+    let asks = says(&json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look first",
+    } }));
+    let script = Script::new(vec![read("a.txt"), Reply::done("ok")]);
+    let hooks = json!({ "AfterTool": [["read_file", tail]], "PreToolUse": [["Write", asks]] });
+    let house = house(&script, &hooks);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "worker", json!({})).await;
+    let has_one = |listed: &Value| listed["confirmations"].as_array().is_some_and(|all| all.len() == 1);
+    let listed = client.until("confirmation/list", json!({ "sessionId": session }), has_one).await;
+    let reason = listed["confirmations"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("; a hook wants this call, and the agent did not ask for it"), "{reason}");
+    client.call("run/cancel", json!({ "runId": run })).await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}
+
 /// To hand in a result is the model's alone.
 #[tokio::test]
 async fn no_hook_ends_a_run_by_a_call() {

@@ -1,7 +1,6 @@
 //! What was read of hooks, kept until a file, the trust or the places change.
 
 use std::{
-    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -11,7 +10,10 @@ use std::{
     },
 };
 
-use super::{AgentHooks, HookPlaces, HookPlacesRead, places::read_hooks_after};
+use super::{
+    AgentHooks, HookPlaces, HookPlacesRead,
+    places::{GuardedEvents, read_hooks_after},
+};
 use trust::TrustRecords;
 
 /// Workspaces whose hooks are kept; the one that was asked for longest ago goes first.
@@ -21,8 +23,8 @@ const MOST_KEPT: usize = 64;
 #[derive(Clone, Default)]
 pub struct HookLibrary {
     kept: Arc<Mutex<Vec<KeptHooks>>>,
-    /// Files of the person's own whose guards were in force. There are four of them at most.
-    guarded: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Events that files of the person's own guarded. There are four of those files at most.
+    guarded: Arc<Mutex<GuardedEvents>>,
     /// Rises whenever something was read, or forgotten since it may be another thing now.
     version: Arc<AtomicU64>,
 }
@@ -150,8 +152,8 @@ impl HookLibrary {
         self.version.load(Ordering::Acquire)
     }
 
-    fn guarded(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        // Single paths are put in and taken out, so a poisoned lock guards whole data.
+    fn guarded(&self) -> MutexGuard<'_, GuardedEvents> {
+        // Only whole entries are put in, so a poisoned lock guards whole data.
         self.guarded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -127,24 +127,26 @@ impl HookPlacesRead {
         self.missing.iter().any(|named| named == file)
     }
 
-    /// Notes which files of the person's own have guards in force. One that is gone or empty says nothing of those that it had.
-    pub(super) fn note_guarded(&self, guarded: &mut BTreeSet<PathBuf>) {
+    /// Notes what files of the person's own guard. One that is gone, empty or unreadable says nothing of what it guarded.
+    pub(super) fn note_guarded(&self, guarded: &mut GuardedEvents) {
         for file in &self.own_objects {
-            guarded.remove(file);
+            let guards = self.set.hooks().iter().filter(|hook| hook.file == *file && guards_now(hook));
+            guarded.insert(file.clone(), guards.flat_map(|hook| hook.events).copied().collect());
         }
-        let guards = self.set.hooks().iter().filter(|hook| hook.origin.is_own() && guards_now(hook));
-        guarded.extend(guards.map(|hook| hook.file.clone()));
     }
 }
 
+/// Files of the person's own as they were when they could be read last, and the events that hooks of theirs guarded.
+pub(super) type GuardedEvents = BTreeMap<PathBuf, BTreeSet<HookEventName>>;
+
 /// Reads all hooks that hold in a workspace now. Blocks on the file system.
 pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecords) -> HookPlacesRead {
-    read_hooks_after(&BTreeSet::new(), places, agents, trust)
+    read_hooks_after(&GuardedEvents::new(), places, agents, trust)
 }
 
-/// The same where these files of the person's own had guards in force before: one of them that is empty has lost them.
+/// The same after these files of the person's own could be read: one of them that is empty has lost its guards.
 pub(super) fn read_hooks_after(
-    guarded: &BTreeSet<PathBuf>,
+    guarded: &GuardedEvents,
     places: &HookPlaces,
     agents: &[AgentHooks],
     trust: &TrustRecords,
@@ -179,7 +181,7 @@ pub(super) fn read_hooks_after(
 
 struct PlacesReader<'a> {
     places: &'a HookPlaces,
-    guarded: &'a BTreeSet<PathBuf>,
+    guarded: &'a GuardedEvents,
     trust: &'a TrustRecords,
     pins: PinContext<'a>,
     sequence: u32,
@@ -206,7 +208,7 @@ impl PlacesReader<'_> {
                     self.take(Some(&root), &place, |_| (), counts);
                 }
                 Ok(root) if counts => {
-                    let had_guards = self.guarded.contains(file);
+                    let had_guards = self.guarded.get(file).is_some_and(|events| !events.is_empty());
                     let problem = nothing_in(file, root.as_ref(), had_guards);
                     let fails = problem.severity == ProblemSeverity::Error;
                     self.unreadable_file(&place, problem, fails);
@@ -257,7 +259,7 @@ impl PlacesReader<'_> {
     /// Nobody can tell which hooks stand in it, so what guards fails.
     fn unreadable_file(&mut self, place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) {
         if fails {
-            self.add(guard_of_unreadable(place, &problem));
+            self.add(guard_of_unreadable(place, &problem, self.guarded.get(place.file)));
         }
         self.read.problems.push(problem);
     }
@@ -356,7 +358,7 @@ impl PlacesReader<'_> {
         if let Some(mistake) = mistake_of_hooks(&node, &agent.file) {
             // An agent may be called as a place of settings is.
             let place = ReadingPlace { label: &format!("agent.{label}"), ..place };
-            hooks.push(guard_of_unreadable(&place, &mistake));
+            hooks.push(guard_of_unreadable(&place, &mistake, None));
         }
         self.tell(read);
         for mut hook in hooks {

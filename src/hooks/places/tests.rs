@@ -217,6 +217,31 @@ fn an_empty_settings_file_has_no_hooks_unless_it_had_guards() {
     assert_eq!(guards(""), told);
 }
 
+/// A run that is at work when somebody saves a file is ended only for the sake of a guard that was there.
+#[test]
+fn guards_of_models_in_a_file_that_cannot_be_read_fail_as_far_as_they_were_there() {
+    const OF_MODELS: &str = r#"{"hooks":{"BeforeModel":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
+    let (bench, trust) = (Bench::new(), std::sync::Arc::new(TrustRecords::default()));
+    let library = crate::HookLibrary::default();
+    let asked = |library: &crate::HookLibrary, text: &str| {
+        bench.user_text(text);
+        let read = library.current(&bench.places(), &[], &trust);
+        let (request, response) = (json!({}), json!({}));
+        let of_models = [
+            HookFacts::BeforeModel { request: request.clone() },
+            HookFacts::AfterModel { request, response },
+        ];
+        of_models.map(|facts| read.set.matching(&firing(facts)).len())
+    };
+    assert_eq!(asked(&library, "{ \"hooks"), [1, 1], "nobody has ever read it");
+    assert_eq!(asked(&library, GUARD), [0, 0]);
+    assert_eq!(asked(&library, "{ \"hooks"), [0, 0]);
+    assert_eq!(asked(&library, OF_MODELS), [1, 0]);
+    assert_eq!(asked(&library, "{ \"hooks"), [1, 0]);
+    assert_eq!(asked(&library, ""), [1, 0]);
+    assert_eq!(asked(&library, "{}"), [0, 0]);
+}
+
 #[test]
 fn hooks_of_an_agent_that_are_no_object_are_a_guard_that_fails() {
     let bench = Bench::new();

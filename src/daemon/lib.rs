@@ -336,8 +336,7 @@ impl Daemon {
         let for_metrics = Arc::clone(&state);
         let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
         connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
-        let in_force = (state.hooks.clone(), state.executor.clone(), Arc::clone(&state.clock));
-        hooks_in_force::keep(&connections, &closing, in_force);
+        hooks_in_force::keep(&connections, &closing, &state);
         handlers::keep_to_limits(&state, &connections);
         otlp_senders::begin(&state, &connections);
         let for_servers = Arc::clone(&state);

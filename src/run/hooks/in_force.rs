@@ -98,6 +98,17 @@ impl HooksInForce {
         self.shared.library.forget_outdated();
     }
 
+    /// The sessions of which there is something that hooks could read. Blocks on the file system.
+    pub fn kept_sessions(&self) -> io::Result<Vec<SessionId>> {
+        let entries = match fs::read_dir(&self.shared.transcripts) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name().into_string()));
+        let names = names.collect::<io::Result<Vec<_>>>()?;
+        Ok(names.into_iter().flatten().map(SessionId::from).collect())
+    }
+
     /// Removes what hooks of a session could read of it. Blocks on the file system.
     pub fn forget_session(&self, session: &SessionId) -> io::Result<()> {
         match fs::remove_dir_all(self.shared.transcripts.join(session.as_str())) {

@@ -1,6 +1,6 @@
 //! What is promised of hooks, whatever they say: nothing gets looser, nothing is missed, and nobody reads what only they are told?
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::*;
 use crate::{
@@ -131,6 +131,38 @@ async fn text_that_hooks_have_not_heard_reaches_no_model() {
 }
 
 /// Who looks through what was said for edits finds them as hooks of Claude Code's do.
+/// The file in which hooks read of a run. Daemons with different state folders have different folders there.
+fn transcript(house: &House, session: &str, run: &str) -> PathBuf {
+    let mut of_daemons = fs::read_dir(house.dir.path().join(TRANSCRIPTS)).unwrap();
+    of_daemons.next().unwrap().unwrap().path().join(session).join(format!("{run}.jsonl"))
+}
+
+/// A session that was deleted while the daemon was killed leaves nothing; one that is there keeps what it has.
+#[tokio::test]
+async fn transcripts_of_sessions_that_are_gone_are_taken_away_at_the_next_start() {
+    let script = Script::new(vec![Reply::done("ok")]);
+    let house = house(&script, &json!({ "Stop": ["cat > /dev/null"] }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+    let kept = transcript(&house, &session, &run);
+    let of_daemon = kept.parent().unwrap().parent().unwrap().to_owned();
+    let gone = of_daemon.join("01a20000-0000-7000-8000-000000000051");
+    fs::create_dir(&gone).unwrap();
+    fs::write(gone.join("x.jsonl"), "{}\n").unwrap();
+    let of_another = of_daemon.with_file_name("ffffffff").join("01a20000-0000-7000-8000-000000000052");
+    fs::create_dir_all(&of_another).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    client.until("daemon/status", json!({}), |_| !gone.exists()).await;
+    drop(client);
+    running.stop().await;
+    assert!(kept.exists() && of_another.exists());
+}
+
 #[tokio::test]
 async fn transcripts_have_tools_in_claude_codes_words() {
     let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
@@ -139,7 +171,7 @@ async fn transcripts_have_tools_in_claude_codes_words() {
     let mut client = running.client();
     let (run, session) = client.start(&running, "worker", json!({})).await;
     client.ended(&run).await;
-    let file = house.dir.path().join(TRANSCRIPTS).join(&session).join(format!("{run}.jsonl"));
+    let file = transcript(&house, &session, &run);
     let text = fs::read_to_string(&file).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let blocks: Vec<Value> =
@@ -153,7 +185,7 @@ async fn transcripts_have_tools_in_claude_codes_words() {
 /// Hooks read what was said; tools and commands of agents do not, also where it lies in their workspace.
 #[tokio::test]
 async fn transcripts_are_hidden_from_agents() {
-    let find = "cat .cache/subagentd/transcripts/*/*.jsonl; ls .cache/subagentd/transcripts; echo looked";
+    let find = "cat .cache/subagentd/transcripts/*/*/*.jsonl; ls .cache/subagentd/transcripts; echo looked";
     let script = Script::new(vec![
         read("work/a.txt"),
         Reply::calls(&[("glob", json!({ "pattern": "**/*.jsonl" }))]),
@@ -171,7 +203,7 @@ async fn transcripts_are_hidden_from_agents() {
     let mut client = running.client();
     let (run, session) = client.start(&running, "worker", json!({ "workspace": house.dir.path() })).await;
     client.ended(&run).await;
-    let file = house.dir.path().join(TRANSCRIPTS).join(&session).join(format!("{run}.jsonl"));
+    let file = transcript(&house, &session, &run);
     assert!(fs::read_to_string(&file).unwrap().contains("the first line"), "hooks read what was said");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let heard = all_heard(&script);

@@ -17,6 +17,9 @@ use super::{
 };
 use protocol::{HookDecision, HookEventName};
 
+/// Tools whose results are what a person said.
+const ANSWERED_BY_PEOPLE: &[&str] = &["ask_user", "present_plan"];
+
 /// Everything that a single hook said, and what is wrong with it.
 pub(super) struct HeardHook {
     pub hook: Arc<Hook>,
@@ -135,8 +138,14 @@ impl<'a> VerdictBuilder<'a> {
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }
-        if let Some(output) = answer.updated_output {
-            counted.changed |= self.take_output(&hook, output);
+        match answer.updated_output {
+            Some(output) if self.may_replace(&hook) => counted.changed |= self.take_output(&hook, output),
+            Some(_) => self.warn(format!(
+                "the hook {} wants the model to read another answer than the person's, which only hooks of the person's own may do \
+                 that run in no sandbox",
+                hook.id
+            )),
+            None => {}
         }
         self.verdict.session_title = answer.session_title.or(self.verdict.session_title.take());
         self.verdict.reload_skills |= answer.reload_skills;
@@ -158,6 +167,16 @@ impl<'a> VerdictBuilder<'a> {
             self.take_follow_up(&hook, &name, &arguments);
         }
         counted
+    }
+
+    /// True if a hook may put something else in the place of a result: words of a person are nobody else's. To keep them back is no answer.
+    fn may_replace(&self, hook: &Hook) -> bool {
+        let is_persons = self
+            .firing
+            .facts
+            .result()
+            .is_some_and(|result| ANSWERED_BY_PEOPLE.contains(&result.call.tool.as_str()));
+        !is_persons || hook.speaks_for_person()
     }
 
     /// Takes in what the model is to read in place of a result; true if that is another one. What is as it was read takes back no change

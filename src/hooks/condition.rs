@@ -72,6 +72,11 @@ impl HookCondition {
         Ok(HookCondition { text: text.to_owned(), tool: tool.to_owned(), about })
     }
 
+    /// True if what stands in the brackets is not understood, so that it means all calls of the tool.
+    pub(super) fn is_unclear(&self) -> bool {
+        matches!(self.about, Some(CallPattern::Unknown))
+    }
+
     /// The same as it was written.
     pub fn text(&self) -> &str {
         &self.text
@@ -138,7 +143,7 @@ impl CallPattern {
                 CallPattern::Command(WildcardPattern::of_command(&text)?)
             }
             "read_file" | "write_file" | "edit_file" | "glob" | "grep" | "list_directory" => {
-                CallPattern::File(FilePattern::read(about)?)
+                FilePattern::read(about)?.map_or(CallPattern::Unknown, CallPattern::File)
             }
             "web_fetch" => match about.strip_prefix("domain:") {
                 Some(host) => {

@@ -20,6 +20,7 @@ mod firing;
 mod handlers;
 mod hook;
 mod idle;
+mod lexical;
 mod library;
 mod matcher;
 mod outlook;

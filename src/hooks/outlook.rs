@@ -8,7 +8,7 @@ use std::{
 use super::{
     Hook, HookFailurePolicy, HookHandler, HookState,
     command_words::{CommandWords, simple_command},
-    pins::lexical,
+    lexical::lexical,
     unset_variables::{is_unset, unset_variables},
 };
 use sandbox::CommandEnvironment;

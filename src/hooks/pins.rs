@@ -6,10 +6,10 @@
 use std::{
     collections::BTreeMap,
     os::unix::fs::MetadataExt as _,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
-use super::{HookHandler, PinnedProgram};
+use super::{HookHandler, PinnedProgram, lexical::lexical};
 use sys::regular_file;
 use trust::{AcknowledgementState, TrustRecords, digest};
 
@@ -258,19 +258,6 @@ fn state(program: &PinnedProgram) -> FileState {
 /// `None` = it cannot be read, or is too large.
 pub(super) fn current_digest(file: &Path) -> Option<String> {
     regular_file::read_bounded(file, LARGEST).ok().flatten().map(|bytes| digest(&bytes))
-}
-
-/// A path without `.` and `..`, as far as its text tells.
-pub(super) fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// The path below a root.

@@ -12,10 +12,7 @@ mod loading;
 mod places;
 mod words;
 
-use super::{
-    WorkspaceReach,
-    pins::{filled, lexical},
-};
+use super::{WorkspaceReach, lexical::lexical, pins::filled};
 use interpreters::WordsReach;
 use places::WorkspacePlaces;
 use words::{HookWord, PATTERN, Quoting, commands};

@@ -322,6 +322,13 @@ impl HookReader<'_, '_> {
                 Some(HookCondition::read(text).map_err(|reason| format!("has an `if` that {reason}"))?)
             }
         };
+        if let Some(condition) = condition.as_ref().filter(|condition| condition.is_unclear()) {
+            let message = format!(
+                "`if`: what `{}` has in its brackets is not one pattern, so it means every call of the tool",
+                condition.text()
+            );
+            self.warning(node.line, message, None);
+        }
         let on_failure = match node.get("onFailure").map(|it| (it, it.text())) {
             None => self.usual_failure(group),
             Some((_, Some("continue"))) => HookFailurePolicy::Continue,

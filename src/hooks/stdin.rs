@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, event, response::shown_result,
-    tool_names,
+    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, HookedResult, event,
+    response::shown_result, tool_names,
 };
-use protocol::{AgentName, ApprovalMode, Timestamp};
+use protocol::{AgentName, ApprovalMode, ResourceAccess, Timestamp};
 
 /// Errors that Claude Code tells apart; others are `unknown` there.
 const STOP_ERRORS: &[&str] = &[
@@ -113,6 +113,10 @@ impl StdinWriter<'_> {
         if let Some(call) = firing.facts.call() {
             ours["tool"] = json!(call.tool);
             ours["arguments"] = call.arguments.clone();
+            let touched: Vec<String> = call.accesses.iter().filter_map(place_of).collect();
+            if !touched.is_empty() {
+                ours["touches"] = json!(touched);
+            }
         }
         ours
     }
@@ -179,7 +183,7 @@ impl StdinWriter<'_> {
                 if is_gemini || is_codex {
                     put("tool_response", shown_result(result, contract, self.root));
                 } else {
-                    put("error", json!(result.error.as_deref().unwrap_or(&result.text)));
+                    put("error", json!(failure_of(result)));
                     put("is_interrupt", json!(result.is_interrupt));
                     put("duration_ms", json!(result.duration_ms));
                 }
@@ -299,6 +303,27 @@ impl StdinWriter<'_> {
         if with_id && self.hook.contract != HookContract::Gemini {
             put("tool_use_id", json!(call.call_id));
         }
+    }
+}
+
+/// The file, folder or address that a call touches, as it was prepared.
+fn place_of(access: &ResourceAccess) -> Option<String> {
+    match access {
+        ResourceAccess::Read { path } | ResourceAccess::Write { path } => {
+            Some(path.to_string_lossy().into_owned())
+        }
+        ResourceAccess::Fetch { url } => Some(url.clone()),
+        ResourceAccess::Execute { .. } | ResourceAccess::Opaque { .. } | ResourceAccess::Nothing => None,
+    }
+}
+
+/// The words of a call that failed, with all that the model reads of it: a command that ran out of time has said something before.
+fn failure_of(result: &HookedResult) -> String {
+    match &result.error {
+        None => result.text.clone(),
+        Some(error) if result.text.contains(error.as_str()) => result.text.clone(),
+        Some(error) if result.text.is_empty() => error.clone(),
+        Some(error) => format!("{error}\n{}", result.text),
     }
 }
 

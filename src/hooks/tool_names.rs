@@ -3,11 +3,12 @@
 //! One row a tool. Hooks of Claude Code and Codex read Claude Code's names, those of Gemini CLI Gemini's. What has no row
 //! keeps its name and arguments; a tool of an MCP server is `mcp__SERVER__TOOL` everywhere.
 
-use std::path::{Path, PathBuf};
+use std::{borrow::Cow, path::Path};
 
 use serde_json::{Map, Value, json};
 
-use super::{HookContract, HookedCall};
+pub(super) use self::elsewhere::is_elsewhere;
+use super::{HookContract, HookedCall, lexical::lexical};
 use protocol::TOOL_ALIASES;
 
 /// One argument, in our words and in theirs.
@@ -60,55 +61,6 @@ type ToolRow = (&'static str, &'static str, &'static [ArgumentRow]);
 /// Every name under which a built-in tool is known, as people write it.
 pub(super) fn known() -> impl Iterator<Item = &'static str> {
     CLAUDE.iter().map(|(_, theirs, _)| *theirs).chain(protocol::BUILTIN_TOOLS.iter().copied())
-}
-
-/// Tools of the other products that have none like them here: a matcher that names one beside others is no slip.
-const ELSEWHERE: &[&str] = &[
-    // Claude Code's.
-    "AgentOutputTool",
-    "CronCreate",
-    "CronDelete",
-    "CronList",
-    "EnterPlanMode",
-    "EnterWorktree",
-    "ExitWorktree",
-    "KillBash",
-    "LSP",
-    "ListMcpResourcesTool",
-    "Monitor",
-    "NotebookEdit",
-    "NotebookRead",
-    "PowerShell",
-    "ReadMcpResourceTool",
-    "SendMessage",
-    "SlashCommand",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TeamCreate",
-    "TeamDelete",
-    "TodoRead",
-    "ToolSearch",
-    // Codex's.
-    "apply_patch",
-    "exec_command",
-    "local_shell",
-    "update_plan",
-    "view_image",
-    "write_stdin",
-    // Gemini CLI's.
-    "codebase_investigator",
-    "delegate_to_agent",
-    "enter_plan_mode",
-    "exit_plan_mode",
-];
-
-/// True if another product has a tool of this name, or calls of agents are called so, whether anything here is.
-pub(super) fn is_elsewhere(name: &str) -> bool {
-    matches!(name, "Agent" | "Task") || ELSEWHERE.contains(&name)
 }
 
 const CLAUDE: &[ToolRow] = &[
@@ -212,8 +164,9 @@ pub(super) fn shown(call: &HookedCall, contract: HookContract, root: &Path) -> F
     let Value::Object(ours) = &call.arguments else {
         return ForeignCall { name: (*name).to_owned(), arguments: call.arguments.clone() };
     };
+    let ours = if tool == "edit_file" { edits::plain(ours) } else { Cow::Borrowed(ours) };
     let mut theirs = Map::new();
-    for (key, value) in ours {
+    for (key, value) in ours.iter() {
         match rows.iter().find(|row| row.ours == key) {
             Some(row) => theirs.insert(row.theirs.to_owned(), row.shape.shown(value, root)),
             None => theirs.insert(key.clone(), value.clone()),
@@ -222,7 +175,12 @@ pub(super) fn shown(call: &HookedCall, contract: HookContract, root: &Path) -> F
     let is_claude = contract != HookContract::Gemini;
     let mut name = (*name).to_owned();
     match tool {
-        "edit_file" if is_claude && theirs.contains_key("edits") => "MultiEdit".clone_into(&mut name),
+        "edit_file" if theirs.contains_key("edits") => {
+            edits::show_texts(&mut theirs);
+            if is_claude {
+                "MultiEdit".clone_into(&mut name);
+            }
+        }
         // What is usual there is another output than what is usual here.
         "grep" if is_claude => {
             theirs.entry("output_mode").or_insert_with(|| json!("content"));
@@ -289,6 +247,8 @@ pub(super) fn read_back(
     }
     let empty = Map::new();
     let original = call.arguments.as_object().unwrap_or(&empty);
+    let original =
+        &*if call.tool.as_str() == "edit_file" { edits::plain(original) } else { Cow::Borrowed(original) };
     if call.mcp.is_some() {
         return Ok(Value::Object(theirs));
     }
@@ -410,10 +370,8 @@ pub(super) fn ours(name: &str) -> String {
 impl ArgumentShape {
     fn shown(self, value: &Value, root: &Path) -> Value {
         match (self, value) {
-            // Without `.` and doubled slashes, which scripts that look for a path would pass over.
-            (PathShape, Value::String(path)) => {
-                json!(root.join(path).components().collect::<PathBuf>().to_string_lossy())
-            }
+            // Without `.`, `..` and doubled slashes, as the tools take it: scripts that look where a path begins would pass over them.
+            (PathShape, Value::String(path)) => json!(lexical(&root.join(path)).to_string_lossy()),
             (Milliseconds, Value::Number(seconds)) => {
                 seconds.as_f64().map_or_else(|| value.clone(), |seconds| number(seconds * 1_000.0))
             }
@@ -495,5 +453,7 @@ fn read_todo(todo: &Value) -> Value {
     Value::Object(renamed.collect())
 }
 
+mod edits;
+mod elsewhere;
 #[cfg(test)]
 mod tests;

@@ -294,6 +294,39 @@ fn what_is_given_back_as_it_was_takes_back_no_redaction() {
     }
 }
 
+/// Whoever may change a result could otherwise say yes for a person.
+#[test]
+fn words_of_a_person_are_replaced_by_no_project() {
+    let output =
+        json!({ "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": "yes" } });
+    let output = output.to_string();
+    for (tool, is_persons) in [("ask_user", true), ("present_plan", true), ("read_file", false)] {
+        let result = HookedResult {
+            call: call(tool, json!({})),
+            text: "no".to_owned(),
+            has_more_than_text: false,
+            data: None,
+            error: None,
+            is_interrupt: false,
+            duration_ms: 1,
+        };
+        let ended = firing(HookFacts::PostToolUse { result });
+        let of_project = verdict(&ended, &[(project(), 0, output.as_str())]);
+        assert_eq!(of_project.updated_output.is_none(), is_persons, "{tool}");
+        assert_eq!(
+            of_project.warnings.iter().any(|it| it.contains("than the person's")),
+            is_persons,
+            "{tool}"
+        );
+        assert_eq!(
+            verdict(&ended, &[(HookOrigin::User, 0, output.as_str())]).updated_output,
+            Some(json!("yes"))
+        );
+        let withheld = verdict(&ended, &[(project(), 2, "")]);
+        assert_eq!(withheld.decision, Some(HookDecision::Deny), "{tool}");
+    }
+}
+
 /// A slip beside what was understood takes away nothing of that, whatever a failure means.
 #[test]
 fn what_is_understood_of_a_mistyped_answer_still_counts() {

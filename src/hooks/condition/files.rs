@@ -12,6 +12,8 @@ pub(super) struct FilePattern {
     place: FilePlace,
     /// A name alone, which means files of it in any folder.
     is_anywhere: bool,
+    /// It begins with one `/`: people who know no other way mean the whole path.
+    may_be_absolute: bool,
     /// The names on the way; `None` = any number of any names.
     names: Vec<Option<WildcardPattern>>,
 }
@@ -26,16 +28,31 @@ enum FilePlace {
     Root,
 }
 
+/// The first root, as files of settings write it in commands.
+const PROJECT: &[&str] = &["$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/"];
+
 impl FilePattern {
-    /// `//x` is absolute, `~/x` lies in the home, `/x`, `./x` and `x/y` below the root, `x` anywhere below it.
-    pub(super) fn read(about: &str) -> Result<FilePattern, String> {
+    /// `//x` is absolute, `~/x` lies in the home, `/x`, `./x` and `x/y` below the root, `x` anywhere below it. `None` = it is not one
+    /// pattern: a list, the contrary of one, or one with a variable.
+    pub(super) fn read(about: &str) -> Result<Option<FilePattern>, String> {
+        let of_project = PROJECT.iter().find_map(|project| about.strip_prefix(project));
+        let may_be_absolute = about.starts_with('/') && !about.starts_with("//");
+        let about = of_project.map_or_else(|| about.to_owned(), |below| format!("/{below}"));
+        if about.starts_with('!') || about.contains('$') || is_list(&about) {
+            return Ok(None);
+        }
+        // A folder is written with and without its last slash.
+        let about = match about.trim_end_matches('/') {
+            "" => about.as_str(),
+            trimmed => trimmed,
+        };
         let mut anywhere = false;
         let (place, text) = match (about.strip_prefix("//"), about.strip_prefix("~/")) {
             (Some(rest), _) => (FilePlace::Absolute, format!("/{rest}")),
             (_, Some(rest)) => (FilePlace::Home, rest.to_owned()),
             _ => {
                 let text = about.strip_prefix("./").or_else(|| about.strip_prefix('/')).unwrap_or(about);
-                let is_anywhere = text == about && !text.trim_end_matches('/').contains('/');
+                let is_anywhere = text == about && !text.contains('/');
                 anywhere = is_anywhere;
                 (FilePlace::Root, if is_anywhere { format!("**/{text}") } else { text.to_owned() })
             }
@@ -48,7 +65,8 @@ impl FilePattern {
             true => Ok(None),
             false => WildcardPattern::of(&format!("(?s)^{}$", expression_of(name))).map(Some),
         });
-        Ok(FilePattern { expression, place, is_anywhere: anywhere, names: names.collect::<Result<_, _>>()? })
+        let names = names.collect::<Result<_, _>>()?;
+        Ok(Some(FilePattern { expression, place, is_anywhere: anywhere, may_be_absolute, names }))
     }
 
     /// True if the pattern means this path, as it is written or as it leads.
@@ -103,9 +121,25 @@ impl FilePattern {
             FilePlace::Home => bases(home).iter().flatten().any(|base| is_below(&path, base)),
             // Another root has files of the same names.
             FilePlace::Root if self.is_anywhere => is_match(path.strip_prefix("/").unwrap_or(&path)),
-            FilePlace::Root => bases(root).iter().flatten().any(|base| is_below(&path, base)),
+            FilePlace::Root => {
+                bases(root).iter().flatten().any(|base| is_below(&path, base))
+                    || self.may_be_absolute && is_below(&path, Path::new("/"))
+            }
         })
     }
+}
+
+/// True if commas stand in a pattern that are no part of braces or brackets.
+fn is_list(text: &str) -> bool {
+    let mut depth = 0_i32;
+    text.chars().any(|letter| {
+        depth += match letter {
+            '{' | '[' => 1,
+            '}' | ']' => -1,
+            _ => 0,
+        };
+        letter == ',' && depth <= 0
+    })
 }
 
 /// A path by its text alone: without `.` and doubled slashes.

@@ -90,6 +90,38 @@ fn a_rule_about_files_means_paths_below_root_home_or_anywhere() {
     edit("Edit(/a{b)", "/w/ab", false);
 }
 
+/// Folders as `.gitignore`, `realpath`, hooks' commands and people write them; and what is more than one pattern.
+#[test]
+fn a_rule_about_files_may_be_written_as_a_folder_a_whole_path_or_a_list() {
+    let edit = |condition: &str, path: &str, expected| {
+        check(condition, "edit_file", json!({ "path": path }), expected);
+    };
+    for condition in
+        ["Edit(src/)", "Edit(/src/)", "Edit(./src/)", "Edit(/w/src/**)", "Edit(/w/src)", "Edit(//w/src/)"]
+    {
+        edit(condition, "src/d/x", true);
+        edit(condition, "lib/x", false);
+    }
+    for condition in ["Edit($CLAUDE_PROJECT_DIR/src/**)", "Edit(${CLAUDE_PROJECT_DIR}/src)"] {
+        edit(condition, "src/x", true);
+        edit(condition, "lib/x", false);
+    }
+    for condition in ["Edit(src/**, lib/**)", "Edit(!src/**)", "Edit($HOME/x)", "Edit(a,b)"] {
+        assert!(HookCondition::read(condition).unwrap().is_unclear(), "{condition}");
+        edit(condition, "src/x", true);
+        edit(condition, "lib/x", true);
+    }
+    for condition in ["Edit(*.{ts,tsx})", "Edit(a[,]b)", "Edit(src)", "Bash(git *)", "Edit"] {
+        assert!(!HookCondition::read(condition).unwrap().is_unclear(), "{condition}");
+    }
+    let listing = |condition: &str, path: &str, expected| {
+        let accesses = vec![ResourceAccess::Read { path: path.into() }];
+        check_prepared(condition, "grep", json!({ "pattern": "x", "path": path }), accesses, expected);
+    };
+    listing("Read(/w/src/a)", "/w", true);
+    listing("Read(/w/src/a)", "/w/lib", false);
+}
+
 #[test]
 fn a_rule_about_a_host_may_be_written_as_an_address() {
     let fetch = |condition: &str, url: &str, expected| {

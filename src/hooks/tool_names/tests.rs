@@ -64,9 +64,14 @@ fn each_row_of_claude_codes_table_there_and_back() {
     );
     claude(
         "edit_file",
-        json!({ "path": "a", "edits": [{ "oldString": "o", "newString": "n" }] }),
+        json!({ "path": "a", "edits": [{ "oldString": "o", "newString": "n" }, { "oldString": "p", "newString": "m" }] }),
         "MultiEdit",
-        json!({ "file_path": "/w/a", "edits": [{ "old_string": "o", "new_string": "n" }] }),
+        json!({
+            "file_path": "/w/a",
+            "edits": [{ "old_string": "o", "new_string": "n" }, { "old_string": "p", "new_string": "m" }],
+            "old_string": "o\np",
+            "new_string": "n\nm",
+        }),
     );
     claude(
         "glob",
@@ -201,6 +206,20 @@ fn what_a_hook_changes_is_read_in_our_words() {
     assert_eq!(told.arguments["prompt"], json!("do it"));
     let mut changed = told.arguments;
     changed["prompt"] = json!("do it well");
+    let of_one = json!({ "path": "src/../a", "edits": [{ "oldString": "o", "newString": "n" }] });
+    let told = shown(&call("edit_file", of_one.clone()), HookContract::Claude, root);
+    assert_eq!(told.name, "Edit");
+    assert_eq!(told.arguments, json!({ "file_path": "/w/a", "old_string": "o", "new_string": "n" }));
+    let as_told = back(&call("edit_file", of_one.clone()), HookContract::Claude, told.arguments, false);
+    assert_eq!(as_told, Ok(of_one), "what is as it was told stays as the model wrote it");
+    let edit = call(
+        "edit_file",
+        json!({ "path": "a", "edits": [{ "oldString": "o", "newString": "n", "replaceAll": true }] }),
+    );
+    let given = json!({ "file_path": "/w/a", "old_string": "o", "new_string": "m", "replace_all": true });
+    let wanted = json!({ "path": "a", "oldString": "o", "newString": "m", "replaceAll": true });
+    assert_eq!(back(&edit, HookContract::Claude, given, false), Ok(wanted.clone()));
+    assert_eq!(back(&edit, HookContract::Gemini, json!({ "new_string": "m" }), true), Ok(wanted));
     assert_eq!(back(&agent, HookContract::Claude, changed, false), Ok(json!({ "query": "do it well" })));
     let server =
         HookedCall { mcp: Some(("s".to_owned(), "t".to_owned())), ..call("mcp.s.t", json!({ "a": 1 })) };

@@ -115,6 +115,7 @@ mod transports;
 mod trust;
 mod trusted_commands;
 mod undo;
+mod unheld;
 mod unready;
 mod walls;
 mod watching;

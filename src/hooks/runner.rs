@@ -187,22 +187,25 @@ impl HookRunner {
             let author = verdict.changed_by.last().and_then(|id| set.get(id)).cloned();
             let Some(author) = author else { break };
             changes += 1;
-            let refusal = match services.check_arguments(&arguments) {
+            let checked = match services.check_arguments(&arguments).await {
                 Err(why) => {
-                    Some(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
+                    Err(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
                 }
-                Ok(()) if MOST_CHANGES < changes => Some(format!(
+                Ok(_) if MOST_CHANGES < changes => Err(format!(
                     "hooks changed the arguments {changes} times, the last time {}; they do not agree",
                     author.id
                 )),
-                Ok(()) => None,
+                Ok(checked) => Ok(checked),
             };
-            if let Some(reason) = refusal {
-                let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-                builder.deny(&author, reason);
-                return builder.finish();
-            }
-            firing.facts = firing.facts.with_arguments(arguments.clone());
+            let checked = match checked {
+                Ok(checked) => checked,
+                Err(reason) => {
+                    let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
+                    builder.deny(&author, reason);
+                    return builder.finish();
+                }
+            };
+            firing.facts = firing.facts.with_arguments(checked.shown).touching(&checked.accesses);
             let others =
                 set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
             let asked = self.ask_all(others.collect(), &firing, workspace, services).await;

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use subagentd::{
     hooks::{
-        FiredHooks, HookFacts, HookFiring, HookLibrary, HookPlaces, HookRunner, HookServices, HookSettings,
-        HookWorkspace, KeptFromHook, NoHookServices,
+        CheckedArguments, FiredHooks, HookFacts, HookFiring, HookLibrary, HookPlaces, HookRunner,
+        HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices,
     },
     protocol::{
         ApprovalMode, HookDecision, HookEventName, HookOutcome, RunId, SessionId, ToolName, TrustedFile,
@@ -60,7 +60,10 @@ impl HookServices for Confining {
         NoHookServices.run_agent(prompt, model, is_own)
     }
 
-    fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
         NoHookServices.check_arguments(arguments)
     }
 

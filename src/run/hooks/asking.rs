@@ -17,7 +17,7 @@ use super::{
     super::machine::{HookEffects, HookRefusal, LateHook, ToolSideCall},
     in_force::HooksInForce,
     scene::HookScene,
-    services::RunHookServices,
+    services::{ChangeableCall, RunHookServices},
     transcript::HookTranscript,
 };
 use protocol::{
@@ -26,7 +26,7 @@ use protocol::{
 };
 use redact::Redactor;
 use sys::current::HotSwap;
-use tools::{ArtifactFolder, CommandRuntime, Tool, with_plain_paths};
+use tools::{ArtifactFolder, CommandRuntime, with_plain_paths};
 use trust::TrustRecords;
 
 /// Bytes of a text in place of a result in the record of its hook; spans keep as many of a result.
@@ -176,7 +176,7 @@ impl RunHooks {
         facts: HookFacts,
         scene: &HookScene,
         name: FiringName,
-        (tool, redactor): (Option<Arc<dyn Tool>>, &Redactor),
+        (changeable, redactor): (Option<Arc<dyn ChangeableCall>>, &Redactor),
     ) -> Option<AskedHooks> {
         if !self.may_match(&facts, scene) {
             return None;
@@ -194,7 +194,7 @@ impl RunHooks {
             roots: roots.clone(),
             temporary: temporary.clone(),
             commands: Arc::clone(&self.commands),
-            tool,
+            changeable,
             models: models.clone(),
             call: name.call.clone(),
             news: scene.news.clone(),

@@ -4,13 +4,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, ready};
-use hooks::{Hook, HookFiring, HookServices, KeptFromHook};
+use hooks::{CheckedArguments, Hook, HookFiring, HookServices, KeptFromHook};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::super::machine::{MachineInput, ToolSideCall};
 use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
-use tools::{CommandRuntime, ConfinedProgram, KeptPlaces, Tool};
+use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
 /// Models that answer hooks, at the cost of a run.
 pub(crate) trait HookModels: Send + Sync {
@@ -49,6 +49,12 @@ pub(crate) trait HookTools: Send + Sync {
     fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>>;
 }
 
+/// A call whose arguments hooks may change.
+pub(crate) trait ChangeableCall: Send + Sync {
+    /// Prepares it with other arguments; why it cannot be made with them.
+    fn with_arguments<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<CheckedArguments, String>>;
+}
+
 /// Services for one firing.
 pub(super) struct RunHookServices {
     /// Canonical.
@@ -56,8 +62,8 @@ pub(super) struct RunHookServices {
     /// The session's folder for temporary files of hooks.
     pub temporary: PathBuf,
     pub commands: Arc<CommandRuntime>,
-    /// Only of the call whose arguments hooks may change.
-    pub tool: Option<Arc<dyn Tool>>,
+    /// Only where hooks may change its arguments.
+    pub changeable: Option<Arc<dyn ChangeableCall>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
     /// The call that the firing is about.
@@ -122,15 +128,13 @@ impl HookServices for RunHookServices {
         let _full_or_over = news.try_send(MachineInput::HookAtWork(started));
     }
 
-    fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
-        let Some(tool) = &self.tool else { return Ok(()) };
-        let violations = tools::violations(&tool.declaration().parameters, arguments.clone());
-        match violations.is_empty() {
-            true => Ok(()),
-            false => {
-                let told = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message));
-                Err(told.collect::<Vec<_>>().join("; "))
-            }
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
+        match &self.changeable {
+            Some(call) => call.with_arguments(arguments),
+            None => Box::pin(ready(Ok(CheckedArguments::unprepared(arguments)))),
         }
     }
 

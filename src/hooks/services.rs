@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{Hook, HookFiring};
+use super::{AsyncHookEnd, Hook, HookFiring};
 use protocol::ResourceAccess;
 use redact::Redactor;
 use sandbox::{KeptBeside, SandboxRules};
@@ -64,6 +64,9 @@ pub trait HookServices: Send + Sync {
 
     /// Hears of a hook that has been at work for a while and goes on. Only for those who look on.
     fn goes_on(&self, _hook: &Hook, _firing: &HookFiring, _elapsed: Duration) {}
+
+    /// Hears what an asynchronous hook said that no run takes: its run is over, or it belongs to none. Only for those who keep a log.
+    fn ended_late(&self, _end: AsyncHookEnd) {}
 
     /// Prepares the call anew with these arguments, in our words; why they are not valid for its tool.
     fn check_arguments<'a>(&'a self, arguments: &'a Value)

@@ -16,7 +16,7 @@ use super::{
 };
 use hooks::{
     CheckedArguments, FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead,
-    HookServices, HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook,
+    HookServices, HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook, LastHookAnswer,
 };
 use protocol::{
     ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookFault, HookFired, HookOutcome,
@@ -109,7 +109,12 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         fault: None,
         warning: None,
         confinement: None,
-        last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
+        last: last.map(|LastHookAnswer { at, outcome, decision, why_it_failed }| LastHookEnd {
+            at,
+            outcome,
+            decision,
+            why_it_failed,
+        }),
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     in_force::HooksInForce,
     scene::HookScene,
     services::{ChangeableCall, RunHookServices},
+    session_log::LateHookLog,
     transcript::HookTranscript,
 };
 use protocol::{
@@ -199,6 +200,12 @@ impl RunHooks {
             call: name.call.clone(),
             news: scene.news.clone(),
             tools: scene.tools.clone(),
+            late: LateHookLog {
+                log: scene.log.clone(),
+                session: scene.session.clone(),
+                agent: scene.agent.clone(),
+                redactor: redactor.clone(),
+            },
         });
         let workspace = HookWorkspace {
             roots,

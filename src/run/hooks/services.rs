@@ -4,11 +4,14 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, ready};
-use hooks::{CheckedArguments, Hook, HookFiring, HookServices, KeptFromHook};
+use hooks::{AsyncHookEnd, CheckedArguments, Hook, HookFiring, HookServices, KeptFromHook};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::super::machine::{MachineInput, ToolSideCall};
+use super::{
+    super::machine::{MachineInput, ToolSideCall},
+    session_log::LateHookLog,
+};
 use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
@@ -72,6 +75,8 @@ pub(super) struct RunHookServices {
     pub news: Option<Sender<MachineInput>>,
     /// Missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
+    /// Writes down what comes too late for a run.
+    pub late: LateHookLog,
 }
 
 impl HookServices for RunHookServices {
@@ -126,6 +131,10 @@ impl HookServices for RunHookServices {
         };
         // Only for those who look on: a run that has more to hear than it can keep goes without.
         let _full_or_over = news.try_send(MachineInput::HookAtWork(started));
+    }
+
+    fn ended_late(&self, end: AsyncHookEnd) {
+        self.late.take(end);
     }
 
     fn check_arguments<'a>(

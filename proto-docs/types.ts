@@ -2617,6 +2617,8 @@ export interface LastHookEnd {
   at: Timestamp;
   outcome: HookOutcome;
   decision?: HookDecision | null | string;
+  /** The reason of one that failed, to be read after the hook's name: `ended with exit code 1: …`. */
+  whyItFailed?: string | null;
 }
 
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */

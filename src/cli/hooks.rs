@@ -134,13 +134,13 @@ impl HookConfinementView {
 struct LastHookEndView {
     outcome: String,
     decision: Option<String>,
+    why_it_failed: Option<String>,
 }
 
 /// The answer to `hooks/test`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct HookTrialView {
-    fires: bool,
     input: Value,
     stdout: String,
     stderr: String,
@@ -264,8 +264,13 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
         }
         let mut rows = vec![(TextColor::Dim, facts.join(" · "))];
         rows.extend(hook.confinement.iter().map(|it| (TextColor::Dim, format!("runs {}", it.in_words()))));
-        let odd =
-            [hook.reason.clone(), hook.fault.as_ref().map(HookFaultView::in_words), hook.warning.clone()];
+        let last = hook.last.as_ref().and_then(|last| last.why_it_failed.as_deref());
+        let odd = [
+            hook.reason.clone(),
+            hook.fault.as_ref().map(HookFaultView::in_words),
+            hook.warning.clone(),
+            last.map(|why| format!("the last time it {why}")),
+        ];
         rows.extend(odd.into_iter().flatten().map(|text| (TextColor::Yellow, text)));
         for (color, row) in rows {
             for row in width::wrap_words(&safe_text::line(&row, usize::MAX), columns) {
@@ -349,15 +354,18 @@ fn test(
     paging::tell(&answer, *format, words, surroundings)
 }
 
-/// The answer to `hooks/test`: its input, what it said, and what that means.
+/// The answer to `hooks/test`: what it means, how the hook ended, what it was told, and what it said.
 fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
     const LABEL: usize = 10;
     let room = columns.map(|columns| columns.saturating_sub(LABEL).max(20));
     let mut lines = Vec::new();
     let mut put = |label: &str, text: &str| {
         let text = safe_text::lines(text.trim_end());
+        // Data keeps its blanks; a sentence is broken between words.
+        let is_data = matches!(label, "told" | "stdout" | "stderr" | "arguments");
         let rows = text.split('\n').flat_map(|row| match room {
-            Some(room) => width::wrap_exactly(row, room),
+            Some(room) if is_data => width::wrap_exactly(row, room),
+            Some(room) => width::wrap_words(row, room),
             None => vec![row.to_owned()],
         });
         let rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
@@ -365,17 +373,7 @@ fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
             lines.push(format!("{label:<9} {}", rows.join("\n          ")));
         }
     };
-    // Before all that it only would do.
-    if !trial.fires {
-        put("means", &trial.means);
-    }
-    put("told", &trial.input.to_string());
-    let runs = trial.confinement.as_ref().map(HookConfinementView::in_words).unwrap_or_default();
-    put("runs", &runs);
-    put("stdout", &trial.stdout);
-    put("stderr", &trial.stderr);
-    let code = trial.exit_code.map(|code| format!("exit code {code}, ")).unwrap_or_default();
-    put("ended", &format!("{code}{} in {} ms", trial.outcome, trial.duration_ms));
+    put("means", &trial.means);
     put("decision", trial.decision.as_deref().unwrap_or_default());
     put("reason", trial.reason.as_deref().unwrap_or_default());
     for context in &trial.context {
@@ -387,8 +385,12 @@ fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
     for warning in &trial.warnings {
         put("warning", warning);
     }
-    if trial.fires {
-        put("means", &trial.means);
-    }
+    let code = trial.exit_code.map(|code| format!("exit code {code}, ")).unwrap_or_default();
+    put("ended", &format!("{code}{} in {} ms", trial.outcome, trial.duration_ms));
+    let runs = trial.confinement.as_ref().map(HookConfinementView::in_words).unwrap_or_default();
+    put("runs", &runs);
+    put("told", &trial.input.to_string());
+    put("stdout", &trial.stdout);
+    put("stderr", &trial.stderr);
     lines.join("\n")
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    PROMPT_MODULES, UnknownPromptModule,
+    PROMPT_MODULES, UnheldSetting, UnknownPromptModule,
     keys::KEYS,
     layer::{InlineSource, LayerReading},
     nearest, problem, providers,
@@ -97,6 +97,10 @@ pub(super) fn read(reading: &mut LayerReading<'_>, environment: &[(OsString, OsS
             }
             (None, _) => {
                 let mut found = unknown(name);
+                if let Some(meant) = nearest_variable(name) {
+                    let unheld = UnheldSetting::of_variable(name, meant, &mut found);
+                    reading.config.unheld.extend(unheld);
+                }
                 if let Some(module) = name.strip_prefix(MODULE) {
                     found.severity = ProblemSeverity::Error;
                     found.message = "there is no such setting, and no such module of the system prompt; agents with its modules \
@@ -115,12 +119,16 @@ fn unknown(name: &str) -> FileProblem {
     let message = "there is no such setting in this version; it has no effect";
     let mut unknown = problem(name.as_ref(), None, FileProblemCode::UnknownField, message);
     unknown.severity = ProblemSeverity::Warning;
-    let known: Vec<String> =
-        KEYS.iter().map(|key| variable_of(key.path)).chain([variable_of(providers::SECTION)]).collect();
+    unknown.fix = nearest_variable(name).map(|key| format!("did you mean `{}`?", variable_of(key)));
+    unknown
+}
+
+/// The setting whose variable is called nearly so.
+fn nearest_variable(name: &str) -> Option<&'static str> {
+    let keys = || KEYS.iter().map(|key| key.path).chain([providers::SECTION]);
     // Without the prefix, which all have: it would make strangers alike.
     let bare = |name: &str| name.trim_start_matches(PREFIX).to_owned();
-    let words: Vec<String> = known.iter().map(|name| bare(name)).collect();
-    unknown.fix = nearest(&bare(name), words.iter().map(String::as_str))
-        .map(|word| format!("did you mean `{PREFIX}{word}`?"));
-    unknown
+    let words: Vec<String> = keys().map(|key| bare(&variable_of(key))).collect();
+    let word = nearest(&bare(name), words.iter().map(String::as_str))?;
+    keys().zip(&words).find(|(_, known)| *known == word).map(|(key, _)| key)
 }

@@ -86,6 +86,12 @@ pub(super) enum ChangeTiming {
     AtStart,
 }
 
+/// The first setting of a section.
+pub(super) fn key_within(section: &str) -> Option<&'static str> {
+    let section = format!("{section}.");
+    KEYS.iter().map(|key| key.path).find(|path| path.starts_with(&section))
+}
+
 /// One entry: the field of [`DaemonConfig`], its shape, and the ways between what stands in a file and what the field holds.
 macro_rules! key {
     (

@@ -14,13 +14,15 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnknownPromptModule, decode, hooks,
+    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnheldSetting, UnknownPromptModule,
+    decode, hooks,
     keys::{KEYS, SettingKey},
     mistake::{SettingMistake, found, kind_of},
     nearest, one_based, problem,
     prompt::MODULES_SECTION,
     providers, read_bounded,
     shapes::ShapeError,
+    unheld::effect,
 };
 use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
@@ -135,16 +137,16 @@ impl LayerReading<'_> {
                     Some(value) => value,
                     None => {
                         let message = format!("`{key}`: expected {}, found nothing", expected(key));
-                        self.keep(key);
-                        return self.problems.push(problem(&path, None, FileProblemCode::BadValue, message));
+                        self.problems.push(problem(&path, None, FileProblemCode::BadValue, message));
+                        return self.keep(key);
                     }
                 },
                 Err(error) => {
                     let mut found = no_json(&path, &error);
                     found.message = format!("`{key}`: expected {}: {}", expected(key), error.kind());
                     found.code = FileProblemCode::BadValue;
-                    self.keep(key);
-                    return self.problems.push(found);
+                    self.problems.push(found);
+                    return self.keep(key);
                 }
             }
         };
@@ -171,14 +173,21 @@ impl LayerReading<'_> {
         }
     }
 
-    /// The setting, or the settings below a section, keep the values they have.
+    /// The setting, or the settings below a section, keep the values they have. The mistake in it was told last.
     fn keep(&mut self, path: &str) {
         let section = format!("{path}.");
         let mut kept = KEYS.iter().filter(|key| key.path == path || key.path.starts_with(&section));
         let Some(previous) = self.previous else {
             self.config.redaction.is_whole &= kept.all(|key| key.path != HIDDEN);
+            if let Some(problem) = self.problems.last_mut()
+                && let Some(unheld) = UnheldSetting::of_mistake(path, problem)
+            {
+                self.config.unheld.push(unheld);
+            }
             return;
         };
+        let still = previous.unheld.iter().filter(|it| it.key == path || it.key.starts_with(&section));
+        self.config.unheld.extend(still.cloned());
         for key in kept {
             (key.keep)(&mut self.config, previous);
             keep_place(&mut self.config, previous, key.path);
@@ -342,13 +351,14 @@ impl LayerText<'_, '_, '_> {
             true => format!(
                 "`{path}`: the system prompt has no such module; agents with its modules do not start"
             ),
-            false => format!("there is no setting `{path}` in this version; it has no effect"),
+            false => format!("there is no setting `{path}` in this version; {}", effect(path)),
         };
         let mut unknown = problem(self.path, self.mark(offset), FileProblemCode::UnknownField, message);
         if !is_module {
             unknown.severity = ProblemSeverity::Warning;
         }
         unknown.fix = nearest_key(path).map(|key| format!("did you mean `{key}`?"));
+        self.reading.config.unheld.extend(UnheldSetting::of(path, &unknown));
         self.reading.problems.push(unknown);
     }
 }
@@ -366,12 +376,6 @@ impl LayerText<'_, '_, '_> {
 
 pub(super) fn find(path: &str) -> Option<&'static SettingKey> {
     KEYS.iter().find(|key| key.path == path)
-}
-
-/// The first setting of a section.
-pub(super) fn key_within(section: &str) -> Option<&'static str> {
-    let section = format!("{section}.");
-    KEYS.iter().map(|key| key.path).find(|path| path.starts_with(&section))
 }
 
 fn expected(path: &str) -> &'static str {

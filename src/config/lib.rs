@@ -46,6 +46,7 @@ mod skills;
 mod source;
 mod sources;
 mod tracing;
+mod unheld;
 mod web;
 
 pub use self::skills::SkillSettings;
@@ -76,6 +77,7 @@ pub use shown::{NoSuchSetting, SettingChanges, ShownSetting};
 pub use source::{decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, ConfigSources, is_of_a_flag};
 pub use tracing::{OtlpExportSettings, OtlpProtocol, TracingSettings};
+pub use unheld::UnheldSetting;
 pub use web::{SearchBackend, SearchProvider, WebSearchSettings};
 
 /// Where a value was set; later ones win.
@@ -146,6 +148,8 @@ pub struct DaemonConfig {
     pub skills: SkillSettings,
     pub retention: RetentionSettings,
     pub tracing: TracingSettings,
+    /// Settings that were meant to hold agents to less and do not count, since they are misspelled or mistaken.
+    pub unheld: Vec<UnheldSetting>,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -375,6 +379,7 @@ impl Default for DaemonConfig {
             skills: SkillSettings::default(),
             retention: RetentionSettings::default(),
             tracing: TracingSettings::default(),
+            unheld: Vec::new(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

@@ -13,7 +13,7 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, SettingLayer, TextPosition, UnknownPromptModule, decode,
+    DaemonConfig, SettingLayer, TextPosition, UnheldSetting, UnknownPromptModule, decode,
     hooks::SECTION as HOOKS,
     keys::KEYS,
     layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, no_json, set_twice},
@@ -69,6 +69,8 @@ pub struct ProjectSettings {
     pub prompt_modules: BTreeMap<&'static str, bool>,
     /// Names of modules that there are not; see `PromptSettings`.
     pub unknown_modules: Vec<UnknownPromptModule>,
+    /// What it says to hold agents to less and a project may not set, or that is mistaken.
+    pub unheld: Vec<UnheldSetting>,
 }
 
 impl ProjectSettings {
@@ -117,6 +119,7 @@ impl ProjectSettings {
                 .map(|(module, setting)| (module, setting.value))
                 .collect(),
             unknown_modules: config.prompt.unknown_modules,
+            unheld: config.unheld,
         };
         (settings, problems)
     }
@@ -164,7 +167,9 @@ fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &
             _ if key == SCHEMA => {}
             _ => {
                 layer.note_module(place, &key);
-                layer.reading.problems.push(refused(layer.path, TextPosition::at(layer.text, place), &key));
+                let refused = refused(layer.path, TextPosition::at(layer.text, place), &key);
+                layer.reading.config.unheld.extend(UnheldSetting::of(&key, &refused));
+                layer.reading.problems.push(refused);
             }
         }
     }

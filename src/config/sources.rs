@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use super::{
-    DaemonConfig, SetAt, SettingLayer, environment,
+    DaemonConfig, SetAt, SettingLayer, environment, keys,
     layer::{self, InlineSource, LayerReading, nearest_key},
     problem, providers,
 };
@@ -64,7 +64,7 @@ fn load(sources: &ConfigSources, previous: Option<&DaemonConfig>) -> (DaemonConf
         // On the command line it is a mistake: who typed it is still there.
         let message = format!("there is no setting `{key}`");
         let mut unknown = problem(flag.as_ref(), None, FileProblemCode::UnknownField, message);
-        unknown.fix = match layer::key_within(key) {
+        unknown.fix = match keys::key_within(key) {
             Some(key) => Some(format!("name one of its keys, e.g. `{key}`")),
             None => nearest_key(key).map(|key| format!("did you mean `{key}`?")),
         };

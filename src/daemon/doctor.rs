@@ -27,6 +27,7 @@ mod extensions;
 mod hooks;
 mod programs;
 mod sandbox;
+mod skills;
 mod web_search;
 mod workspaces;
 
@@ -63,6 +64,7 @@ pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) 
         within(state, "sandbox", sandbox::check(state)).await,
         within(state, "workspaces", workspaces::check(state)).await,
         within(state, "hooks", hooks::check(state, workspace)).await,
+        within(state, "skills", skills::check(state, workspace)).await,
         within(state, "discovery", discovery::check(state)).await,
         within(state, "webSearch", web_search::check(state)).await,
         within(state, "programs", programs::check(state)).await,

@@ -5,6 +5,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use tokio::sync::watch;
 
+use super::run_defaults::{sends_spans, tracing};
 use config::{DaemonConfig, SetAt, TracingSettings, problem};
 use protocol::{FileProblem, FileProblemCode, TraceBackend};
 use redact::{KnownSecrets, looks_secret};
@@ -30,9 +31,10 @@ struct LocalSpanSettings {
 
 impl LocalSpanSettings {
     fn of(config: &DaemonConfig) -> LocalSpanSettings {
-        let TracingSettings { enabled, backend, file_most_bytes, .. } = &config.tracing;
+        let TracingSettings { backend, file_most_bytes, .. } = &config.tracing;
+        let is_sent = sends_spans(config);
         let is_local =
-            |it: &TraceBackend| enabled.value && matches!(it, TraceBackend::File | TraceBackend::Console);
+            |it: &TraceBackend| is_sent && matches!(it, TraceBackend::File | TraceBackend::Console);
         LocalSpanSettings {
             backends: backend.value.iter().copied().filter(is_local).collect(),
             most_file_bytes: file_most_bytes.value,
@@ -102,7 +104,11 @@ pub(super) fn found_targets(
     secrets: &KnownSecrets,
 ) -> (OtlpTargets, Vec<FileProblem>) {
     let (mut targets, problems) = targets(&config.tracing.otlp, environment);
-    targets.tracing = super::run_defaults::tracing(&config.tracing);
+    if config.unheld.iter().any(|setting| setting.is_of_tracing) {
+        // What was not sent yet waits; runs that begin meanwhile send nothing, see `RunTracing`.
+        targets = OtlpTargets { traces: None, metrics: None, logs: None, is_mistaken: true, ..targets };
+    }
+    targets.tracing = tracing(config);
     let of_signals = OtlpSignal::ALL.into_iter().filter_map(|signal| targets.of(signal));
     for (name, value) in of_signals.flat_map(|target| &target.headers) {
         let Ok(value) = value.to_str() else { continue };

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use config::{
     ConfigSources, DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SetAt, SettingLayer,
-    TracingSettings, WebSearchSettings,
+    WebSearchSettings,
 };
 use memory::MemoryRules;
 use prompts::{ModuleSwitches, PromptModule};
@@ -76,19 +76,26 @@ pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> Ru
             all_of_folder: config.memory.all_of_folder.value,
             user_files: config.memory.user_files.value.clone(),
         },
-        tracing: tracing(&config.tracing),
+        tracing: tracing(config),
+        unheld: config.unheld.iter().map(|it| it.problem.to_string()).collect(),
     }
 }
 
 /// Reads who else is told of spans, of agents that say nothing.
-pub(super) fn tracing(settings: &TracingSettings) -> RunTracing {
-    let is_elsewhere = |it: &TraceBackend| settings.enabled.value && *it != TraceBackend::Sqlite;
+pub(super) fn tracing(config: &DaemonConfig) -> RunTracing {
+    let settings = &config.tracing;
+    let is_elsewhere = |it: &TraceBackend| sends_spans(config) && *it != TraceBackend::Sqlite;
     RunTracing {
         backends: settings.backend.value.iter().copied().filter(is_elsewhere).collect(),
         events: settings.events.value.clone(),
         content: settings.content.value,
         sample_rate: settings.sample_rate.value,
     }
+}
+
+/// True if anything of runs may leave the database. Where nobody knows what a person wanted to keep back, all of it stays.
+pub(super) fn sends_spans(config: &DaemonConfig) -> bool {
+    config.tracing.enabled.value && !config.unheld.iter().any(|setting| setting.is_of_tracing)
 }
 
 /// What agents are told that have the daemon's own modules.

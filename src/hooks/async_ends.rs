@@ -1,4 +1,6 @@
 //! Where does what asynchronous hooks said wait until their run takes it? And what was a run told already?
+//!
+//! What no run takes is handed to whoever keeps the log: that a hook failed must not get lost with the end of its run.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -7,7 +9,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{AsyncHookEnd, HookId};
+use super::{AsyncHookEnd, HookId, HookServices};
 use protocol::RunId;
 
 /// Ends that wait for one run; the oldest go first.
@@ -19,10 +21,22 @@ pub(super) struct AsyncInboxes(Arc<Mutex<HashMap<RunId, AsyncInbox>>>);
 
 #[derive(Default)]
 struct AsyncInbox {
-    ends: VecDeque<AsyncHookEnd>,
+    ends: VecDeque<WaitingEnd>,
     /// Hooks of which it was told that they answer with fields that mean nothing: not once a call.
     passed_over: HashSet<HookId>,
     arrived: Arc<Notify>,
+}
+
+/// What one hook said, and who hears of it if its run does not.
+struct WaitingEnd {
+    end: AsyncHookEnd,
+    services: Arc<dyn HookServices>,
+}
+
+impl WaitingEnd {
+    fn outlives_its_run(self) {
+        self.services.ended_late(self.end);
+    }
 }
 
 /// Everything that asynchronous hooks of one run say. Once it is dropped, nobody hears them any more.
@@ -37,19 +51,28 @@ impl AsyncInboxes {
     pub fn attend(&self, run: &RunId) -> AsyncHookEnds {
         let inbox = AsyncInbox::default();
         let arrived = Arc::clone(&inbox.arrived);
-        self.all().insert(run.clone(), inbox);
+        let before = self.all().insert(run.clone(), inbox);
+        // Outside of the lock.
+        before.into_iter().flat_map(|before| before.ends).for_each(WaitingEnd::outlives_its_run);
         AsyncHookEnds { inboxes: self.clone(), run: run.clone(), arrived }
     }
 
-    /// Keeps what a hook said, if its run goes on.
-    pub fn put(&self, run: &RunId, end: AsyncHookEnd) {
-        let mut all = self.all();
-        let Some(inbox) = all.get_mut(run) else { return };
-        if MOST_ENDS <= inbox.ends.len() {
-            inbox.ends.pop_front();
+    /// Keeps what a hook said while its run goes on. What the run does not take these services hear.
+    pub fn put(&self, run: &RunId, end: AsyncHookEnd, services: &Arc<dyn HookServices>) {
+        let waiting = WaitingEnd { end, services: Arc::clone(services) };
+        if let Some(left) = self.put_in(run, waiting) {
+            left.outlives_its_run();
         }
-        inbox.ends.push_back(end);
+    }
+
+    /// The one that has no place: this one where the run is over, the oldest where too many wait.
+    fn put_in(&self, run: &RunId, waiting: WaitingEnd) -> Option<WaitingEnd> {
+        let mut all = self.all();
+        let Some(inbox) = all.get_mut(run) else { return Some(waiting) };
+        let oldest = if MOST_ENDS <= inbox.ends.len() { inbox.ends.pop_front() } else { None };
+        inbox.ends.push_back(waiting);
         inbox.arrived.notify_one();
+        oldest
     }
 
     /// True if a run is to be told that fields of a hook's answers mean nothing: once while it goes on.
@@ -77,15 +100,19 @@ impl AsyncHookEnds {
     }
 
     fn take(&self) -> Vec<AsyncHookEnd> {
-        self.inboxes.all().get_mut(&self.run).map(|inbox| inbox.ends.drain(..).collect()).unwrap_or_default()
+        let mut all = self.inboxes.all();
+        let ends = all.get_mut(&self.run).map(|inbox| std::mem::take(&mut inbox.ends)).unwrap_or_default();
+        ends.into_iter().map(|waiting| waiting.end).collect()
     }
 }
 
 impl Drop for AsyncHookEnds {
     fn drop(&mut self) {
-        let mut all = self.inboxes.all();
-        if all.get(&self.run).is_some_and(|inbox| Arc::ptr_eq(&inbox.arrived, &self.arrived)) {
-            all.remove(&self.run);
-        }
+        let left = {
+            let mut all = self.inboxes.all();
+            let is_own = all.get(&self.run).is_some_and(|inbox| Arc::ptr_eq(&inbox.arrived, &self.arrived));
+            if is_own { all.remove(&self.run) } else { None }
+        };
+        left.into_iter().flat_map(|inbox| inbox.ends).for_each(WaitingEnd::outlives_its_run);
     }
 }

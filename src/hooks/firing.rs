@@ -241,7 +241,7 @@ impl HookFacts {
         let mut facts = self.clone();
         if let HookFacts::PreToolUse { call } | HookFacts::PermissionRequest { call, .. } = &mut facts {
             call.arguments = arguments;
-            // They are those of the call as it was.
+            // They are those of the call as it was; whoever prepares it anew says what it touches now.
             call.accesses.clear();
         }
         facts

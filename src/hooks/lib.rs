@@ -58,7 +58,9 @@ pub use own_scripts::own_scripts;
 pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, home_files, read_hooks};
 pub use response::in_claude_codes_words;
 pub use runner::{HookRunner, HookTrial, LastHookAnswer};
-pub use services::{HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices};
+pub use services::{
+    CheckedArguments, HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices,
+};
 pub use set::HookSet;
 pub use verdict::{
     AsyncHookEnd, ElicitationVerdict, FiredHooks, FollowUpCall, HookContext, HookDelegate, HookStop,

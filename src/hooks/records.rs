@@ -34,6 +34,9 @@ pub(super) fn heard(
     // Before anything is cut of it: of half a secret nobody can tell that it is one.
     end.stderr = redactor.owned(std::mem::take(&mut end.stderr));
     let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
+    if lacks_network(&hook, &end, workspace) {
+        tell_of_missing_network(&mut answer, &end);
+    }
     // Its answer is read; what is left is for people and the model.
     end.stdout = redactor.owned(std::mem::take(&mut end.stdout));
     end.without_echo = end.without_echo.map(|text| redactor.owned(text));
@@ -57,6 +60,50 @@ pub(super) fn heard(
     }
     let confinement = hook.confinement(|words| redactor.owned(words));
     AskedHook { at, hook, end, answer, took, started_at, confinement }
+}
+
+/// The reason for many a failure of a confined hook, which its own words seldom say.
+const NO_NETWORK: &str = "it ran in a sandbox without network (setting `sandbox.network`)";
+
+/// Words of programs that do not reach what they want to, in lower case.
+const UNREACHABLE: &[&str] = &[
+    "connection refused",
+    "connecterror",
+    "connectionerror",
+    "could not connect",
+    "could not resolve",
+    "couldn't resolve",
+    "dns error",
+    "eai_again",
+    "enetunreach",
+    "enotfound",
+    "failed to download",
+    "failed to fetch",
+    "getaddrinfo",
+    "name or service not known",
+    "name resolution",
+    "network is unreachable",
+];
+
+/// True of a command that had no network and ended with a complaint.
+fn lacks_network(hook: &Hook, end: &HandlerEnd, workspace: &HookWorkspace) -> bool {
+    matches!(hook.handler, HookHandler::Command { .. })
+        && hook.is_confined()
+        && !workspace.settings.sandbox.network
+        && end.exit_code.is_some_and(|code| code != 0)
+}
+
+/// Says so of a failure, and of exit code 2 where the hook itself says that it did not reach something: it refused nothing then.
+fn tell_of_missing_network(answer: &mut HookAnswer, end: &HandlerEnd) {
+    if let Some((_, why)) = &mut answer.failure {
+        why.push_str("; ");
+        why.push_str(NO_NETWORK);
+    } else if let Some(reason) = &mut answer.reason {
+        let said = [&end.stderr, &end.stderr_end].map(|text| text.to_lowercase());
+        if UNREACHABLE.iter().any(|words| said.iter().any(|text| text.contains(words))) {
+            *reason = format!("{NO_NETWORK} and says: {reason}");
+        }
+    }
 }
 
 /// Bytes of the end of standard error that the log gets (spec 08).

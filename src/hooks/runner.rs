@@ -17,20 +17,24 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::{
-    AsyncHookEnd, AsyncHookEnds, FiredHooks, Hook, HookContext, HookFailurePolicy, HookFiring, HookId,
-    HookOutlook, HookServices, HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
+    AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
+    HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
     answer::{HandlerEnd, cut},
     async_ends::AsyncInboxes,
-    combining::{CountedAnswer, VerdictBuilder, passed_over},
+    combining::VerdictBuilder,
     event,
-    handlers::{CommandWait, HandlerParts, HandlerProgress, RunningHook},
-    records::{AskedHook, counted, heard, interrupted, record},
+    handlers::{CommandWait, HandlerParts, HandlerProgress},
+    records::{AskedHook, counted, heard, interrupted},
     stdin,
 };
 use protocol::{HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
 use redact::Redactor;
 use sandbox::Sandbox;
 use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
+
+mod asynchronous;
+
+use asynchronous::MOST_ASYNC;
 
 /// Hooks of one event that run at once (spec 08).
 const AT_ONCE: usize = 16;
@@ -41,9 +45,6 @@ const MOST_CHANGES: u32 = 2;
 /// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
 /// over by then, and cost nothing.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
-
-/// Asynchronous hooks of this daemon that run at once: one that is started at each call must not pile up.
-const MOST_ASYNC: usize = 64;
 
 /// Hooks of which the last end is known.
 const MOST_KNOWN: usize = 1_000;
@@ -63,11 +64,13 @@ struct HookRunnerInner {
 }
 
 /// The outcome of a hook the last time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastHookAnswer {
     pub at: Timestamp,
     pub outcome: HookOutcome,
     pub decision: Option<HookDecision>,
+    /// Only of one that failed; to be read after the hook's name.
+    pub why_it_failed: Option<String>,
 }
 
 /// Hooks that are asked one after the other, with their places among all: of a sequential group, or one alone.
@@ -152,7 +155,7 @@ impl HookRunner {
 
     /// The outcome of a hook the last time since the daemon began.
     pub fn last(&self, hook: &HookId) -> Option<LastHookAnswer> {
-        self.lasts().get(hook).copied()
+        self.lasts().get(hook).cloned()
     }
 
     fn note_last(&self, records: &[HookFired]) {
@@ -161,7 +164,9 @@ impl HookRunner {
         for record in records {
             let id = HookId::from(record.hook_id.as_str());
             if lasts.len() < MOST_KNOWN || lasts.contains_key(&id) {
-                lasts.insert(id, LastHookAnswer { at, outcome: record.outcome, decision: record.decision });
+                let why_it_failed = record.reason.clone().filter(|_| record.outcome != HookOutcome::Answered);
+                let (outcome, decision) = (record.outcome, record.decision);
+                lasts.insert(id, LastHookAnswer { at, outcome, decision, why_it_failed });
             }
         }
     }
@@ -187,22 +192,25 @@ impl HookRunner {
             let author = verdict.changed_by.last().and_then(|id| set.get(id)).cloned();
             let Some(author) = author else { break };
             changes += 1;
-            let refusal = match services.check_arguments(&arguments) {
+            let checked = match services.check_arguments(&arguments).await {
                 Err(why) => {
-                    Some(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
+                    Err(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
                 }
-                Ok(()) if MOST_CHANGES < changes => Some(format!(
+                Ok(_) if MOST_CHANGES < changes => Err(format!(
                     "hooks changed the arguments {changes} times, the last time {}; they do not agree",
                     author.id
                 )),
-                Ok(()) => None,
+                Ok(checked) => Ok(checked),
             };
-            if let Some(reason) = refusal {
-                let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-                builder.deny(&author, reason);
-                return builder.finish();
-            }
-            firing.facts = firing.facts.with_arguments(arguments.clone());
+            let checked = match checked {
+                Ok(checked) => checked,
+                Err(reason) => {
+                    let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
+                    builder.deny(&author, reason);
+                    return builder.finish();
+                }
+            };
+            firing.facts = firing.facts.with_arguments(checked.shown).touching(&checked.accesses);
             let others =
                 set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
             let asked = self.ask_all(others.collect(), &firing, workspace, services).await;
@@ -360,7 +368,7 @@ impl HookRunner {
                     CommandWait::Ended(end) => programs.end(end).await,
                     CommandWait::WentAsync(time) => {
                         let time = time.map_or(hook.timeout, Duration::from_millis).min(hook.timeout);
-                        self.go_on(running, (Arc::clone(&hook), time), firing, workspace, begun);
+                        self.go_on(running, (Arc::clone(&hook), time), (firing, workspace), services, begun);
                         HandlerEnd { goes_async: Some(None), ..HandlerEnd::default() }
                     }
                 }
@@ -387,111 +395,5 @@ impl HookRunner {
             asked.answer.ignored = None;
         }
         asked
-    }
-
-    /// Begins a hook for which nobody waits.
-    fn begin_async(
-        &self,
-        hook: Arc<Hook>,
-        firing: &HookFiring,
-        workspace: &HookWorkspace,
-        services: &Arc<dyn HookServices>,
-    ) {
-        let (runner, firing, workspace) = (self.clone(), firing.clone(), workspace.clone());
-        let services = Arc::clone(services);
-        let place = Arc::clone(&self.shared.async_places).try_acquire_owned();
-        let Ok(place) = place else {
-            let why = format!("was not run: {MOST_ASYNC} asynchronous hooks run already");
-            let end = HandlerEnd::failed(HookOutcome::NotStarted, why);
-            let asked = self.heard(0, hook, end, (&firing, &workspace), Duration::ZERO);
-            return self.note_async(asked, &firing);
-        };
-        let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
-            let parts = &runner.shared.parts;
-            let begun = parts.clock.monotonic();
-            let input = stdin::written(&hook, &firing, &workspace, parts.clock.now());
-            let working = async {
-                match parts.begin(&hook, &input, &workspace, services.as_ref()).await {
-                    HandlerProgress::Ended(end) => end,
-                    HandlerProgress::Running(mut running, programs) => {
-                        match running.wait(hook.timeout, false).await {
-                            CommandWait::Ended(end) => programs.end(end).await,
-                            CommandWait::WentAsync(_) => HandlerEnd::default(),
-                        }
-                    }
-                }
-            };
-            let end = runner.told_of(working, (&*hook, &firing), &services).await.beside(&input);
-            let took = parts.clock.monotonic().saturating_sub(begun);
-            runner.note_async(runner.heard(0, hook, end, (&firing, &workspace), took), &firing);
-            drop(place);
-        });
-    }
-
-    /// Stays with a hook that said it goes on.
-    fn go_on(
-        &self,
-        mut running: Box<RunningHook>,
-        (hook, time): (Arc<Hook>, Duration),
-        firing: &HookFiring,
-        workspace: &HookWorkspace,
-        begun: Duration,
-    ) {
-        let (runner, firing, workspace) = (self.clone(), firing.clone(), workspace.clone());
-        let Ok(place) = Arc::clone(&self.shared.async_places).try_acquire_owned() else {
-            // It ends here, with what it had to do.
-            let why = format!("was ended: {MOST_ASYNC} asynchronous hooks run already");
-            let end = HandlerEnd::failed(HookOutcome::Failed, why);
-            let took = self.shared.parts.clock.monotonic().saturating_sub(begun);
-            return self.note_async(self.heard(0, hook, end, (&firing, &workspace), took), &firing);
-        };
-        let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
-            let CommandWait::Ended(end) = running.wait(time, false).await else { return };
-            let took = runner.shared.parts.clock.monotonic().saturating_sub(begun);
-            runner.note_async(runner.heard(0, hook, end, (&firing, &workspace), took), &firing);
-            drop(place);
-        });
-    }
-
-    /// Keeps what an asynchronous hook said until its run asks.
-    fn note_async(&self, asked: AskedHook, firing: &HookFiring) {
-        let AskedHook { hook, end, answer, took, started_at, confinement, .. } = asked;
-        let rewake = (hook.async_rewake && end.exit_code == Some(2)).then(|| {
-            // Without a complaint its plain output is what it has to say.
-            let printed = Some(end.stdout.trim()).filter(|text| !text.is_empty() && !text.starts_with('{'));
-            let reason = answer.reason.clone().or_else(|| printed.map(str::to_owned));
-            let reason = reason.unwrap_or_else(|| format!("the hook {} wants it seen", hook.id));
-            cut(&reason).0
-        });
-        let context = answer.context.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(|text| {
-            let (text, whole) = cut(text);
-            HookContext { hook: hook.id.clone(), text, whole }
-        });
-        let mut warnings: Vec<String> = answer.message.iter().map(|message| cut(message).0).collect();
-        warnings.extend(answer.ignored.iter().map(|ignored| passed_over(&hook, ignored)));
-        if let Some((_, why)) = &answer.failure {
-            warnings.push(cut(&format!("the hook {} {why}", hook.id)).0);
-        }
-        let counted = CountedAnswer {
-            added: context.as_ref().map(|context| context.text.clone()).or(rewake.clone()),
-            message: answer.message.as_deref().map(|message| cut(message).0),
-            reason: answer.failure.as_ref().map(|(_, why)| why.clone()).or(answer.reason.clone()),
-            ..CountedAnswer::default()
-        };
-        let record = HookFired {
-            started_at: Some(started_at),
-            confinement,
-            ..record(&hook, &end, &answer, counted, firing, took)
-        };
-        self.note_last(std::slice::from_ref(&record));
-        if let Some(run) = &firing.run_id {
-            // It comes after the others of its firing, so it is one of its own.
-            let record = HookFired {
-                firing_id: format!("{}:{}", firing.firing_id, hook.id),
-                is_async: true,
-                ..record
-            };
-            self.shared.inboxes.put(run, AsyncHookEnd { record, context, rewake, warnings });
-        }
     }
 }

@@ -5,7 +5,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{Hook, HookFiring};
+use super::{AsyncHookEnd, Hook, HookFiring};
+use protocol::ResourceAccess;
 use redact::Redactor;
 use sandbox::{KeptBeside, SandboxRules};
 
@@ -64,11 +65,31 @@ pub trait HookServices: Send + Sync {
     /// Hears of a hook that has been at work for a while and goes on. Only for those who look on.
     fn goes_on(&self, _hook: &Hook, _firing: &HookFiring, _elapsed: Duration) {}
 
-    /// True if these arguments, in our words, are valid for the tool of the call; why not.
-    fn check_arguments(&self, arguments: &Value) -> Result<(), String>;
+    /// Hears what an asynchronous hook said that no run takes: its run is over, or it belongs to none. Only for those who keep a log.
+    fn ended_late(&self, _end: AsyncHookEnd) {}
+
+    /// Prepares the call anew with these arguments, in our words; why they are not valid for its tool.
+    fn check_arguments<'a>(&'a self, arguments: &'a Value)
+    -> BoxFuture<'a, Result<CheckedArguments, String>>;
 
     /// Everything that confined commands may not write although it lies in a root: parts of repositories.
     fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>>;
+}
+
+/// Arguments that a hook has changed, as other hooks are asked about them.
+#[derive(Debug, Clone, Default)]
+pub struct CheckedArguments {
+    /// As hooks read them.
+    pub shown: Value,
+    /// Everything that the call would touch with them. Empty = not known.
+    pub accesses: Vec<ResourceAccess>,
+}
+
+impl CheckedArguments {
+    /// The same of a call that nobody here can prepare.
+    pub fn unprepared(arguments: &Value) -> CheckedArguments {
+        CheckedArguments { shown: arguments.clone(), accesses: Vec::new() }
+    }
 }
 
 /// Everything that a confined hook may not write, and what keeps that so while it runs.
@@ -115,8 +136,11 @@ impl HookServices for NoHookServices {
         nowhere("no agent can be asked here")
     }
 
-    fn check_arguments(&self, _: &Value) -> Result<(), String> {
-        Ok(())
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
+        Box::pin(std::future::ready(Ok(CheckedArguments::unprepared(arguments))))
     }
 
     // Nobody knows what else would have to be kept, so nothing confined is run.

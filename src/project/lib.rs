@@ -360,6 +360,7 @@ impl ProjectContents {
             own.prompt_modules.entry(module).or_insert(is_there);
         }
         own.unknown_modules.extend(settings.unknown_modules);
+        own.unheld.extend(settings.unheld);
     }
 
     /// Takes the system prompt that was acknowledged. One that is another since is told, and does not count.

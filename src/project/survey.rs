@@ -137,6 +137,7 @@ impl ProjectSurvey {
             prompt_modules,
             // A problem of the file, which is told beside this.
             unknown_modules: _,
+            unheld: _,
         } = settings;
         let (mut effects, mut unasked) = (Vec::new(), Vec::new());
         effects.extend(compression_enabled.map(|enabled| match enabled {

@@ -15,6 +15,7 @@ use super::{
 mod answering;
 mod asking;
 mod budget;
+mod changed;
 mod hooked;
 mod telling;
 mod tools;

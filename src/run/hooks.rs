@@ -4,7 +4,7 @@
 //! at a point is committed with the change of state that it leads to, before anything acts on it. `in_force` holds the hooks that
 //! count now, `asking` fires those of one run, `scene` says where it stands, `services` what it does for its hooks, `points` what
 //! the driver asks between a call's end and the end of its run, `transcript` the file in which hooks read what was said so far, `elicitations` asks about what MCP servers ask people, `models` and `model_forms` ask about requests to models, `happened` and
-//! `watchers` tell hooks what nobody changes any more. What
+//! `watchers` tell hooks what nobody changes any more, `session_log` writes down what they say that no run hears. What
 //! they say before a call runs is the gate's to ask (`gate/hooked.rs`).
 
 mod asking;
@@ -16,6 +16,7 @@ mod models;
 mod points;
 mod scene;
 mod services;
+mod session_log;
 mod session_starts;
 mod transcript;
 mod watchers;
@@ -32,6 +33,6 @@ pub use models::MODEL_EVENTS;
 pub(crate) use models::{HookedRequest, ModelHookLedger};
 pub use points::{BEGIN_EVENTS, POINT_EVENTS, PointOfRun, shows_beginning};
 pub use scene::HookScene;
-pub(crate) use services::{HookModels, HookTools};
+pub(crate) use services::{ChangeableCall, HookModels, HookTools};
 pub use session_starts::SessionStarts;
 pub use watchers::{HookWatchers, WatchedFact};

@@ -44,6 +44,7 @@ mod recorded;
 mod skills;
 mod told;
 mod toolset;
+mod unheld;
 
 pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
@@ -248,6 +249,7 @@ impl RunPlan {
         let mut plan = RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)?;
         plan.write_modules_out();
         plan.tell_of_resting_hooks(extent);
+        plan.tell_of_unheld_settings();
         plan.tell_of_earlier_state();
         if let Some(first) = plan.seed.messages.last_mut() {
             let parts = ContextMessage { role: first.role, parts: attached, raw: None };

@@ -75,8 +75,7 @@ impl SkillText {
         let warn = |it: FileProblem| FileProblem { severity: ProblemSeverity::Warning, ..it };
         problems.iter_mut().for_each(|it| *it = warn(it.clone()));
         // What is carried out, or told by a word of its own, is no riddle here.
-        let is_known =
-            |name: &str| name == "hooks" || name == "disable-model-invocation" || IDLE.contains(&name);
+        let is_known = |name: &str| name == "hooks" || name == rules::FOR_PEOPLE || IDLE.contains(&name);
         let known: Vec<_> = fields.iter().filter(|field| !is_known(&field.name)).cloned().collect();
         problems.extend(rules::violations(path, &known, &folder).into_iter().map(warn));
         problems.extend(idle(path, &fields, &body));
@@ -98,7 +97,7 @@ impl SkillText {
             let message = "`description` has characters that nobody sees; they are left out";
             problems.push(warn(problem(path, at, BadValue, message)));
         }
-        let switch = find(&fields, "disable-model-invocation");
+        let switch = find(&fields, rules::FOR_PEOPLE);
         let is_for_people = switch.is_some_and(|field| is_switched_on(&field.value, field.text.as_deref()));
         if let Some(field) = switch.filter(|field| !field.value.is_boolean()) {
             let message =
@@ -161,6 +160,8 @@ impl SkillFile {
     /// All that is kept of a file.
     pub(super) fn of(text: SkillText) -> SkillFile {
         let mut file = text.file;
+        // Kept before others: somebody relies on it.
+        file.problems.sort_by_key(|it| (it.severity != ProblemSeverity::Error, !is_misspelled(it)));
         file.problems.truncate(MOST_KEPT_PROBLEMS);
         for problem in &mut file.problems {
             problem.message = shortened(&problem.message, MOST_KEPT_CHARS);
@@ -175,6 +176,11 @@ impl SkillFile {
         let problem =
             |it: &FileProblem| it.message.len() + it.path.as_os_str().len() + size_of::<FileProblem>();
         self.name.len() + self.description.len() + self.problems.iter().map(problem).sum::<usize>()
+    }
+
+    /// Its fields that are nearly called like one that counts, and do not count.
+    pub fn misspelled(&self) -> impl Iterator<Item = &FileProblem> {
+        self.problems.iter().filter(|it| is_misspelled(it))
     }
 
     /// True if it is a skill at all.
@@ -229,6 +235,11 @@ fn idle(path: &Path, fields: &[PlainFrontMatterField], body: &str) -> Vec<FilePr
         warn(None, BadValue, INLINE.to_owned());
     }
     found
+}
+
+/// True of a field that is nearly called like one that counts.
+fn is_misspelled(problem: &FileProblem) -> bool {
+    problem.code == UnknownField && problem.fix.is_some()
 }
 
 /// The note about commands in a body.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use agents::PlainFrontMatterField;
@@ -13,6 +14,8 @@ use protocol::{
 
 /// The fields that a skill may have.
 const FIELDS: [&str; 6] = ["name", "description", "license", "allowed-tools", "metadata", "compatibility"];
+/// Keeps models from using a skill: no field of the published rules, but one that counts here.
+pub(super) const FOR_PEOPLE: &str = "disable-model-invocation";
 /// Characters of a name.
 pub(super) const LONGEST_NAME: usize = 64;
 /// Characters of a description.
@@ -24,15 +27,11 @@ pub(super) const FILE_NAMES: [&str; 2] = ["SKILL.md", "skill.md"];
 
 /// Everything in the fields that is against the rules, each as an error.
 pub(super) fn violations(path: &Path, fields: &[PlainFrontMatterField], folder: &str) -> Vec<FileProblem> {
-    let mut found = Vec::new();
+    let unknown = fields.iter().filter(|field| !FIELDS.contains(&field.name.as_str()));
+    let mut found: Vec<FileProblem> = unknown.map(|field| unknown_field(path, field)).collect();
     let mut add = |at: Option<TextPosition>, code: FileProblemCode, message: String| {
         found.push(problem(path, at, code, message));
     };
-    for field in fields.iter().filter(|field| !FIELDS.contains(&field.name.as_str())) {
-        let meant = nearest(&field.name, FIELDS).map(|it| format!("; did you mean `{it}`?"));
-        let message = format!("unknown field `{}`{}", field.name, meant.unwrap_or_default());
-        add(Some(field.position), UnknownField, message);
-    }
     for name in ["name", "description"] {
         if find(fields, name).is_none() {
             add(None, MissingField, format!("`{name}` is missing"));
@@ -58,6 +57,11 @@ pub(super) fn violations(path: &Path, fields: &[PlainFrontMatterField], folder: 
             }
         }
     }
+    if let Some(field) = find(fields, "metadata") {
+        for message in faults_of_metadata(&field.value) {
+            add(Some(field.position), WrongType, message);
+        }
+    }
     if let Some(field) = find(fields, "compatibility") {
         let at = Some(field.position);
         match field.text.as_deref() {
@@ -66,6 +70,27 @@ pub(super) fn violations(path: &Path, fields: &[PlainFrontMatterField], folder: 
         }
     }
     found
+}
+
+/// A field that means nothing. What it nearly is called stands apart: whoever wrote it so relies on it.
+fn unknown_field(path: &Path, field: &PlainFrontMatterField) -> FileProblem {
+    let meant = nearest(&field.name, FIELDS.into_iter().chain([FOR_PEOPLE]));
+    let message = format!("unknown field `{}`", field.name);
+    let found = problem(path, Some(field.position), UnknownField, message);
+    FileProblem { fix: meant.map(|it| format!("did you mean `{it}`?")), ..found }
+}
+
+/// Tells what is wrong with `metadata`: by the published rules a map of texts. A number or the like is one as it is written.
+fn faults_of_metadata(value: &Value) -> Vec<String> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Object(entries) => {
+            let is_no_text = |value: &Value| value.is_array() || value.is_object();
+            let faulty = entries.iter().filter(|(_, value)| is_no_text(value));
+            faulty.map(|(name, _)| format!("`metadata`: `{name}` must be a text")).collect()
+        }
+        _ => vec!["`metadata` must be a map of texts".to_owned()],
+    }
 }
 
 fn add_if_long(

@@ -247,6 +247,46 @@ fn odd_files_load_and_are_told() {
     .assert_eq(&ground.catalog().all().map(told).collect::<String>());
 }
 
+/// Whoever wrote it otherwise believes that no model uses the skill.
+#[test]
+fn field_that_is_nearly_one_that_counts_is_told_before_others() {
+    let ground = Ground::new();
+    let others: String = (0..20).map(|n| format!("other{n}: x\n")).collect();
+    for (folder, field) in
+        [("a", "disable_model_invocation"), ("b", "disableModelInvocation"), ("c", "Licence")]
+    {
+        let text = format!("---\nname: {folder}\ndescription: Works.\n{others}{field}: true\n---\nDo.\n");
+        ground.write(&format!(".claude/skills/{folder}/SKILL.md"), &text);
+    }
+    ground.skill(".claude/skills/plain");
+    let catalog = ground.catalog();
+    let told = catalog.all().flat_map(|skill| skill.file().misspelled());
+    let told: Vec<String> = told.map(|it| format!("{} {}", it.message, it.fix.as_deref().unwrap())).collect();
+    assert_eq!(
+        told,
+        [
+            "unknown field `disable_model_invocation` did you mean `disable-model-invocation`?",
+            "unknown field `disableModelInvocation` did you mean `disable-model-invocation`?",
+            "unknown field `Licence` did you mean `license`?",
+        ]
+    );
+}
+
+/// The published rules: a map of texts.
+#[test]
+fn metadata_holds_texts_alone() {
+    let faults = |metadata: &str| {
+        let folder = Path::new("/s/pdf/SKILL.md");
+        let text = format!("---\nname: pdf\ndescription: Works.\nmetadata: {metadata}\n---\nDo.\n");
+        let read = SkillText::read(folder, text.as_bytes());
+        read.file.problems.into_iter().map(|it| it.message).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("{author: me, version: 1.0, stable: true}"), Vec::<String>::new());
+    assert_eq!(faults("{globs: [\"**/*.go\"]}"), ["`metadata`: `globs` must be a text"]);
+    assert_eq!(faults("{a: {b: c}}"), ["`metadata`: `a` must be a text"]);
+    assert_eq!(faults("mine"), ["`metadata` must be a map of texts"]);
+}
+
 #[test]
 fn a_workspace_is_read_without_going_after_links() {
     let mut ground = Ground::new();

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use subagentd::{
     hooks::{
-        FiredHooks, HookFacts, HookFiring, HookLibrary, HookPlaces, HookRunner, HookServices, HookSettings,
-        HookWorkspace, KeptFromHook, NoHookServices,
+        CheckedArguments, FiredHooks, HookFacts, HookFiring, HookLibrary, HookPlaces, HookRunner,
+        HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices,
     },
     protocol::{
         ApprovalMode, HookDecision, HookEventName, HookOutcome, RunId, SessionId, ToolName, TrustedFile,
@@ -60,7 +60,10 @@ impl HookServices for Confining {
         NoHookServices.run_agent(prompt, model, is_own)
     }
 
-    fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
         NoHookServices.check_arguments(arguments)
     }
 
@@ -581,4 +584,33 @@ async fn a_projects_address_is_not_asked_where_commands_have_no_network() {
     std::fs::write(&file, json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }).to_string()).unwrap();
     bench.acknowledge();
     denies(&bench, HookOutcome::NotStarted, "no network").await;
+}
+
+/// What a project's hook could not reach it seldom says itself; what it says on purpose is told as it is.
+#[tokio::test]
+async fn a_projects_hook_that_had_no_network_and_failed_is_told_so() {
+    const NOTE: &str = "it ran in a sandbox without network (setting `sandbox.network`)";
+    for (command, is_told) in [
+        ("echo 'no module named yaml' >&2; exit 1", true),
+        ("echo 'Failed to fetch: https://pypi.org/simple/x/' >&2; exit 2", true),
+        ("echo 'rm is for people' >&2; exit 2", false),
+        ("exit 0", false),
+    ] {
+        let mut bench = Bench::new();
+        let file = bench.work().join(".claude/settings.json");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [entry(command)] }] } });
+        std::fs::write(&file, hooks.to_string()).unwrap();
+        bench.acknowledge();
+        let fired = bench.fire(call("ls")).await;
+        let told = [fired.verdict.reason.clone(), fired.records[0].reason.clone()];
+        for text in told.iter().map(|text| text.as_deref().unwrap_or_default()) {
+            assert_eq!(text.contains(NOTE), is_told, "{command}: {text}");
+        }
+        // The same of a person's own, which runs outside of any sandbox.
+        std::fs::remove_file(&file).unwrap();
+        bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry(command)] }] }));
+        let fired = bench.fire(call("ls")).await;
+        assert!(!fired.records[0].reason.as_deref().unwrap_or_default().contains(NOTE), "{command}");
+    }
 }

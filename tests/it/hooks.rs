@@ -168,6 +168,7 @@ mod exit_codes;
 mod faults;
 mod interrupted;
 mod kept_back;
+mod late;
 mod points;
 mod promises;
 mod queued;

@@ -116,6 +116,7 @@ mod transports;
 mod trust;
 mod trusted_commands;
 mod undo;
+mod unheld;
 mod unready;
 mod walls;
 mod watching;

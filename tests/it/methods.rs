@@ -232,7 +232,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["workspaces","ok"],["hooks","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["extensions","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
+                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["workspaces","ok"],["hooks","ok"],["skills","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["extensions","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
             "#]],
         },
         Row {
@@ -1177,8 +1177,8 @@ fn rows() -> Vec<Row> {
                   /workspace: is not that of the session
                 NOT_FOUND: there is no session nowhere
                 ["reader",false,["body","environment","skill"]]
-                ["reader",false,["body","environment","folders","skill"]]
-                ["generalist",true,["preamble","coreMandates","agents","primaryWorkflows","operationalGuidelines","sandbox","git","finalReminder","environment","folders","skill"]]
+                ["reader",false,["body","environment","folders","skill","frame"]]
+                ["generalist",true,["preamble","coreMandates","agents","primaryWorkflows","operationalGuidelines","sandbox","git","finalReminder","environment","folders","skill","frame"]]
             "#]],
         },
         Row {

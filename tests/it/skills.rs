@@ -815,3 +815,25 @@ async fn a_conversation_gives_a_skill_until_it_is_taken_off() {
     terminal.enters("/exit");
     assert_eq!(terminal.ended().await, Some(0));
 }
+
+/// Whoever misspells what keeps models from a skill hears of it without asking about just that one.
+#[tokio::test]
+async fn misspelled_field_of_a_skill_is_told_in_the_list_and_by_the_doctor() {
+    let house = house(&Script::new([]));
+    users(
+        &house,
+        "quiet/SKILL.md",
+        "---\nname: quiet\ndescription: Works.\ndisable_model_invocation: true\n---\nDo.\n",
+    );
+    let running = house.boot().await;
+    let mut client = running.client();
+    let listed = client.call("skills/list", json!({ "workspace": running.work() })).await;
+    let problem = &listed["problems"][0];
+    assert_eq!(problem["message"], "unknown field `disable_model_invocation`", "{listed}");
+    assert_eq!(problem["fix"], "did you mean `disable-model-invocation`?");
+    let doctor = client.call("daemon/doctor", json!({})).await;
+    let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "skills").unwrap();
+    assert_eq!(check["state"], "warning", "{check}");
+    assert!(check["message"].as_str().unwrap().contains("`disable_model_invocation`"), "{check}");
+    running.stop().await;
+}

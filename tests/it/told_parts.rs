@@ -81,3 +81,23 @@ async fn memory_of_folders_below_is_named_before_a_call_comes_there() {
     drop(client);
     running.stop().await;
 }
+
+/// Whoever adds up the parts comes to the whole, also where the workspace says something.
+#[tokio::test]
+async fn tokens_of_the_parts_come_to_those_of_the_whole() {
+    let house = House::new().agent("reader", READER).file("AGENTS.md", "Use tabs.\n").file("src/a", "x\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    for is_trusted in [false, true] {
+        if is_trusted {
+            trust(&mut client, running.work()).await;
+        }
+        let params = json!({ "agent": "reader", "workspace": running.work() });
+        let rendered = client.call("prompt/render", params).await;
+        let parts = rendered["parts"].as_array().unwrap();
+        let sum: u64 = parts.iter().filter_map(|part| part["tokens"].as_u64()).sum();
+        assert_eq!(Some(sum), rendered["tokens"].as_u64(), "{rendered}");
+    }
+    drop(client);
+    running.stop().await;
+}

@@ -62,6 +62,10 @@ fn what_a_hook_says_is_wrapped_between_words() {
         "reason": "somebody has to look at this command first, since it reaches servers of customers",
     });
     let text = shown(&["hooks", "test", "h"], 40, "hooks/test", answer);
+    // The verdict first, and what led to it behind that.
+    let labels: Vec<&str> =
+        text.lines().filter_map(|row| row.split(' ').next()).filter(|it| !it.is_empty()).collect();
+    assert_eq!(labels, ["means", "decision", "reason", "ended", "told"]);
     assert!(text.lines().all(|row| row.chars().count() <= 40), "{text}");
     assert!(flat(&text).contains("since it reaches servers of customers"), "{text}");
 }

@@ -15,8 +15,8 @@ use super::{
     internal, known_roots, roots, violation,
 };
 use hooks::{
-    FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead, HookServices,
-    HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook,
+    CheckedArguments, FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead,
+    HookServices, HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook, LastHookAnswer,
 };
 use protocol::{
     ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookFault, HookFired, HookOutcome,
@@ -109,7 +109,12 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         fault: None,
         warning: None,
         confinement: None,
-        last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
+        last: last.map(|LastHookAnswer { at, outcome, decision, why_it_failed }| LastHookEnd {
+            at,
+            outcome,
+            decision,
+            why_it_failed,
+        }),
     }
 }
 
@@ -270,8 +275,11 @@ impl HookServices for ByHand {
         only_in_runs("asks an agent")
     }
 
-    fn check_arguments(&self, _: &Value) -> Result<(), String> {
-        Ok(())
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
+        Box::pin(std::future::ready(Ok(CheckedArguments::unprepared(arguments))))
     }
 
     fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {

@@ -34,6 +34,8 @@ const FEW: usize = 500;
 const SHORT_DESCRIPTION: usize = 200;
 /// Bytes of a list: it stays well below what a message may have.
 const MOST_LISTED_BYTES: usize = 4 * 1024 * 1024;
+/// Misspelled fields of skills that a list tells.
+const MOST_MISSPELLED: usize = 50;
 /// Others of its name that are shown with a skill.
 const MOST_OTHERS: usize = 20;
 
@@ -105,7 +107,10 @@ fn listed(catalog: &SkillCatalog, redactor: &Redactor) -> SkillsListResult {
     }
     skills.sort_by_key(|(at, _)| *at);
     let omitted = u32::try_from(count - skills.len()).unwrap_or(u32::MAX);
-    let problems = catalog.problems().to_vec();
+    let usable = catalog.all().filter(|skill| skill.state == SkillState::Ready);
+    let misspelled = usable.flat_map(|skill| skill.file().misspelled());
+    let problems: Vec<FileProblem> =
+        catalog.problems().iter().chain(misspelled.take(MOST_MISSPELLED)).cloned().collect();
     SkillsListResult { skills: skills.into_iter().map(|(_, shown)| shown).collect(), problems, omitted }
 }
 

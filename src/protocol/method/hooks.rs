@@ -121,6 +121,9 @@ pub struct LastHookEnd {
     pub outcome: HookOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<HookDecision>,
+    /// The reason of one that failed, to be read after the hook's name: `ended with exit code 1: …`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_it_failed: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -154,7 +154,8 @@ impl RunDriver {
             machine.hold_slot();
         }
         let hooks = &plan.resources.equipment.hooks;
-        let scene = || identity.scene_of_beginning((machine.start(), &[]), None, self.holdings.mode.get());
+        let around = || (self.holdings.mode.get(), &self.parts.common.hook_watchers);
+        let scene = || identity.scene_of_beginning((machine.start(), &[]), None, around());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(StartMode::Now, None, plan.opening());

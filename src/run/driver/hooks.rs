@@ -196,6 +196,7 @@ impl RunDriver {
                 self.judge_context(machine),
                 Arc::clone(&self.parts.clock),
             ))),
+            log: self.parts.common.hook_watchers.log().clone(),
         }
     }
 }

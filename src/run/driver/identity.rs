@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::RunDriver;
-use crate::{hooks::HookScene, machine::EventDraft};
+use crate::{
+    hooks::{HookScene, HookWatchers},
+    machine::EventDraft,
+};
 use protocol::{
     AgentName, ApprovalMode, ContextId, EventBody, EventHead, PromptExpansion, RunId, RunSeed, RunStarted,
     SessionId, Timestamp,
@@ -95,7 +98,7 @@ impl RunIdentity {
         &self,
         (start, expansions): (&RunStarted, &[PromptExpansion]),
         session_start: Option<&'static str>,
-        mode: ApprovalMode,
+        (mode, watchers): (ApprovalMode, &HookWatchers),
     ) -> HookScene {
         HookScene {
             session: self.session.clone(),
@@ -114,6 +117,7 @@ impl RunIdentity {
             models: None,
             news: None,
             tools: None,
+            log: watchers.log().clone(),
         }
     }
 }

@@ -48,6 +48,10 @@ pub struct RenderedPrompt {
     pub exported: Option<String>,
 }
 
+/// The part that stands around the others.
+const FRAME: &str = "frame";
+const FRAME_SOURCE: &str = "the daemon: what stands between and around the parts";
+
 /// A part, and what it takes of a window, in tokens.
 #[derive(Debug, Clone)]
 pub struct WeighedPart {
@@ -69,13 +73,20 @@ impl RunExecutor {
         let estimator = TokenEstimator::default();
         let tokens = |text: &str| estimator.tokens(weigh_text(text));
         let context = told.context.map(|message| message.text());
+        let whole = tokens(&told.system) + context.as_deref().map_or(0, tokens);
+        let parts = told.parts.into_iter().map(|part| WeighedPart { tokens: tokens(&part.text), part });
+        let mut parts: Vec<WeighedPart> = parts.collect();
+        // Whoever adds up the parts comes to the whole.
+        let summed: u64 = parts.iter().map(|it| it.tokens).sum();
+        if let Some(rest) = whole.checked_sub(summed).filter(|rest| *rest != 0) {
+            parts.push(WeighedPart {
+                part: PromptPart::new(FRAME, FRAME_SOURCE, String::new()),
+                tokens: rest,
+            });
+        }
         Ok(RenderedPrompt {
-            tokens: tokens(&told.system) + context.as_deref().map_or(0, tokens),
-            parts: told
-                .parts
-                .into_iter()
-                .map(|part| WeighedPart { tokens: tokens(&part.text), part })
-                .collect(),
+            tokens: whole,
+            parts,
             system: told.system,
             context,
             warnings: told.warnings,

@@ -28,9 +28,9 @@ impl RunExecutor {
         if !hooks.may_fire_any(&[HookEventName::SessionEnd]) {
             return;
         }
-        let scene = HookScene::of_session(session.session_id.clone(), session.mode);
-        let told = vec![WatchedFact::new(HookFacts::SessionEnd { reason: "other".to_owned() }, "end")];
         let (watchers, redactor) = (&self.shared.common.hook_watchers, self.supplies().redactor.clone());
+        let scene = HookScene::of_session(session.session_id.clone(), session.mode, watchers.log().clone());
+        let told = vec![WatchedFact::new(HookFacts::SessionEnd { reason: "other".to_owned() }, "end")];
         if !is_removed {
             return watchers.tell(&hooks, &scene, told, &redactor);
         }

@@ -252,7 +252,8 @@ impl RunExecutor {
         let hooks = &plan.resources.equipment.hooks;
         hooks.refresh().await;
         let about = (machine.start(), plan.seed.expansions.as_slice());
-        let scene = || identity.scene_of_beginning(about, session_start, mode.get());
+        let around = || (mode.get(), &self.shared.common.hook_watchers);
+        let scene = || identity.scene_of_beginning(about, session_start, around());
         let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
         machine.watch_prompts(begins, false);
         let mut drafts = machine.open(opening, by.clone(), plan.opening());

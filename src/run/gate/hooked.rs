@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ::hooks::{HookFacts, HookVerdict, HookedCall};
 use serde_json::Value;
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, changed::AskedCall};
 use crate::{
     child::CallableAgents,
     equipment::RunEquipment,
-    hooks::{FiringName, HookScene, effects_of, hooked_call, said},
+    hooks::{ChangeableCall, FiringName, HookScene, effects_of, hooked_call, said},
     machine::{CallJudgement, CallRefusal, HookEffects, HookRefusal},
     plan::exclusions,
 };
@@ -85,7 +85,13 @@ impl CallGate {
             valid.arguments(),
             valid.invocation.accesses(),
         );
-        let Some((mut effects, verdict)) = self.ask_about(subject, &tool, shown, scene).await else {
+        let asked = AskedCall {
+            gate: self.clone(),
+            call_id: call.call_id.clone(),
+            tool,
+            judge_context: judge_context.clone(),
+        };
+        let Some((mut effects, verdict)) = self.ask_about(subject, asked, shown, scene).await else {
             let prepared = self.weigh(valid, judge_context).await;
             return self.judge_prepared(prepared, call, judge_context);
         };
@@ -138,7 +144,7 @@ impl CallGate {
     pub(super) async fn ask_about(
         &self,
         subject: &CallToJudge,
-        tool: &Arc<dyn Tool>,
+        asked: AskedCall,
         shown: HookedCall,
         scene: &HookScene,
     ) -> Option<(HookEffects, HookVerdict)> {
@@ -149,8 +155,15 @@ impl CallGate {
             attempt: subject.attempt,
             call: Some(call_id.clone()),
         };
-        let asked =
-            self.hooks.ask(facts, scene, name, (Some(Arc::clone(tool)), &self.supplies.redactor)).await?;
+        let asked = self
+            .hooks
+            .ask(
+                facts,
+                scene,
+                name,
+                (Some(Arc::new(asked) as Arc<dyn ChangeableCall>), &self.supplies.redactor),
+            )
+            .await?;
         let effects = effects_of(&asked);
         Some((effects, asked.verdict))
     }
@@ -296,7 +309,14 @@ impl CallGate {
         };
         // What it would do is looked at again afterwards.
         drop(prepared);
-        let asked = self.hooks.ask(facts, scene, firing, (Some(tool), &self.supplies.redactor)).await;
+        let changeable = AskedCall {
+            gate: self.clone(),
+            call_id: call.call_id.clone(),
+            tool,
+            judge_context: judge_context.clone(),
+        };
+        let around = (Some(Arc::new(changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
+        let asked = self.hooks.ask(facts, scene, firing, around).await;
         let Some(asked) = asked else {
             return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
         };

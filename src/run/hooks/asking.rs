@@ -17,7 +17,8 @@ use super::{
     super::machine::{HookEffects, HookRefusal, LateHook, ToolSideCall},
     in_force::HooksInForce,
     scene::HookScene,
-    services::RunHookServices,
+    services::{ChangeableCall, RunHookServices},
+    session_log::LateHookLog,
     transcript::HookTranscript,
 };
 use protocol::{
@@ -26,7 +27,7 @@ use protocol::{
 };
 use redact::Redactor;
 use sys::current::HotSwap;
-use tools::{ArtifactFolder, CommandRuntime, Tool, with_plain_paths};
+use tools::{ArtifactFolder, CommandRuntime, with_plain_paths};
 use trust::TrustRecords;
 
 /// Bytes of a text in place of a result in the record of its hook; spans keep as many of a result.
@@ -183,7 +184,7 @@ impl RunHooks {
         facts: HookFacts,
         scene: &HookScene,
         name: FiringName,
-        (tool, redactor): (Option<Arc<dyn Tool>>, &Redactor),
+        (changeable, redactor): (Option<Arc<dyn ChangeableCall>>, &Redactor),
     ) -> Option<AskedHooks> {
         if !self.may_match(&facts, scene) {
             return None;
@@ -201,11 +202,17 @@ impl RunHooks {
             roots: roots.clone(),
             temporary: temporary.clone(),
             commands: Arc::clone(&self.commands),
-            tool,
+            changeable,
             models: models.clone(),
             call: name.call.clone(),
             news: scene.news.clone(),
             tools: scene.tools.clone(),
+            late: LateHookLog {
+                log: scene.log.clone(),
+                session: scene.session.clone(),
+                agent: scene.agent.clone(),
+                redactor: redactor.clone(),
+            },
         });
         let workspace = HookWorkspace {
             roots,

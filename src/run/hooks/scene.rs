@@ -9,6 +9,7 @@ use tokio::sync::mpsc::Sender;
 use super::{
     super::machine::MachineInput,
     services::{HookModels, HookTools},
+    session_log::HookLog,
 };
 use protocol::{AgentName, ApprovalMode, ContextMessage, PromptExpansion, RunId, SessionId};
 
@@ -39,11 +40,13 @@ pub struct HookScene {
     pub news: Option<Sender<MachineInput>>,
     /// The tools that hooks may be; missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
+    /// Gets what hooks say that no run hears.
+    pub log: HookLog,
 }
 
 impl HookScene {
     /// The place of a session in which nothing runs.
-    pub fn of_session(session: SessionId, mode: ApprovalMode) -> HookScene {
+    pub fn of_session(session: SessionId, mode: ApprovalMode, log: HookLog) -> HookScene {
         HookScene {
             session,
             run: None,
@@ -61,6 +64,7 @@ impl HookScene {
             models: None,
             news: None,
             tools: None,
+            log,
         }
     }
 

@@ -4,13 +4,16 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, ready};
-use hooks::{Hook, HookFiring, HookServices, KeptFromHook};
+use hooks::{AsyncHookEnd, CheckedArguments, Hook, HookFiring, HookServices, KeptFromHook};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::super::machine::{MachineInput, ToolSideCall};
+use super::{
+    super::machine::{MachineInput, ToolSideCall},
+    session_log::LateHookLog,
+};
 use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
-use tools::{CommandRuntime, ConfinedProgram, KeptPlaces, Tool};
+use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
 /// Models that answer hooks, at the cost of a run.
 pub(crate) trait HookModels: Send + Sync {
@@ -49,6 +52,12 @@ pub(crate) trait HookTools: Send + Sync {
     fn read<'a>(&'a self, tool: &'a ToolName, input: Value) -> BoxFuture<'a, Result<String, String>>;
 }
 
+/// A call whose arguments hooks may change.
+pub(crate) trait ChangeableCall: Send + Sync {
+    /// Prepares it with other arguments; why it cannot be made with them.
+    fn with_arguments<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<CheckedArguments, String>>;
+}
+
 /// Services for one firing.
 pub(super) struct RunHookServices {
     /// Canonical.
@@ -56,8 +65,8 @@ pub(super) struct RunHookServices {
     /// The session's folder for temporary files of hooks.
     pub temporary: PathBuf,
     pub commands: Arc<CommandRuntime>,
-    /// Only of the call whose arguments hooks may change.
-    pub tool: Option<Arc<dyn Tool>>,
+    /// Only where hooks may change its arguments.
+    pub changeable: Option<Arc<dyn ChangeableCall>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
     /// The call that the firing is about.
@@ -66,6 +75,8 @@ pub(super) struct RunHookServices {
     pub news: Option<Sender<MachineInput>>,
     /// Missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
+    /// Writes down what comes too late for a run.
+    pub late: LateHookLog,
 }
 
 impl HookServices for RunHookServices {
@@ -122,15 +133,17 @@ impl HookServices for RunHookServices {
         let _full_or_over = news.try_send(MachineInput::HookAtWork(started));
     }
 
-    fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
-        let Some(tool) = &self.tool else { return Ok(()) };
-        let violations = tools::violations(&tool.declaration().parameters, arguments.clone());
-        match violations.is_empty() {
-            true => Ok(()),
-            false => {
-                let told = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message));
-                Err(told.collect::<Vec<_>>().join("; "))
-            }
+    fn ended_late(&self, end: AsyncHookEnd) {
+        self.late.take(end);
+    }
+
+    fn check_arguments<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<CheckedArguments, String>> {
+        match &self.changeable {
+            Some(call) => call.with_arguments(arguments),
+            None => Box::pin(ready(Ok(CheckedArguments::unprepared(arguments)))),
         }
     }
 

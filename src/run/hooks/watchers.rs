@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     asking::{FiringName, RunHooks, effects_of},
     scene::HookScene,
+    session_log::HookLog,
 };
-use protocol::{DaemonWarning, EventBody, EventHead, PrivateEventFields};
+use protocol::{DaemonWarning, EventBody};
 use redact::Redactor;
-use store::{EventStore, NewEvent};
+use store::EventStore;
 use sys::{clock::Clock, tasks::TaskGroup};
 
 /// Tellings under way at once: a hook that never ends must not pile up.
@@ -22,9 +23,7 @@ const MOST_TELLINGS: usize = 64;
 /// Tells hooks of what has happened. A cheap handle.
 #[derive(Clone)]
 pub struct HookWatchers {
-    store: EventStore,
-    clock: Arc<dyn Clock>,
-    tasks: TaskGroup,
+    log: HookLog,
     /// Ends hooks that are still told when the daemon stops.
     stop: CancellationToken,
     places: Arc<Semaphore>,
@@ -49,7 +48,13 @@ impl HookWatchers {
         clock: Arc<dyn Clock>,
         (tasks, stop): (TaskGroup, CancellationToken),
     ) -> HookWatchers {
-        HookWatchers { store, clock, tasks, stop, places: Arc::new(Semaphore::new(MOST_TELLINGS)) }
+        let log = HookLog { store, clock, tasks };
+        HookWatchers { log, stop, places: Arc::new(Semaphore::new(MOST_TELLINGS)) }
+    }
+
+    /// The log for what hooks say that no run hears.
+    pub(crate) fn log(&self) -> &HookLog {
+        &self.log
     }
 
     /// Has them told, in this order; nobody waits for it. Where no hook matches, nothing is done.
@@ -67,11 +72,12 @@ impl HookWatchers {
             let message = format!("hooks were not told: {MOST_TELLINGS} tellings of others go on already");
             let warning = vec![DaemonWarning { message }.into()];
             let _counted_by_its_group = self
+                .log
                 .tasks
                 .spawn("a warning about hooks", async move { watchers.write(&scene, warning).await });
             return;
         };
-        let _counted_by_its_group = self.tasks.spawn("hooks that are told", async move {
+        let _counted_by_its_group = self.log.tasks.spawn("hooks that are told", async move {
             let telling = watchers.tell_now(&hooks, &scene, matching, &redactor);
             if watchers.stop.run_until_cancelled(telling).await.is_none() {
                 tracing::info!(session = %scene.session, "hooks that were told something were ended");
@@ -100,19 +106,6 @@ impl HookWatchers {
     }
 
     async fn write(&self, scene: &HookScene, bodies: Vec<EventBody>) {
-        let now = self.clock.now();
-        let event = |body| NewEvent {
-            at: now,
-            session: Some(scene.session.clone()),
-            run: None,
-            context: None,
-            head: EventHead { agent: scene.agent.clone(), ..EventHead::default() },
-            body,
-            private: PrivateEventFields::default(),
-        };
-        // They ran: that it cannot be written down harms nobody, but is to be seen.
-        if let Err(error) = self.store.append(bodies.into_iter().map(event).collect()).await {
-            tracing::warn!(session = %scene.session, %error, "what hooks said of what they were told is not in the log");
-        }
+        self.log.write(&scene.session, scene.agent.as_ref(), bodies).await;
     }
 }

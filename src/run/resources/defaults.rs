@@ -47,6 +47,8 @@ pub struct RunDefaults {
     pub memory: MemoryRules,
     /// Destinations of spans.
     pub tracing: RunTracing,
+    /// Sentences about settings that were meant to hold agents to less and do not count.
+    pub unheld: Vec<String>,
 }
 
 /// How the daemon's own system prompt is put together.

@@ -21,12 +21,18 @@ const NEW_AS_BYTES: &str = "path-bytes:c3JjL25ldw";
 
 /// What came of one call each, beside this guard: its tool's name, and how it ended.
 async fn ends(hook: Value, calls: &[(&str, Value)]) -> (House, Vec<String>) {
+    ends_beside(&[hook], calls).await
+}
+
+/// The same beside several hooks.
+async fn ends_beside(hooks: &[Value], calls: &[(&str, Value)]) -> (House, Vec<String>) {
     let mut replies: Vec<Reply> = calls.iter().map(|call| Reply::calls(std::slice::from_ref(call))).collect();
     replies.push(Reply::done("ok"));
     let script = Script::new(replies);
     let house = house(&script, &json!({})).agent("worker", HANDY).rules("all", ALL_ALLOWED);
     let house = house.file(".env", "KEYWORD=1\n").file("src/a", "KEYWORD=2\n").file("lib/a", "nothing\n");
-    let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } });
+    std::os::unix::fs::symlink(".env", house.work().join("plain.txt")).unwrap();
+    let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": hooks }] } });
     fs::write(&house.sources.files.user, settings.to_string()).unwrap();
     let running = house.boot().await;
     let mut client = running.client();
@@ -107,6 +113,52 @@ async fn guard_of_a_file_is_asked_about_a_path_in_bytes() {
     ];
     let (_house, found) = ends(guard("Edit(src/**)"), &calls).await;
     assert_eq!(found, ["write_file denied", "read_file success", "move_file denied"]);
+}
+
+/// Another hook's change is prepared before the guard is asked: it is no way around it either.
+#[tokio::test]
+async fn guard_of_a_file_is_asked_about_what_another_hook_made_of_the_call() {
+    for changed in [json!(".env"), json!("plain.txt"), json!(ENV_AS_BYTES), json!("src/../plain.txt")] {
+        let answer = json!({
+            "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": { "file_path": changed } },
+        });
+        let changes = json!({ "type": "command", "command": format!("echo '{answer}'") });
+        let calls = [("read_file", json!({ "path": "lib/a" }))];
+        let (_house, found) = ends_beside(&[changes, guard("Read(.env)")], &calls).await;
+        assert_eq!(found, ["read_file denied"], "{changed}");
+    }
+}
+
+/// A guard is not asked about what a changed call does not touch, though no argument of it is a path.
+#[tokio::test]
+async fn guard_of_a_file_is_not_asked_about_another_that_a_changed_call_touches() {
+    let answer = json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "updatedInput": { "fact": "tests run by just", "scope": "project" },
+    } });
+    let changes = json!({ "type": "command", "command": format!("echo '{answer}'") });
+    let remembered = [("save_memory", json!({ "fact": "tests run by make", "scope": "project" }))];
+    for (condition, end) in [("Edit(src/**)", "success"), ("Edit(AGENTS.md)", "denied")] {
+        let (_house, found) = ends_beside(&[changes.clone(), guard(condition)], &remembered).await;
+        assert_eq!(found, [format!("save_memory {end}")], "{condition}");
+    }
+}
+
+/// It reads the path that bytes mean in the second round as in the first.
+#[tokio::test]
+async fn hook_reads_the_path_that_bytes_mean_where_another_hook_wrote_them() {
+    let answer = json!({
+        "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": { "file_path": ENV_AS_BYTES } },
+    });
+    let hooks = [
+        json!({ "type": "command", "command": format!("echo '{answer}'") }),
+        json!({ "type": "command", "command": "cat >> ../told.jsonl; echo >> ../told.jsonl" }),
+    ];
+    let (house, _) = ends_beside(&hooks, &[("read_file", json!({ "path": "lib/a" }))]).await;
+    let told = fs::read_to_string(house.work().join("../told.jsonl")).unwrap();
+    let lines: Vec<&str> = told.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    let changed: Value = serde_json::from_str(lines[1]).unwrap();
+    assert!(changed["tool_input"]["file_path"].as_str().unwrap().ends_with("/.env"), "{changed}");
 }
 
 /// A script that refuses by name reads the name.

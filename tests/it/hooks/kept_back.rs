@@ -68,6 +68,33 @@ async fn a_result_that_hooks_replaced_or_withheld_is_told_nowhere_as_read() {
     running.stop().await;
 }
 
+/// An end of the run takes nothing back of what was read before; who wants that too says so.
+#[tokio::test]
+async fn result_is_withheld_by_a_hook_that_ends_the_run_only_if_it_says_so() {
+    for (answer, is_kept) in [
+        (json!({ "continue": false, "stopReason": "enough" }), true),
+        (
+            json!({ "continue": false, "stopReason": "enough", "decision": "block", "reason": "private" }),
+            false,
+        ),
+    ] {
+        let read = Reply::calls(&[("read_file", json!({ "path": "a.txt" }))]);
+        let script = Script::new(vec![read, Reply::done("ok")]);
+        let house = house(&script, &json!({ "PostToolUse": [["Read", says(&answer)]] }));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, session) = client.start(&running, "worker", json!({})).await;
+        let end = client.ended(&run).await;
+        assert!(end.to_string().contains("HOOK_STOPPED"), "{end}");
+        let started = json!({ "sessionId": session });
+        let (next, _) = client.start(&running, "worker", started).await;
+        client.ended(&next).await;
+        let heard = format!("{:?}", script.requests().last().unwrap().messages);
+        assert_eq!(heard.contains(TOLD), is_kept, "{answer}: {heard}");
+        running.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn a_text_that_a_guard_refused_was_never_said_to_the_agent() {
     let gate = Arc::new(Semaphore::new(0));

@@ -1,6 +1,9 @@
 //! git: which sub-command is it, and does it run something else?
 
 mod hidden;
+mod own;
+
+pub(super) use own::own_program;
 
 use super::{
     files::FileEffect,
@@ -148,6 +151,23 @@ const OTHERS: &[&str] = &[
     "switch",
 ];
 
+/// Sub-commands that run what settings, hooks or their words say.
+const RUNS_OTHERS: &[&str] = &[
+    "credential",
+    "daemon",
+    "filter-branch",
+    "for-each-repo",
+    "hook",
+    "instaweb",
+    "maintenance",
+    "mergetool",
+    "receive-pack",
+    "send-email",
+    "shell",
+    "upload-pack",
+    "web--browse",
+];
+
 /// Options by which a sub-command runs a command.
 const RUNNING: &[&str] = &[
     "--upload-pack",
@@ -249,9 +269,7 @@ impl ScriptWalk<'_> {
             "clone" if bundled('u') || bundled('c') => {
                 self.draft.unknown("`git clone` may run a command by its options");
             }
-            "filter-branch" | "credential" | "daemon" | "shell" | "send-email" | "instaweb"
-            | "web--browse" | "mergetool" | "upload-pack" | "receive-pack" | "hook" | "for-each-repo"
-            | "maintenance" => {
+            _ if RUNS_OTHERS.contains(&name) => {
                 self.draft.unknown(format!("`git {name}` runs other commands"));
             }
             "config" => self.configures(args),

@@ -1,7 +1,7 @@
 //! One command, its words known as far as they can be: what is it, what does it touch, and what does it run in turn?
 
 use super::{
-    guarded,
+    git, guarded,
     programs::gnu,
     reach, risk,
     scope::{CommandScope, ScriptWalk},
@@ -52,6 +52,12 @@ impl ScriptWalk<'_> {
                     None => CommandReach::Anywhere,
                 };
                 self.draft.reaching(words.iter().map(WordValue::word).collect(), reach);
+            }
+            // `git-push` is what `git push` runs.
+            if let Some(name) = git::own_program(name) {
+                let words = [WordValue::literal("git"), WordValue::literal(name)];
+                let words: Vec<WordValue> = words.into_iter().chain(args.iter().cloned()).collect();
+                self.run(&words, scope);
             }
             risk::judge(&mut self.draft, base, args);
             guarded::check(self, base, args, scope);

@@ -95,6 +95,10 @@ impl ScriptWalk<'_> {
             "go" if !args.iter().enumerate().all(|(at, arg)| is_plain_for_go(arg, args.get(at + 1))) => {
                 "its tools may run what they are told"
             }
+            "sbt" if args.iter().any(|arg| arg.lead().trim_start().starts_with('!')) => {
+                "it runs what follows `!`"
+            }
+            "php" if has("extension=") => "its settings may have it load a file",
             "helm" | "kubectl" if first == "plugin" => "it runs programs that others made",
             "make" | "gmake" if args.iter().any(is_input) => "its input may be the makefile",
             "make" | "gmake" if args.iter().any(|arg| !is_plain_for_make(arg)) => {

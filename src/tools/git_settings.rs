@@ -18,6 +18,8 @@ pub struct GitNames {
     pub includes: Vec<String>,
     /// Files of patterns that are ignored: `core.excludesFile`.
     pub excludes: Vec<String>,
+    /// Folders of which each new repository gets a copy, hooks among it: `init.templateDir`.
+    pub templates: Vec<String>,
     /// Working trees: `core.worktree`.
     pub worktrees: Vec<String>,
     /// A working tree has settings of its own: `extensions.worktreeConfig`.
@@ -47,6 +49,7 @@ impl GitNames {
             let into = match key.trim() {
                 key if key.eq_ignore_ascii_case("hookspath") => &mut names.hooks,
                 key if key.eq_ignore_ascii_case("excludesfile") => &mut names.excludes,
+                key if key.eq_ignore_ascii_case("templatedir") => &mut names.templates,
                 key if key.eq_ignore_ascii_case("worktree") => &mut names.worktrees,
                 key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
                 key if key.eq_ignore_ascii_case("worktreeconfig") => {

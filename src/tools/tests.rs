@@ -315,7 +315,6 @@ fn preparing_is_ready_at_the_first_poll() {
     let bench = Bench::new(&[("a.txt", "hello")]);
     for (tool, arguments) in [
         ("read_file", json!({"path": "a.txt"})),
-        ("read_many_files", json!({"include": ["a.txt", "*"]})),
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "x"})),

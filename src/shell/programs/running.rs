@@ -132,4 +132,13 @@ pub(crate) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["ssh-keygen"], &["-D", "-w"]),
     (&["ssh-add"], &["-s"]),
     (&["ssh-agent"], &["-P"]),
+    // Also where they only look whether a text is right (`-c`, `-l`).
+    (&["ruby"], &["-r"]),
+    (&["perl"], &["-M", "-m", "-d"]),
+    (&["php"], &["-z", "--zend-extension"]),
+    (&["javac", "javadoc", "jar", "jlink", "jdeps"], &["-J"]),
+    (&["javac"], &["-processor", "--processor-path", "-Xplugin"]),
+    (&["rubocop"], &["-r", "--require"]),
+    (&["cabal"], &["-w", "--with-compiler", "--with-hc-pkg"]),
+    (&["sbt"], &["-sbt-jar", "--sbt-jar", "-java-home", "--java-home"]),
 ];

@@ -53,6 +53,7 @@ pub(super) const OPAQUE: &[&str] = &[
     "logrotate",
     "ssh-agent",
     "choom",
+    "coresched",
     "numactl",
     "eatmydata",
     "chronic",

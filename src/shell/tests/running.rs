@@ -105,6 +105,47 @@ fn an_option_that_says_that_it_names_something_to_run_is_not_understood() {
     }
 }
 
+/// Programs that only look at a text, with what they load before; and those that run what a word of theirs names.
+#[test]
+fn what_is_loaded_beside_a_check_is_not_understood() {
+    let runs = [
+        "ruby -c -r./x a.rb",
+        "perl -c -Mx a.pl",
+        "php -l -d extension=./x.so a.php",
+        "javac -J-javaagent:x.jar A.java",
+        "javac -processor X A.java",
+        "jar -J-javaagent:x.jar tf a.jar",
+        "rubocop -r ./x",
+        "cabal build --with-compiler=./x",
+        "cabal build -w ./x",
+        "coresched new -- ./x",
+        "sbt '!./x'",
+    ];
+    let understood: Vec<&str> = runs.into_iter().filter(|text| judged(text).unknown.is_none()).collect();
+    assert!(understood.is_empty(), "{understood:#?}");
+    for text in ["javac -d out A.java", "rubocop -a", "cabal build", "sbt test"] {
+        assert_eq!(judged(text).unknown, None, "{text}");
+    }
+}
+
+/// By their own names git's programs are what its sub-commands are.
+#[test]
+fn a_program_of_gits_own_is_the_sub_command() {
+    for (text, part, risk) in [
+        ("/usr/lib/git-core/git-push o m", "git push o m", Risk::Medium),
+        ("git-push --force", "git push --force", Risk::High),
+        ("/usr/lib/git-core/git-reset --hard", "git reset --hard", Risk::High),
+        ("/usr/libexec/git-core/git-config core.fsmonitor ./x", "git config core.fsmonitor ./x", Risk::High),
+        ("git-filter-branch --x", "git filter-branch --x", Risk::High),
+        ("/usr/lib/git-core/git-other", "git other", Risk::High),
+    ] {
+        let reading = judged(text);
+        assert!(has_part(&reading, part), "{text}: {:?}", reading.commands);
+        assert!(risk <= reading.risk, "{text}: {:?}", reading.risk);
+    }
+    assert!(!has_part(&judged("git-cliff --latest"), "git cliff --latest"));
+}
+
 /// Where a file has the name of such an option, a pattern becomes the option.
 #[test]
 fn a_pattern_that_finds_a_file_with_the_name_of_an_option_is_not_understood() {

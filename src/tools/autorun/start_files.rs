@@ -70,7 +70,7 @@ const DEEPEST: usize = 2;
 const MOST_PLACES: usize = 2_000;
 
 /// Signs of lines that name a folder in which something looks for what it runs.
-const OF_FOLDERS: &[&str] = &["path", "rtp", "zdotdir", "run-parts", "includedir", "plugin"];
+const OF_FOLDERS: &[&str] = &["path", "rtp", "zdotdir", "run-parts", "includedir", "plugin", "templatedir"];
 
 const NAMED: &str = "a start file of the home names it, so it is read or run at a login or by a program that is started often";
 
@@ -272,8 +272,13 @@ mod tests {
         write(&home, ".config/systemd/user/x.service", "[Service]\nExecStart=/bin/sh %h/svc/run.sh\n");
         write(&home, ".config/autostart/x.desktop", &format!("Exec={}/auto/run.sh\n", home.display()));
         write(&home, ".emacs", "(load \"~/lisp/x.el\")\n");
-        write(&home, ".gitconfig", "[alias]\n\tst = !~/git/st\n[core]\n\tpager = ~/git/pager\n");
+        write(
+            &home,
+            ".gitconfig",
+            "[alias]\n\tst = !~/git/st\n[core]\n\tpager = ~/git/pager\n[init]\n\ttemplateDir = ~/git/tmpl\n",
+        );
         fs::create_dir_all(home.join("vimrt")).unwrap();
+        fs::create_dir_all(home.join("git/tmpl/hooks")).unwrap();
         let found = found(&home);
         for wanted in [
             "dot/aliases",
@@ -300,6 +305,7 @@ mod tests {
             "lisp/x.el",
             "git/st",
             "git/pager",
+            "git/tmpl",
         ] {
             assert!(found.iter().any(|it| it == wanted), "{wanted}: {found:?}");
         }

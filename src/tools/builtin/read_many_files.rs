@@ -1,10 +1,10 @@
 //! `read_many_files`: what do these files say? (spec 05) Many files in one result, under one budget.
 
-use std::sync::Arc;
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{BuiltInDefinition, patterns, safe};
@@ -18,11 +18,13 @@ use redact::Redactor;
 mod report;
 mod selection;
 
-use report::ManyFilesReport;
-use selection::FileSelection;
+use report::{MAX_FILES, ManyFilesReport, TOO_MANY};
+use selection::{FileSelection, SkippedFile};
 
 /// Patterns that a description names before it counts.
 const SHOWN_PATTERNS: usize = 3;
+
+const NOT_JUDGED: &str = "it was not there when the call was decided about; call again";
 
 const DESCRIPTION: &str = "\
 Reads several files at once: those that `include` names, by paths, folders or glob patterns. `*` and `?` stay within \
@@ -74,14 +76,24 @@ impl BuiltInDefinition for ReadManyFilesTool {
         safe("read_many_files", "Read files", ToolKind::Read, DESCRIPTION, parameters)
     }
 
+    /// Which files are meant is looked up for the rules.
+    fn is_heavy(_arguments: &ReadManyFilesArguments, _cx: &PrepareContext) -> bool {
+        true
+    }
+
     fn check(
         arguments: ReadManyFilesArguments,
         cx: &PrepareContext,
     ) -> Result<Box<dyn Invocation>, ToolError> {
         let workspace = cx.ground_to_read(&arguments.include)?;
         let selection = FileSelection::new(&arguments, &workspace)?;
+        // More are not opened.
+        let mut meant = selection.select(&workspace, &cx.redactor, &CancellationToken::new()).files;
+        meant.truncate(MAX_FILES);
         Ok(Box::new(ReadManyFilesInvocation {
             accesses: selection.accesses(&workspace),
+            shown: meant.iter().map(|file| workspace.shown(&file.place)).collect(),
+            meant: meant.iter().map(|file| workspace.absolute(&file.place)).collect(),
             workspace,
             include: arguments.include,
             selection,
@@ -107,6 +119,9 @@ struct ReadManyFilesInvocation {
     include: Vec<String>,
     selection: FileSelection,
     accesses: Vec<ResourceAccess>,
+    /// The files that rules were shown; no others are read.
+    shown: Vec<String>,
+    meant: HashSet<PathBuf>,
     output: OutputLimits,
     redactor: Redactor,
     reads: SeenFileDigests,
@@ -135,6 +150,11 @@ impl Invocation for ReadManyFilesInvocation {
         paths.into_iter().map(|path| CallLocation { path, line: None }).collect()
     }
 
+    fn show_to_rules(&self, arguments: &mut Value) {
+        arguments["include"] = self.selection.resolved(&self.workspace).into();
+        arguments["included"] = self.shown.clone().into();
+    }
+
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
         Box::pin(work::off_thread(cx, move |stop| self.read(stop)))
     }
@@ -142,14 +162,20 @@ impl Invocation for ReadManyFilesInvocation {
 
 impl ReadManyFilesInvocation {
     fn read(&self, stop: &CancellationToken) -> ToolResult {
-        let selected = self.selection.select(&self.workspace, &self.redactor, stop);
+        let mut selected = self.selection.select(&self.workspace, &self.redactor, stop);
         let mut report =
             ManyFilesReport::new(&self.workspace, &self.redactor, &self.reads, self.output.max_chars);
         for file in &selected.files {
             if stop.is_cancelled() {
                 break;
             }
-            report.add(file);
+            if self.meant.contains(&self.workspace.absolute(&file.place)) {
+                report.add(file);
+                continue;
+            }
+            let why = if self.meant.len() < MAX_FILES { NOT_JUDGED } else { TOO_MANY };
+            let what = self.workspace.shown(&file.place);
+            selected.missed.push(SkippedFile::new(what, why.to_owned()));
         }
         report.into_result(selected.files.len(), selected.missed, &selected.notes)
     }

@@ -8,6 +8,7 @@ mod grep;
 mod list_directory;
 mod read_file;
 mod read_many_files;
+mod run_shell_command;
 mod save_memory;
 mod write_file;
 mod write_todos;

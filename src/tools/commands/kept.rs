@@ -132,9 +132,8 @@ impl CommandRuntime {
         let guards = self.guards.clone();
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
-            let mut guard = RepositoryGuard::over(&roots, &found, settings, since);
+            let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
             guard.note_in(&notes)?;
-            guard.join(&guards);
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
             let autorun =
                 writes.map(|writes| AutorunGuard::over(&roots, writes, has_covers, notes.reports()));

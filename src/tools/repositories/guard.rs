@@ -8,7 +8,7 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -28,6 +28,11 @@ use sys::{
     folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker},
     tasks::TaskGroup,
 };
+
+mod beside;
+
+pub use beside::RepositoryGuards;
+use beside::{EarlierGuards, SettledState};
 
 /// The task's name in the log.
 const TASK: &str = "what watches repositories while a command runs";
@@ -53,6 +58,15 @@ pub enum GuardedSettings {
     },
 }
 
+impl GuardedSettings {
+    fn named(&self) -> &[String] {
+        match self {
+            GuardedSettings::Covered => &[],
+            GuardedSettings::Written { named, .. } => named,
+        }
+    }
+}
+
 /// Everything that was there before something of an agent's began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepositoryNote {
@@ -69,39 +83,12 @@ pub struct RepositoryGuard {
     note: Option<NoteHold>,
 }
 
-/// All that is watched over, so that whoever did harm is ended, whoever sees it. A cheap handle.
-#[derive(Clone, Default)]
-pub struct RepositoryGuards(Arc<Mutex<Vec<Weak<WatchedFolders>>>>);
-
-impl RepositoryGuards {
-    fn take_in(&self, watched: &Arc<WatchedFolders>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|it| it.strong_count() > 0);
-        all.push(Arc::downgrade(watched));
-    }
-
-    /// Guards of what may write in one of these folders.
-    fn around(&self, paths: &[PathBuf]) -> Vec<Arc<WatchedFolders>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_around = |it: &Arc<WatchedFolders>| {
-            it.paths
-                .iter()
-                .any(|one| paths.iter().any(|other| one.starts_with(other) || other.starts_with(one)))
-        };
-        all.iter().filter_map(Weak::upgrade).filter(is_around).collect()
-    }
-}
-
-impl std::fmt::Debug for RepositoryGuards {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RepositoryGuards").finish_non_exhaustive()
-    }
-}
-
 struct WatchedFolders {
     settings: GuardedSettings,
     /// The others.
-    guards: OnceLock<RepositoryGuards>,
+    guards: RepositoryGuards,
+    /// Settings that the words of commands name which began while this one went on.
+    named_later: Mutex<Vec<String>>,
     /// The place where the person is told what was done.
     reports: OnceLock<WorkspaceReports>,
     /// The workspace's folders.
@@ -112,11 +99,13 @@ struct WatchedFolders {
     ending: Mutex<CommandEnding>,
 }
 
+#[derive(Default)]
 struct WatchedState {
     roots: Vec<WatchedRoot>,
     repositories: Vec<WatchedRepository>,
-    /// The last look is over: what changes from now on is a person's doing.
-    is_over: bool,
+    earlier: EarlierGuards,
+    /// `Some` = the last look is over: what changes from now on is a person's doing.
+    settled: Option<SettledState>,
 }
 
 #[derive(Default)]
@@ -130,9 +119,11 @@ impl RepositoryNote {
     /// Puts right what programs did that a daemon did not live to see the end of. Answers in words what was done. Nothing may have been
     /// started yet. Blocks.
     pub fn look_at_left(notes: &RepositoryNotes) -> Vec<String> {
-        let done = notes.take_left(|text| {
-            serde_json::from_slice::<RepositoryNote>(text).ok().map(RepositoryNote::look_again)
-        });
+        let read = |text: &[u8]| serde_json::from_slice::<RepositoryNote>(text).ok();
+        let named = |all: &[RepositoryNote]| -> Vec<String> {
+            all.iter().flat_map(|it| it.settings.named()).cloned().collect()
+        };
+        let done = notes.take_left(read, named, |note, named| note.look_again(named));
         let told = |done: &String| {
             format!(
                 "the daemon ended while commands or servers of agents went on, and what they had done since was put right at its next \
@@ -143,18 +134,20 @@ impl RepositoryNote {
         done
     }
 
-    fn look_again(self) -> Vec<String> {
+    /// `named`: settings that others were allowed to change meanwhile.
+    fn look_again(self, named: &[String]) -> Vec<String> {
         let RepositoryNote { settings, roots, repositories } = self;
-        let paths = roots.iter().map(|root| root.path.clone()).collect();
+        let paths: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
         let state = WatchedState {
             roots: roots.into_iter().filter_map(WatchedRoot::again).collect(),
             repositories: repositories.into_iter().filter_map(WatchedRepository::again).collect(),
-            is_over: false,
+            ..WatchedState::default()
         };
         let (state, ending) = (Mutex::new(state), Mutex::default());
         let watched = WatchedFolders {
             settings,
-            guards: OnceLock::new(),
+            guards: RepositoryGuards::default(),
+            named_later: Mutex::new(named.to_vec()),
             reports: OnceLock::new(),
             paths,
             since: files_now(),
@@ -173,14 +166,29 @@ fn files_now() -> SystemTime {
 }
 
 impl RepositoryGuard {
-    /// Takes note of the repositories that were found in these folders; `since`: what came to be later may be an agent's work. Blocks for a moment.
+    /// Takes note of the repositories that were found in these folders, and has it known to the others; `since`: what came to be later
+    /// may be an agent's work. Where another goes on that may have changed settings and hooks, they count as before that one. Blocks
+    /// for a moment.
     pub fn over(
         roots: &[PathBuf],
         found: &RepositoriesBelow,
         settings: GuardedSettings,
         since: Option<SystemTime>,
+        guards: &RepositoryGuards,
     ) -> RepositoryGuard {
-        let since = since.unwrap_or_else(files_now);
+        let watched = Arc::new(WatchedFolders {
+            settings,
+            guards: guards.clone(),
+            named_later: Mutex::default(),
+            reports: OnceLock::new(),
+            paths: roots.to_vec(),
+            since: since.unwrap_or_else(files_now),
+            state: Mutex::default(),
+            ending: Mutex::default(),
+        });
+        // Note: held from before it is known, so that whoever begins later waits for the note.
+        let mut state = watched.state();
+        let earlier = guards.take_in(&watched);
         // Where a repository lies below, or is led to from below, it is `.git` that says so.
         let pointed = found.pointers.iter().filter_map(|pointer| pointer.parent());
         let bases = found.repositories.iter().map(|it| it.base.as_path()).chain(pointed);
@@ -190,31 +198,21 @@ impl RepositoryGuard {
                 && !found.repositories.iter().any(|it| it.folder == **base)
         };
         let nested = bases.iter().filter(is_nested).filter_map(|base| WatchedRoot::nested(base));
-        let state = WatchedState {
-            roots: roots.iter().filter_map(|root| WatchedRoot::of(root)).chain(nested).collect(),
-            repositories: found.repositories.iter().filter_map(WatchedRepository::of).collect(),
-            is_over: false,
-        };
-        let (paths, state, ending) = (roots.to_vec(), Mutex::new(state), Mutex::default());
-        RepositoryGuard {
-            watched: Arc::new(WatchedFolders {
-                settings,
-                guards: OnceLock::new(),
-                reports: OnceLock::new(),
-                paths,
-                since,
-                state,
-                ending,
-            }),
-            stop: CancellationToken::new(),
-            note: None,
-        }
+        state.roots = roots.iter().filter_map(|root| WatchedRoot::of(root)).chain(nested).collect();
+        state.repositories = found.repositories.iter().filter_map(WatchedRepository::of).collect();
+        state.earlier = EarlierGuards::take_note(earlier, &mut state.repositories);
+        drop(state);
+        RepositoryGuard { watched, stop: CancellationToken::new(), note: None }
     }
 
     fn note(&self) -> RepositoryNote {
-        let state = self.watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.watched.state();
+        let mut settings = self.watched.settings.clone();
+        if let GuardedSettings::Written { named, .. } = &mut settings {
+            named.extend(state.go_by_earlier());
+        }
         RepositoryNote {
-            settings: self.watched.settings.clone(),
+            settings,
             roots: state.roots.iter().map(|root| root.state.clone()).collect(),
             repositories: state.repositories.iter().map(|it| it.state.clone()).collect(),
         }
@@ -231,18 +229,10 @@ impl RepositoryGuard {
 
     /// Takes what is to be ended when something is changed that was there.
     pub fn begins(&self, ender: CommandEnder) {
-        let mut ending = self.watched.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ending = self.watched.ending();
         match &ending.why {
             Some(why) => ender.end(why.clone()),
             None => ending.ender = Some(ender),
-        }
-    }
-
-    /// Has it known to the others, and them to it.
-    pub fn join(&self, guards: &RepositoryGuards) {
-        // It is told once.
-        if self.watched.guards.set(guards.clone()).is_ok() {
-            guards.take_in(&self.watched);
         }
     }
 
@@ -300,7 +290,7 @@ impl FolderWatching {
         let is_whole = watch.is_some();
         let mut watching =
             FolderWatching { watch, plain: Vec::new(), is_whole, is_any: false, is_due: false };
-        let state = watched.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = watched.state();
         for repository in &state.repositories {
             watching.add(&repository.state.path, WatchScope::Everything);
         }
@@ -367,6 +357,8 @@ impl Drop for RepositoryGuard {
         self.stop.cancel();
         let mut end = || {
             self.watched.tell(&self.watched.mend(true));
+            // Others may know it for longer.
+            self.watched.ending().ender = None;
             drop(self.note.take());
         };
         // Whoever dropped it goes on when it is done; others of its thread need not wait.
@@ -387,11 +379,10 @@ impl WatchedFolders {
                 words(attack)
             );
             // Nobody knows which of those that go on there it was.
-            let others = self.guards.get().map(|guards| guards.around(&self.paths)).unwrap_or_default();
-            others.iter().for_each(|other| other.end(why.clone()));
+            self.guards.around(&self.paths).iter().for_each(|other| other.end(why.clone()));
             self.end(why);
         }
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let mut more: Vec<PathBuf> = state.roots.iter().flat_map(more_of).collect();
         for repository in state.repositories.iter().filter(|it| it.is_new) {
             let path = &repository.state.path;
@@ -409,8 +400,12 @@ impl WatchedFolders {
         }
     }
 
+    fn ending(&self) -> MutexGuard<'_, CommandEnding> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn end(&self, why: String) {
-        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ending = self.ending();
         if let Some(ender) = &ending.ender {
             ender.end(why.clone());
         }
@@ -418,22 +413,20 @@ impl WatchedFolders {
     }
 
     fn mend(&self, is_end: bool) -> Vec<MendedPlace> {
-        let named: &[String] = match &self.settings {
-            GuardedSettings::Covered => &[],
-            GuardedSettings::Written { named, .. } => named,
-        };
         let is_due = match self.settings {
             GuardedSettings::Covered => false,
             GuardedSettings::Written { is_at_once, .. } => is_end || is_at_once,
         };
         // Nothing panics while it is held.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let WatchedState { roots, repositories, is_over } = &mut *state;
+        let mut state = self.state();
         // One that was begun before the end may come to it late.
-        if *is_over {
+        if state.settled.is_some() {
             return Vec::new();
         }
-        *is_over = is_end;
+        let mut named = self.named();
+        named.extend(state.go_by_earlier());
+        let named = named.as_slice();
+        let WatchedState { roots, repositories, .. } = &mut *state;
         let mut mended = Vec::new();
         repositories.retain_mut(|repository| {
             mended.extend(repository.put_way_back(&self.paths));
@@ -464,6 +457,11 @@ impl WatchedFolders {
                 Some(Err(put_aside)) => mended.push(put_aside),
                 Some(Ok(_)) | None => (),
             }
+        }
+        if is_end {
+            let left = std::mem::take(&mut *state).repositories.into_iter();
+            let left = left.filter(|it| self.may_write() || it.is_new).map(|it| it.settled(named));
+            state.settled = Some(self.guards.settle(left.collect()));
         }
         mended
     }

@@ -88,39 +88,88 @@ pub fn has_new(before: &NotedHooks, now: &NotedHooks) -> bool {
     }
 }
 
-/// Puts aside what came to be since, and writes again what is gone; also what a hook leads to in one of these roots. Answers what was
-/// done, by path.
+/// What was done to a hook, or all of them.
+pub struct MendedHook {
+    pub path: PathBuf,
+    pub done: io::Result<()>,
+    /// It was already so when the command began.
+    pub was_so: bool,
+}
+
+/// Hooks as they were when a command began, while others went on that may have changed them.
+#[derive(Clone, Copy)]
+pub struct BegunHooks<'a> {
+    pub hooks: &'a NotedHooks,
+    /// One of the others still goes on: its end sees to what was so by then.
+    pub goes_on: bool,
+}
+
+impl BegunHooks<'_> {
+    /// True if it was there; of those that are not told nobody knows.
+    fn had(&self, hook: &NotedHook) -> bool {
+        self.hooks.as_ref().is_none_or(|hooks| hooks.contains(hook))
+    }
+
+    fn lacked(&self, hook: &NotedHook) -> bool {
+        self.hooks.as_ref().is_none_or(|hooks| !hooks.contains(hook))
+    }
+}
+
+/// Puts aside what came to be since, and writes again what is gone; also what a hook leads to in one of these roots. What was so when
+/// the command began is left to the others that go on.
 pub fn put_back(
     (path, repository): (&Path, &OwnedFd),
     before: &NotedHooks,
+    begun: Option<BegunHooks<'_>>,
     roots: &[PathBuf],
-) -> Vec<(PathBuf, io::Result<()>)> {
+) -> Vec<MendedHook> {
     let Some(before) = before else { return Vec::new() };
+    let goes_on = begun.is_some_and(|begun| begun.goes_on);
     let path = path.join("hooks");
     let Some(now) = hooks_in(path.parent().unwrap_or(&path), repository) else {
-        return vec![(path, put_aside(repository, "hooks"))];
+        let was_so = begun.is_some_and(|begun| begun.hooks.is_none());
+        if was_so && goes_on {
+            return Vec::new();
+        }
+        return vec![MendedHook { path, done: put_aside(repository, "hooks"), was_so }];
     };
     let Some(folder) = folder_in(repository, "hooks") else { return Vec::new() };
-    let mut done = Vec::new();
+    let mut mended = Vec::new();
+    // By name.
+    let (mut left, mut aside) = (Vec::new(), Vec::new());
     let is_led_so = |hook: &&NotedHook| before.iter().any(|it| it.name == hook.name && it.leads_as(hook));
     for hook in now.iter().filter(|hook| !before.contains(hook) && !is_led_so(hook)) {
-        done.push((path.join(&hook.name), put_aside(&folder, &hook.name)));
+        let was_so = begun.is_some_and(|begun| begun.had(hook));
+        if was_so && goes_on {
+            left.push(hook.name.as_str());
+            continue;
+        }
+        aside.push(hook.name.as_str());
+        let done = put_aside(&folder, &hook.name);
+        mended.push(MendedHook { path: path.join(&hook.name), done, was_so });
     }
     for hook in before.iter().filter(|hook| !now.contains(hook)) {
+        let name = hook.name.as_str();
+        let was_so = !aside.contains(&name) && begun.is_some_and(|begun| begun.lacked(hook));
+        if left.contains(&name) || (was_so && goes_on) {
+            continue;
+        }
+        let mut done = Vec::new();
         if let Some((link, end)) = &hook.link {
             if !now.iter().any(|now| now.leads_as(hook)) {
                 let link = link.as_slice();
-                let put = again(&folder, &hook.name, |folder| Ok(symlinkat(link, folder, &hook.name)?));
-                done.push((path.join(&hook.name), put));
+                let put = again(&folder, name, |folder| Ok(symlinkat(link, folder, name)?));
+                done.push((path.join(name), put));
             }
             let end = end.iter().find(|end| roots.iter().any(|root| end.starts_with(root)));
             done.extend(end.and_then(|end| Some((end.clone(), hook.put_back_at(end)?))));
         } else if let Some(text) = &hook.text {
-            let put = again(&folder, &hook.name, |folder| write_in(folder, &hook.name, text, hook.mode));
-            done.push((path.join(&hook.name), put));
+            let put = again(&folder, name, |folder| write_in(folder, name, text, hook.mode));
+            done.push((path.join(name), put));
         }
+        mended.extend(done.into_iter().map(|(path, done)| MendedHook { path, done, was_so }));
     }
-    done
+    mended
 }
 
 impl NotedHook {

@@ -21,6 +21,7 @@ use sys::regular_file;
 const MOST_CONFIGS: usize = 32;
 /// The reason for a hook in a folder of hooks that is a root itself.
 const ONE_HOOK: &str = "git runs it as a hook";
+const TEMPLATE: &str = "git copies it into each new repository, hooks and settings among it";
 /// All that git runs: githooks(5).
 const HOOKS: &[&str] = &[
     "applypatch-msg",
@@ -57,7 +58,8 @@ const HOOKS: &[&str] = &[
 #[derive(Debug, Default)]
 pub struct GitNamed {
     /// Folders of hooks, single hooks and files of settings in the workspace: `core.hooksPath` (githooks(5)), `include.path` and
-    /// `includeIf.….path` (git-config(1), INCLUDES).
+    /// `includeIf.….path` (git-config(1), INCLUDES), `init.templateDir`
+    /// (git-init(1), TEMPLATE DIRECTORY).
     pub places: Vec<AutorunPlace>,
     /// Folders of hooks, wherever they lie.
     pub hook_folders: Vec<PathBuf>,
@@ -99,6 +101,12 @@ impl GitNamed {
             for path in named.hooks.into_iter().take(MOST_CONFIGS) {
                 for top in &repository.tops {
                     self.add_hooks(workspace, led_to(top, &path, home.as_deref()));
+                }
+            }
+            for path in named.templates.into_iter().take(MOST_CONFIGS) {
+                // One that is relative counts from wherever somebody makes a repository.
+                for top in &repository.tops {
+                    self.add_place(workspace, led_to(top, &path, home.as_deref()), TEMPLATE);
                 }
             }
             for path in named.includes.into_iter().take(MOST_CONFIGS) {

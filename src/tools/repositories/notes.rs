@@ -117,26 +117,41 @@ impl RepositoryNotes {
         work::aside(move || notes.remove_unused()).await;
     }
 
-    /// Has `look` take the notes that a daemon left which was killed. Nothing may have been started yet. Answers what it says, and which
-    /// are none. Blocks.
-    pub fn take_left(&self, look: impl Fn(&[u8]) -> Option<Vec<String>>) -> Vec<String> {
+    /// Has `look` take the notes that a daemon left which was killed, each with what is said of all of them. Nothing may have been
+    /// started yet. Answers what it says, and which are none. Blocks.
+    pub fn take_left<N, A>(
+        &self,
+        read: impl Fn(&[u8]) -> Option<N>,
+        of_all: impl FnOnce(&[N]) -> A,
+        look: impl Fn(N, &A) -> Vec<String>,
+    ) -> Vec<String> {
         let Some(notes) = &self.0 else { return Vec::new() };
-        let mut done = Vec::new();
+        let (mut done, mut paths, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for entry in fs::read_dir(&notes.folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let text = sys::regular_file::read_bounded(&path, LONGEST_NOTE);
-            if let Ok(Some(text)) = text
-                && let Some(said) = look(&text)
-            {
-                done.extend(said);
-            } else if entry.file_name() != DRAFT {
+            if let Some(note) = text.ok().flatten().and_then(|text| read(&text)) {
+                left.push(note);
+                paths.push(path);
+                continue;
+            }
+            if entry.file_name() != DRAFT {
                 done.push(format!("`{}` cannot be read", path.display()));
             }
-            if let Err(error) = fs::remove_file(&path) {
-                tracing::warn!(path = %path.display(), %error, "what was noted of repositories cannot be removed");
-            }
+            remove(&path);
+        }
+        let all = of_all(&left);
+        for (note, path) in left.into_iter().zip(paths) {
+            done.extend(look(note, &all));
+            remove(&path);
         }
         done
+    }
+}
+
+fn remove(note: &Path) {
+    if let Err(error) = fs::remove_file(note) {
+        tracing::warn!(path = %note.display(), %error, "what was noted of repositories cannot be removed");
     }
 }
 

@@ -26,6 +26,8 @@ use super::{
 use crate::git_settings::LONGEST_CONFIG;
 use sys::guarded::FileIdentity;
 
+mod changeable;
+
 /// Files of settings of a repository.
 const SETTINGS: [&str; 2] = ["config", "config.worktree"];
 /// Mode of what is made anew, before the umask.
@@ -108,6 +110,15 @@ pub struct WatchedRepository {
     parts: Vec<(&'static str, OwnedFd)>,
     /// It came to be while it was watched, so nothing covers its settings and hooks.
     pub is_new: bool,
+    /// As it was when the command began, where another went on that may have changed it; the state is from before that one.
+    pub begun: Option<BegunState>,
+}
+
+/// A repository as a command found it, beside others that go on.
+pub struct BegunState {
+    pub state: RepositoryState,
+    /// One of the others still goes on.
+    pub goes_on: bool,
 }
 
 impl RepositoryState {
@@ -132,6 +143,18 @@ impl RepositoryState {
             settings: SETTINGS.map(|name| SettingsState::of(path, folder, name)).to_vec(),
             is_of_worktree,
         })
+    }
+
+    /// True if both are of one repository, at the same place.
+    pub fn is_of_same(&self, other: &RepositoryState) -> bool {
+        (&self.path, &self.id) == (&other.path, &other.id)
+    }
+
+    /// Takes over what the other says of settings and hooks: the rest is put back at once when it is changed.
+    pub fn take_changeable(&mut self, other: &RepositoryState) {
+        self.hooks_link.clone_from(&other.hooks_link);
+        self.hooks.clone_from(&other.hooks);
+        self.settings.clone_from(&other.settings);
     }
 
     /// A folder's state by now, or the reason why git would run something by it that it would not have run by this one; `None` = as if
@@ -196,6 +219,15 @@ impl SettingsState {
         }
     }
 
+    /// True if `after`, its text by now, is what it was. `is_there`: it is there, whether that can be read or not.
+    fn is_still(&self, after: Option<&str>, is_there: bool) -> bool {
+        match after {
+            Some(_) => after == self.text.as_deref(),
+            // One that cannot be read by now, and was not there or could be, may say anything.
+            None => !is_there || (self.is_there && self.text.is_none()),
+        }
+    }
+
     /// Writes what it was in the place of what it is.
     fn put_back(&self, folder: &OwnedFd) -> io::Result<()> {
         let put = |folder: &OwnedFd, name: &str| {
@@ -236,7 +268,7 @@ impl WatchedRepository {
     fn holding(state: RepositoryState, folder: OwnedFd) -> WatchedRepository {
         let part = |name| Some((name, folder_in(&folder, name)?));
         let parts = ["objects", "refs"].into_iter().filter_map(part).collect();
-        WatchedRepository { state, folder, parts, is_new: false }
+        WatchedRepository { state, folder, parts, is_new: false, begun: None }
     }
 
     /// Puts back what was changed of what git goes by before it reads a repository. `roots`: where its parts may have gone to.
@@ -332,37 +364,6 @@ impl WatchedRepository {
     fn leads_to_folder(&self, name: &str) -> bool {
         statat(&self.folder, name, AtFlags::empty())
             .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
-    }
-
-    /// Puts settings and hooks back by which git would run what it did not before.
-    pub fn put_settings_back(&self, named: &[String], roots: &[PathBuf]) -> Vec<MendedPlace> {
-        let mut mended = Vec::new();
-        for settings in &self.state.settings {
-            let after = settings.text_now(&self.folder);
-            let is_there = kind_in(&self.folder, &settings.name).is_some();
-            let is_same = match &after {
-                Some(_) => after == settings.text,
-                // One that cannot be read by now, and was not there or could be, may say anything.
-                None => !is_there || (settings.is_there && settings.text.is_none()),
-            };
-            if is_same {
-                continue;
-            }
-            let danger = match &after {
-                Some(after) => new_danger(settings.text.as_deref().unwrap_or_default(), after, named),
-                None => Some("it cannot be read".to_owned()),
-            };
-            if let Some(danger) = danger {
-                let (path, done) = (self.state.path.join(&settings.name), settings.put_back(&self.folder));
-                mended.push(MendedPlace { path, what: MendedPart::Setting(danger), done, is_attack: true });
-            }
-        }
-        if self.state.hooks_link.is_none() {
-            let hooks = hooks::put_back((&self.state.path, &self.folder), &self.state.hooks, roots);
-            let mend = |(path, done)| MendedPlace { path, what: MendedPart::Hook, done, is_attack: true };
-            mended.extend(hooks.into_iter().map(mend));
-        }
-        mended
     }
 }
 

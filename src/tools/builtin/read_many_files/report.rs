@@ -18,7 +18,7 @@ use protocol::{MessagePart, ToolResult};
 use redact::Redactor;
 
 /// Files that are opened. More do not fit any output limit as text; what is left out costs time all the same.
-const MAX_FILES: usize = 1_000;
+pub const MAX_FILES: usize = 1_000;
 /// Bytes that are read, most of which are then left out. Reading as much takes some tenths of a second.
 const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
 /// Images of one result; providers take between 20 and some thousands in a request.
@@ -32,7 +32,7 @@ const FRAME_CHARS: usize = 300;
 const MAX_LIST_CHARS: usize = 4_000;
 
 const NO_ROOM: &str = "no room left under the output limit";
-const TOO_MANY: &str = "too many files; a narrower pattern gets to it";
+pub const TOO_MANY: &str = "too many files; a narrower pattern gets to it";
 
 /// The result while it is written.
 pub struct ManyFilesReport<'a> {

@@ -50,6 +50,8 @@ struct IncludeEntry {
     start: WorkspacePath,
     /// Matches paths below `start`; `None` = all files.
     matcher: Option<GlobMatcher>,
+    /// What it matches, as it was written.
+    below: String,
     /// Words of the pattern's last part: `png` of `*.{png,jpg}`.
     words: Vec<String>,
 }
@@ -111,6 +113,19 @@ impl FileSelection {
     /// Where the patterns begin.
     pub fn starts(&self) -> impl Iterator<Item = &WorkspacePath> {
         self.includes.iter().map(|include| &include.start)
+    }
+
+    /// The patterns with the folders that they begin in resolved, for rules.
+    pub fn resolved(&self, workspace: &Workspace) -> Vec<String> {
+        let resolved = |include: &IncludeEntry| {
+            let (start, below) = (workspace.shown(&include.start), &include.below);
+            match start.as_str() {
+                _ if below.is_empty() => start,
+                "." => below.clone(),
+                folder => format!("{}/{below}", folder.trim_end_matches('/')),
+            }
+        };
+        self.includes.iter().map(resolved).collect()
     }
 
     /// Everything the patterns can reach, without what lies below something else of it.
@@ -214,7 +229,13 @@ impl IncludeEntry {
         let is_pattern = text.contains(WILDCARDS);
         match named {
             Ok(start) if !is_pattern || workspace.facts(&start).is_ok() => {
-                return Ok(IncludeEntry { text: text.to_owned(), start, matcher: None, words: Vec::new() });
+                return Ok(IncludeEntry {
+                    text: text.to_owned(),
+                    start,
+                    matcher: None,
+                    below: String::new(),
+                    words: Vec::new(),
+                });
             }
             Err(error) if !is_pattern => return Err(at(pointer, error)),
             _ => (),
@@ -233,6 +254,7 @@ impl IncludeEntry {
             text: text.to_owned(),
             start,
             matcher: Some(patterns::path(below, false, pointer)?),
+            below: below.to_owned(),
             words: words.map(str::to_owned).collect(),
         })
     }

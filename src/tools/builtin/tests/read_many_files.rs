@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::read_file::png;
 use crate::{
-    OutputLimits, Workspace,
+    OutputLimits, ToolRegistry, Workspace,
     tests::{Bench, os_path, path_bytes},
 };
-use protocol::{MessagePart, ResourceAccess, ToolErrorType};
+use protocol::{MessagePart, ResourceAccess, ToolErrorType, ToolSelection};
 
 fn bench() -> Bench {
     let bench = Bench::new(&[
@@ -348,4 +348,41 @@ async fn accesses_are_the_outermost_places_that_patterns_reach() {
     assert_eq!(invocation.description(), "src/deep/*.rs, README.md, src/** and 2 more");
     let everything = bench.prepare("read_many_files", json!({"include": ["**", "src"]})).await.unwrap();
     assert_eq!(everything.accesses(), [ResourceAccess::Read { path: bench.root() }]);
+}
+
+/// A link, a pattern or a folder does not get past a rule about a path.
+#[tokio::test]
+async fn rules_see_the_patterns_resolved_and_the_files_that_they_mean() {
+    let bench = Bench::new(&[("secret/a", "x\n"), ("pub/b", "y\n")]);
+    bench.link("ln", "secret");
+    bench.link("fl", "secret/a");
+    let judged = async |include: &str| {
+        let toolset = ToolRegistry::built_in().select(&ToolSelection::default());
+        let arguments = json!({"include": [include]});
+        let prepared = toolset.prepare(&"read_many_files".into(), arguments, &bench.prepare_context()).await;
+        prepared.judged
+    };
+    for include in ["secret/a", "./secret/a", "pub/../secret/a", "ln/a", "fl"] {
+        let expected = json!({"include": ["secret/a"], "included": ["secret/a"]});
+        assert_eq!(judged(include).await, expected, "{include}");
+    }
+    for (include, resolved) in
+        [("ln", "secret"), ("ln/*", "secret/*"), ("s*/a", "s*/a"), ("[s]ecret/a", "[s]ecret/a")]
+    {
+        let expected = json!({"include": [resolved], "included": ["secret/a"]});
+        assert_eq!(judged(include).await, expected, "{include}");
+    }
+    assert_eq!(judged("**/b").await, json!({"include": ["**/b"], "included": ["pub/b"]}));
+}
+
+/// What comes since has been judged by nobody.
+#[tokio::test]
+async fn a_file_that_came_after_the_call_was_decided_about_is_not_read() {
+    let bench = Bench::new(&[("a", "x\n")]);
+    let call = bench.prepare("read_many_files", json!({"include": ["*"]})).await.unwrap();
+    bench.write("b", "later\n");
+    let result = bench.run(call).await;
+    let text: String = result.llm_content.iter().filter_map(|part| part.as_text()).collect();
+    assert!(text.contains("- b: it was not there when the call was decided about"), "{text}");
+    assert!(!text.contains("later\n"), "{text}");
 }

@@ -8,16 +8,17 @@ use std::{
 
 use super::{super::KnownRepositories, *};
 
+mod beside;
 mod more_ways;
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {
+    guarding_beside(root, settings, &RepositoryGuards::default())
+}
+
+fn guarding_beside(root: &Path, settings: GuardedSettings, guards: &RepositoryGuards) -> RepositoryGuard {
     let roots = [root.to_owned()];
-    RepositoryGuard::over(
-        &roots,
-        &RepositoriesBelow::find(&roots, None, &KnownRepositories::default()),
-        settings,
-        None,
-    )
+    let found = RepositoriesBelow::find(&roots, None, &KnownRepositories::default());
+    RepositoryGuard::over(&roots, &found, settings, None, guards)
 }
 
 fn repository(root: &Path) {

@@ -123,10 +123,9 @@ async fn whoever_sees_it_all_that_go_on_there_are_told() {
     repository(&root);
     fs::create_dir(root.join("below")).unwrap();
     let (tasks, guards) = (TaskGroup::new(), RepositoryGuards::default());
-    let guard = guarding(&root, GuardedSettings::Covered);
-    let other = guarding(&root.join("below"), GuardedSettings::Covered);
-    let apart = guarding(Path::new("/usr"), GuardedSettings::Covered);
-    [&guard, &other, &apart].iter().for_each(|it| it.join(&guards));
+    let guard = guarding_beside(&root, GuardedSettings::Covered, &guards);
+    let other = guarding_beside(&root.join("below"), GuardedSettings::Covered, &guards);
+    let apart = guarding_beside(Path::new("/usr"), GuardedSettings::Covered, &guards);
     guard.watch(&tasks);
     fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
     let is_told = |guard: &RepositoryGuard| guard.watched.ending.lock().unwrap().why.is_some();
@@ -165,7 +164,8 @@ fn a_repository_that_the_index_names_runs_nothing() {
     let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
     let guard = || {
         let since = fs::symlink_metadata(root.join("mark")).and_then(|it| it.created()).ok();
-        RepositoryGuard::over(std::slice::from_ref(&root), &found, GuardedSettings::Covered, since)
+        let guards = RepositoryGuards::default();
+        RepositoryGuard::over(std::slice::from_ref(&root), &found, GuardedSettings::Covered, since, &guards)
     };
     fs::write(root.join("mark"), "").unwrap();
     // Whether it is the same command that makes it what it is, or the next.

@@ -342,6 +342,13 @@ pub struct ToolState {
 }
 
 impl ToolState {
+    /// The word that this rule goes back to, where it stands in no file: that of a mode, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_origin: Option<RuleOrigin>,
+    /// On the end of a call about whose result hooks are asked: the model reads it, or another text in its place, when they have
+    /// answered. The last of their `hook.fired` says `settles`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooked: bool,
     /// Of one that says `executing`: whether a text is open from here on, of what the call puts out.
     pub fn puts_out(&self) -> bool {
         self.streams || self.child_run_id.is_some()

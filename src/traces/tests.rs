@@ -9,6 +9,7 @@ mod kinds;
 mod logs;
 mod reasons;
 mod secrets;
+mod results;
 mod told;
 mod trace_events;
 mod waits;

@@ -169,6 +169,14 @@ impl RunHooks {
         set.has_any(facts.event()) && !set.matching(&scene.firing(facts.clone(), String::new(), 1)).is_empty()
     }
 
+    /// The same of hooks that are waited for.
+    pub fn may_decide(&self, facts: &HookFacts, scene: &HookScene) -> bool {
+        let known = self.known.get();
+        let set = &known.read.set;
+        let firing = || scene.firing(facts.clone(), String::new(), 1);
+        set.has_any(facts.event()) && set.matching(&firing()).iter().any(|hook| !hook.is_async)
+    }
+
     /// Asks the hooks that match; `None` = there are none. Nothing of it is in force before it is committed. Cancel safe: what was
     /// started is ended.
     pub(crate) async fn ask(

@@ -110,6 +110,11 @@ impl PointOfRun {
     }
 
     /// Asks them. Cancel safe.
+    /// True if some of them are waited for, and may so decide something.
+    pub fn is_judged(&self, hooks: &RunHooks, scene: &HookScene) -> bool {
+        self.facts.iter().any(|facts| hooks.may_decide(facts, scene))
+    }
+
     pub async fn ask(self, hooks: &RunHooks, scene: &HookScene, redactor: &Redactor) -> HookEffects {
         let PointOfRun { facts, run, about, attempt, call, result } = self;
         let mut all = HookEffects::default();

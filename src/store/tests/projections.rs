@@ -66,6 +66,8 @@ pub(super) fn call(run: &str, call: &str, from: Option<CallState>, to: CallState
         error: None,
         denied_by: None,
     };
+        denied_origin: None,
+        hooked: false,
     event(run, data)
 }
 

@@ -4,6 +4,7 @@ mod calls;
 mod hooks;
 mod models;
 mod people;
+mod results;
 mod standing;
 mod steering;
 
@@ -19,6 +20,7 @@ use self::{
     hooks::HookSpans,
     models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
+    results::UnsettledResults,
     standing::RunStanding,
 };
 use super::{EventMoment, SpanEdge, end, millis};
@@ -49,11 +51,17 @@ pub(super) struct OpenRun {
     /// The end of the last request of a compression.
     consulted_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
+    /// Calls that have ended, and about whose results hooks are asked.
+    results: UnsettledResults,
     lanes: CallLanes,
     hooks: HookSpans,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
+    /// Its turn is the last one, in which only handing in is left.
+    is_grace: bool,
+    /// It ends, and its model reads nothing more.
+    is_ending: bool,
     /// The event before this one, of the run or of one below it.
     told_at: Timestamp,
     /// The longest time without events before a run below was taken up by another daemon, since this run was.
@@ -124,9 +132,12 @@ impl OpenRun {
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
+            results: UnsettledResults::default(),
             lanes: CallLanes::default(),
             hooks: HookSpans::default(),
             is_aborted: false,
+            is_grace: false,
+            is_ending: false,
             questions: BTreeMap::new(),
             told_at: moment.at,
             away_below: None,
@@ -251,7 +262,9 @@ impl OpenRun {
         let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
         span.turn = Some(number);
         self.facts().turns = u64::from(number);
-        if let Some(grace) = moment.facts.text("grace") {
+        let grace = moment.facts.text("grace");
+        self.is_grace = grace.is_some();
+        if let Some(grace) = grace {
             push_event(&mut span, moment, &format!("the last one, after {grace}"));
         }
         edges.push(SpanEdge::Began(Box::new(span.clone())));
@@ -287,6 +300,7 @@ impl OpenRun {
         self.is_aborted |= facts.text("reason") == Some("ABORTED");
         if let Some(by) = &moment.event.head.by {
             self.facts().stopped_by = Some(by.clone());
+        self.is_ending |= !matches!(facts.text("then"), Some("grace" | "ask"));
         }
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {

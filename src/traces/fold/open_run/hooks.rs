@@ -134,6 +134,12 @@ impl OpenRun {
         if let Some(hook) = &span.hook
             && hook.outcome != "answered"
         {
+        let mut told = Vec::new();
+        self.hook_ended(moment, &mut told);
+        self.results.hooked(moment.facts, told, edges);
+    }
+
+    fn hook_ended(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
             let message = hook.reason.clone().unwrap_or_default();
             span.error = Some(SpanError { kind: format!("HOOK_{}", upper(&hook.outcome)), message });
             span.status = SpanStatus::Error;
@@ -215,6 +221,7 @@ impl OpenRun {
 
     fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         let at = at.max(span.started_at);
+            confinement: facts.read("confinement"),
         self.hooks.lanes.give_back(span.lane, at);
         end(&mut span, at, SpanStatus::Cancelled);
         edges.push(SpanEdge::Ended(Box::new(span)));

@@ -96,10 +96,10 @@ pub(super) struct CallSpanView {
     pub(super) decision: Option<CallDecision>,
     pub(super) asked_input: Option<SpanText>,
     pub(super) changed_by: Vec<String>,
-    pub(super) waited_ms: Option<u64>,
     pub(super) result_changed_by: Option<String>,
     pub(super) result_withheld: bool,
     pub(super) down_ms: u64,
+    pub(super) waited_ms: Option<u64>,
     pub(super) files_changed: Vec<SpanFileChange>,
 }
 

@@ -137,7 +137,7 @@ async fn export(
 /// Facts of runs that have not ended which no log has.
 fn open_runs(state: &DaemonContext) -> OpenRunFacts {
     let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
-    OpenRunFacts { daemon_began: state.started_at, stranded: stranded.collect() }
+    OpenRunFacts { daemon_began: state.started_at, now: state.clock.now(), stranded: stranded.collect() }
 }
 
 /// A run and all below it; also the run at the root.

@@ -204,6 +204,7 @@ impl RunHooks {
             commands: Arc::clone(&self.commands),
             tool,
             models: models.clone(),
+            firing: name.id.clone(),
             call: name.call.clone(),
             news: scene.news.clone(),
             tools: scene.tools.clone(),

@@ -8,7 +8,7 @@ use hooks::{Hook, HookFiring, HookServices, KeptFromHook};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::super::machine::{MachineInput, ToolSideCall};
+use super::super::machine::{AskingHook, MachineInput, ToolSideCall};
 use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces, Tool};
 
@@ -18,11 +18,17 @@ pub(crate) trait HookModels: Send + Sync {
     fn anew(&self) -> Arc<dyn HookModels>;
 
     /// The small model's answer, or that of the model of this name.
-    fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>>;
+    fn ask<'a>(
+        &'a self,
+        hook: AskingHook,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>>;
 
     /// The same of an agent that may look at things with these tools before it answers; all of them, or those that the run has.
     fn look<'a>(
         &'a self,
+        hook: AskingHook,
         prompt: String,
         model: Option<&'a str>,
         tools: (&'a dyn HookTools, bool),
@@ -60,12 +66,20 @@ pub(super) struct RunHookServices {
     pub tool: Option<Arc<dyn Tool>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
+    /// Names the firing.
+    pub firing: String,
     /// The call that the firing is about.
     pub call: Option<CallId>,
     /// The way in which the run hears of what takes long.
     pub news: Option<Sender<MachineInput>>,
     /// Missing before the run has begun.
     pub tools: Option<Arc<dyn HookTools>>,
+}
+
+impl RunHookServices {
+    fn asking(&self, hook: &str) -> AskingHook {
+        AskingHook { firing_id: self.firing.clone(), hook_id: hook.to_owned() }
+    }
 }
 
 impl HookServices for RunHookServices {
@@ -83,12 +97,13 @@ impl HookServices for RunHookServices {
 
     fn ask_model<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             match &self.models {
-                Some(models) => models.ask(prompt, model).await,
+                Some(models) => models.ask(self.asking(hook), prompt, model).await,
                 None => Err("no model can be asked here".to_owned()),
             }
         })
@@ -96,12 +111,15 @@ impl HookServices for RunHookServices {
 
     fn run_agent<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
         match (&self.models, &self.tools) {
-            (Some(models), Some(tools)) => models.look(prompt, model, (tools.as_ref(), is_own)),
+            (Some(models), Some(tools)) => {
+                models.look(self.asking(hook), prompt, model, (tools.as_ref(), is_own))
+            }
             _ => Box::pin(ready(Err("no agent can be asked here".to_owned()))),
         }
     }

@@ -174,7 +174,7 @@ impl OpenRun {
     }
 
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
-    pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
+    pub(super) fn open(&self, until: impl Fn(Timestamp) -> Timestamp) -> impl Iterator<Item = TraceSpan> {
         let untold = |span: &&TraceSpan| {
             let later = self.replied.iter().flat_map(|reply| &reply.later);
             later.into_iter().any(|edge| edge.span().span_id == span.span_id)
@@ -183,7 +183,8 @@ impl OpenRun {
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
         let all = alone.into_iter().flatten().chain(calls).chain(questions).chain(self.hooks.open());
-        std::iter::once(self.so_far()).chain(all.filter(move |span| !untold(span)).cloned())
+        let all = all.filter(move |span| !untold(span)).cloned().chain(self.results.so_far());
+        std::iter::once(self.so_far(until(self.told_at))).chain(all)
     }
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -284,6 +285,7 @@ impl OpenRun {
     /// Ends the turn and all that is open in it. What has no end of its own was cut off.
     fn end_turn(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
         self.end_model(at, SpanStatus::Cancelled, None, edges);
+        self.hooks.tell_asked(edges);
         self.end_consulting(at, status, edges);
         self.end_questions(at, edges);
         let of_run = self.span.span_id.clone();
@@ -298,9 +300,9 @@ impl OpenRun {
     fn stopping(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         self.is_aborted |= facts.text("reason") == Some("ABORTED");
+        self.is_ending |= !matches!(facts.text("then"), Some("grace" | "ask"));
         if let Some(by) = &moment.event.head.by {
             self.facts().stopped_by = Some(by.clone());
-        self.is_ending |= !matches!(facts.text("then"), Some("grace" | "ask"));
         }
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {

@@ -98,9 +98,9 @@ pub(super) struct CallSpanView {
     pub(super) changed_by: Vec<String>,
     pub(super) result_changed_by: Option<String>,
     pub(super) result_withheld: bool,
-    pub(super) down_ms: u64,
     pub(super) waited_ms: Option<u64>,
     pub(super) files_changed: Vec<SpanFileChange>,
+    pub(super) down_ms: u64,
 }
 
 #[derive(Default, Deserialize)]

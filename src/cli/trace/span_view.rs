@@ -49,6 +49,7 @@ pub(super) struct SpanView {
     pub(super) confirmation: Option<CallSpanView>,
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
+    pub(super) events: Vec<SpanEvent>,
 }
 
 /// The reason of a run that somebody stopped.
@@ -99,8 +100,8 @@ pub(super) struct CallSpanView {
     pub(super) result_changed_by: Option<String>,
     pub(super) result_withheld: bool,
     pub(super) waited_ms: Option<u64>,
-    pub(super) files_changed: Vec<SpanFileChange>,
     pub(super) down_ms: u64,
+    pub(super) files_changed: Vec<SpanFileChange>,
 }
 
 #[derive(Default, Deserialize)]

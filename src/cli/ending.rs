@@ -31,6 +31,8 @@ pub(super) struct RunOutcome {
     recovered: bool,
     recovered_from: Option<String>,
     usage: Usage,
+    /// Tokens of the runs below it.
+    child_usage: Option<Usage>,
     cost: Option<UsdAmount>,
     child_cost: Option<UsdAmount>,
     unpriced_tokens: u64,
@@ -104,6 +106,11 @@ impl RunOutcome {
         Some(if is_part { format!(">{cost}") } else { cost.to_string() })
     }
 
+    /// Tokens with those of the runs below it, as the money is.
+    fn tokens(&self) -> u64 {
+        self.usage.total().saturating_add(self.child_usage.map_or(0, |usage| usage.total()))
+    }
+
     /// `done · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
     pub(super) fn summary(&self) -> String {
         // The code names of other reasons are what documentation and exit codes go by.
@@ -116,7 +123,7 @@ impl RunOutcome {
             format!("{status}{recovered}"),
             human::count(self.turns, "turn"),
             human::count(self.tool_calls, "tool call"),
-            human::count(self.usage.total(), "token"),
+            human::count(self.tokens(), "token"),
         ];
         parts.extend(self.money().map(|money| money.to_string()));
         parts.push(human::duration(self.active_time()));
@@ -206,5 +213,24 @@ impl RunOutcome {
             _ => "see `subagent logs`",
         };
         advice.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run that calls others has cost what they cost, and used what they used.
+    #[test]
+    fn tokens_and_money_are_those_of_the_same_runs() {
+        let usd = |amount: &str| json!({ "amount": amount, "currency": "USD" });
+        let outcome = json!({
+            "reason": "GOAL", "turns": 1, "usage": { "promptTokens": 5 }, "cost": usd("0.01"),
+            "childUsage": { "promptTokens": 7, "outputTokens": 2 }, "childCost": usd("0.02"), "activeMs": 4_200,
+        });
+        let outcome: RunOutcome = serde_json::from_value(outcome).unwrap();
+        assert_eq!(outcome.summary(), "done · 1 turn · 0 tool calls · 14 tokens · $0.03 · 4.2 s");
     }
 }

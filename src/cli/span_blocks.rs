@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
-    SpanEdge, SpanFold, client, decider, granted, lets_run, output_beside_error, person as whom, rule_said,
-    stated_reason,
+    SpanEdge, SpanFold, changers_said, client, confinement_said, decider, granted, lets_run,
+    output_beside_error, person as whom, result_said, rule_said, stated_reason,
 };
 
 /// Columns of what a line says it is, with what sets it off.
@@ -125,7 +125,8 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(decision.map(|decision| ("decision", who(decision))));
             facts.extend(text("input", span.input.as_ref()));
             if let Some(tool) = span.tool.as_deref().filter(|tool| tool.asked_input.is_some()) {
-                facts.push(("hook", format!("{} changed the arguments", tool.changed_by.join(", "))));
+                let who = changers_said(&tool.changed_by, tool.decision.as_ref());
+                facts.push(("arguments", format!("changed by {who}")));
                 facts.extend(text("before", tool.asked_input.as_ref()));
             }
             let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
@@ -133,6 +134,11 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             if !files.is_empty() {
                 facts.push(("changed", files.join("\n")));
             }
+            let read = span
+                .tool
+                .as_ref()
+                .and_then(|tool| result_said(tool.result_changed_by.as_deref(), tool.result_withheld));
+            facts.extend(read.map(|read| ("hook", read)));
             facts.extend(text("output", output_beside_error(span).as_ref()));
         }
         SpanKind::Confirmation => {
@@ -165,6 +171,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(hook.reason.filter(|_| span.error.is_none()).map(|reason| ("because", reason)));
             facts.extend(hook.added.map(|added| ("adds", added)));
             facts.extend(hook.message.map(|message| ("message", message)));
+            facts.extend(hook.confinement.map(|it| ("sandbox", confinement_said(&it))));
             facts.extend(text("stderr", span.output.as_ref()));
         }
         SpanKind::Mcp => {
@@ -214,6 +221,7 @@ fn who(decision: &CallDecision) -> String {
         ("policy", "allow") => format!("allowed{by_rule}"),
         ("policy", _) => format!("denied{by_rule}"),
         ("agent", _) => "denied by the agent's definition".to_owned(),
+        ("grace", _) => format!("denied: {}", decision.message.as_deref().unwrap_or("it was the last turn")),
         _ => answer(decision),
     }
 }

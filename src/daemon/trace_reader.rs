@@ -48,6 +48,7 @@ pub(super) struct TracePage {
 pub(super) struct OpenRunFacts {
     /// The time at which this daemon began.
     pub daemon_began: Timestamp,
+    pub now: Timestamp,
     /// Runs that could not be taken up, and why.
     pub stranded: HashMap<RunId, String>,
 }
@@ -209,7 +210,9 @@ impl TraceReading {
         let is_run_over = matches!(subject, TraceSubject::Run { .. }) && self.family.is_empty();
         if is_run_over || head <= searched_to || events.is_empty() {
             let mut edges = Vec::new();
-            for mut span in self.fold.open() {
+            // Whether a run that a daemon before this one left still waits is not known.
+            let until = |told: Timestamp| if told < open.daemon_began { told } else { open.now };
+            for mut span in self.fold.open_until(until) {
                 if let Some(run) = &mut span.run {
                     open.complete(store, &span.run_id, run).await?;
                 }

@@ -201,11 +201,12 @@ impl HandlerParts {
                     ended(mcp_tool::call(services, (server, tool), (given, input), is_own).await)
                 }
                 HookHandler::Prompt { prompt, model } => {
-                    ended(questions::ask_model(services, prompt, model.as_deref(), input).await)
+                    let asked = (hook.id.as_str(), prompt.as_str());
+                    ended(questions::ask_model(services, asked, model.as_deref(), input).await)
                 }
                 HookHandler::Agent { prompt, model } => {
-                    let is_own = hook.origin.is_own();
-                    ended(questions::ask_agent(services, (prompt, is_own), model.as_deref(), input).await)
+                    let asked = (hook.id.as_str(), prompt.as_str(), hook.origin.is_own());
+                    ended(questions::ask_agent(services, asked, model.as_deref(), input).await)
                 }
             }
         };

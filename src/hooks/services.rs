@@ -46,9 +46,10 @@ pub trait HookServices: Send + Sync {
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Asks `models.small`, or `model`, this prompt; its whole answer.
+    /// Asks `models.small`, or `model`, this prompt; its whole answer. `hook`: the id of the one that asks.
     fn ask_model<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>>;
@@ -57,6 +58,7 @@ pub trait HookServices: Send + Sync {
     /// of another reads with no tool that the run does not have.
     fn run_agent<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
         is_own: bool,
@@ -123,12 +125,18 @@ impl HookServices for NoHookServices {
         nowhere("tools of MCP servers cannot be called here")
     }
 
-    fn ask_model<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+    fn ask_model<'a>(
+        &'a self,
+        _: &'a str,
+        _: String,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>> {
         nowhere("no model can be asked here")
     }
 
     fn run_agent<'a>(
         &'a self,
+        _: &'a str,
         _: String,
         _: Option<&'a str>,
         _: bool,

@@ -285,6 +285,9 @@ pub struct ModelCompleted {
     pub first_token_ms: Option<u64>,
     /// Ids of the tool calls it asks for, in order.
     pub calls: Vec<CallId>,
+    /// The failure of the request of a last turn, for which there is no further one: the run ends for the reason that it had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -339,6 +342,13 @@ pub struct ToolState {
     /// On the end of a call that a rule forbade: that rule, named as in `details`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_by: Option<String>,
+    /// The word that this rule goes back to, where it stands in no file: that of a mode, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_origin: Option<RuleOrigin>,
+    /// On the end of a call about whose result hooks are asked: the model reads it, or another text in its place, when they have
+    /// answered. The last of their `hook.fired` says `settles`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooked: bool,
 }
 
 impl ToolState {

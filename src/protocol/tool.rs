@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FileChanged, MemorySaved, MessagePart, Risk, SkillActivated, ToolKind, ToolName};
+use super::{FileChanged, MemorySaved, MessagePart, Risk, RuleOrigin, SkillActivated, ToolKind, ToolName};
 
 /// The name of the tool that ends a run (spec 03).
 pub const COMPLETE_TASK: &str = "complete_task";
@@ -67,6 +67,9 @@ pub struct ToolResult {
     /// The rule that forbade the call, for the event of its end.
     #[serde(skip)]
     pub denied_by: Option<Box<str>>,
+    /// The word that this rule goes back to, where it stands in no file.
+    #[serde(skip)]
+    pub denied_origin: Option<Box<RuleOrigin>>,
 }
 
 /// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.

@@ -6,13 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, ConfirmationId, RuleOrigin, RunId, SessionId, SpanId, Timestamp, ToolName,
-    TraceContext, Usage, UsdAmount,
+    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
+    UsdAmount,
 };
 
+mod call;
 mod hook;
 mod waiting;
 
+pub use call::{CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
 pub use waiting::WaitCause;
 
@@ -324,90 +326,6 @@ pub struct RequestedCall {
     /// The arguments as JSON; missing when they have more than 4 KiB. The span of the call has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-}
-
-/// Fields that only tool calls have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolSpan {
-    pub call_id: CallId,
-    pub tool: ToolName,
-    /// The MCP server that has the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
-    /// A description of this call for people, e.g. the path it reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub risk: Option<String>,
-    /// The decision whether it runs; missing where nobody had to decide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<CallDecision>,
-    /// The arguments as the model gave them, where hooks changed them; `input` has what ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_input: Option<SpanText>,
-    /// The hooks that changed them, by their ids.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changed_by: Vec<String>,
-    /// Time until it ran; missing when it never did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waited_ms: Option<u64>,
-    /// The most of its time in which there may have been no daemon, as in the run's `downMs`: it was not at work then.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub down_ms: u64,
-    /// The run that answered it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_run_id: Option<RunId>,
-    /// Files that it changed; the first 100.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files_changed: Vec<SpanFileChange>,
-}
-
-/// A file that a call changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SpanFileChange {
-    pub path: String,
-    /// `created`, `modified`, `deleted`, `moved`.
-    pub change: String,
-    /// Names what `session/undo` puts back.
-    pub undo_id: String,
-}
-
-/// A decision whether a call runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CallDecision {
-    /// `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, …
-    pub outcome: String,
-    /// `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition.
-    pub source: String,
-    /// The rule that decided, or that had a person asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
-    /// The word that it goes back to, where the rule stands in no file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<RuleOrigin>,
-    /// The client that decided, if one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The message of whoever decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// Time from the question to the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waited_ms: Option<u64>,
-    /// The calls that an answer allows from now on beside the one that was asked about, in plain words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allows: Option<String>,
-    /// The rule that the answer saved: its id, and which calls it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remembers: Option<String>,
-    /// The mode that the answer put the session into.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
 }
 
 /// Fields that only questions have.

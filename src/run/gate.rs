@@ -312,7 +312,7 @@ impl CallGate {
         let hook_asks = judge_context.hooked.as_ref().and_then(|hooked| hooked.ask.as_ref());
         let decision = hook_asks.map_or(decision.clone(), |ask| decision.stricter(hooked::asks(ask)));
         if decision.verdict == Verdict::Deny {
-            return Err(denied(&decision));
+            return Err(denied(&decision, origin(&decision.rule, &policy, judge_context)));
         }
         let details = CallDetails {
             title: declaration.title.clone(),
@@ -453,10 +453,12 @@ const MODE: &str = "mode:";
 fn origin(rule: &str, policy: &Policy, judge_context: &JudgeContext) -> Option<RuleOrigin> {
     let approval = &judge_context.asking.approval;
     let of_start = || approval.initiator.as_ref().map(ToString::to_string);
-    if rule.starts_with(MODE) {
-        return match approval.mode {
-            Some(_) => Some(RuleOrigin { source: RuleOriginSource::Start, by: of_start(), at: None }),
-            None => judge_context.mode_origin.clone(),
+    if let Some(mode) = rule.strip_prefix(MODE) {
+        // A run that was started in another mode is held to the session's plan all the same.
+        let is_of_start = approval.mode.is_some_and(|of_start| of_start.as_str() == mode);
+        return match is_of_start {
+            true => Some(RuleOrigin { source: RuleOriginSource::Start, by: of_start(), at: None }),
+            false => judge_context.mode_origin.clone(),
         };
     }
     if rule.starts_with(PolicyRule::REMEMBERED) {
@@ -472,10 +474,10 @@ fn origin(rule: &str, policy: &Policy, judge_context: &JudgeContext) -> Option<R
 }
 
 /// A call that the rules forbid.
-fn denied(decision: &PolicyDecision) -> CallRefusal {
+fn denied(decision: &PolicyDecision, denied_origin: Option<RuleOrigin>) -> CallRefusal {
     let message = format!("refused by {}: {}", decision.rule, decision.reason);
     let error = ToolError { kind: ToolErrorType::PolicyDenied, message };
-    CallRefusal { error, denied_by: Some(decision.rule.clone()) }
+    CallRefusal { error, denied_by: Some(decision.rule.clone()), denied_origin }
 }
 
 /// What the model meant was never stored.

@@ -45,7 +45,7 @@ pub use hooks::EndedCall;
 use hooks::{CallEnd, HookProgress};
 pub use safeguards::ContextState;
 use safeguards::SafeguardState;
-pub use side_call::{SideCallReply, ToolSideCall};
+pub use side_call::{AskingHook, SideCallReply, ToolSideCall};
 use turn_calls::TurnCalls;
 
 /// Something that should be in flight. The key of the driver's reconciliation.

@@ -68,9 +68,9 @@ impl SessionMode {
 
     /// The same of a session that is in the store.
     pub async fn found_in(&self, store: &EventStore, session: &SessionSummary) -> Result<(), StoreError> {
-        // Of the others no call runs by the mode's word.
-        let is_loose = matches!(session.mode, ApprovalMode::AutoEdit | ApprovalMode::Yolo);
-        let origin = match is_loose && self.origin().is_none() {
+        // By the word of this one no call runs, and none is refused.
+        let is_usual = session.mode == ApprovalMode::Default;
+        let origin = match !is_usual && self.origin().is_none() {
             true => store.mode_origin(&session.session_id).await?,
             false => None,
         };

@@ -141,6 +141,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),
+        error: None,
     };
     vec![
         session(),

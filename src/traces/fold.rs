@@ -108,7 +108,12 @@ impl SpanFold {
 
     /// The spans that are open, parents before their children.
     pub fn open(&self) -> Vec<TraceSpan> {
-        let mut open: Vec<TraceSpan> = self.runs.values().flat_map(OpenRun::open).collect();
+        self.open_until(|told| told)
+    }
+
+    /// The same, where the waits of a run of which the log told last at some time count until another one.
+    pub fn open_until(&self, until: impl Fn(Timestamp) -> Timestamp) -> Vec<TraceSpan> {
+        let mut open: Vec<TraceSpan> = self.runs.values().flat_map(|run| run.open(&until)).collect();
         // By the events that began them: a parent's comes first.
         open.sort_by(|one, other| one.span_id.cmp(&other.span_id));
         open
@@ -124,6 +129,13 @@ fn is_of_a_run(kind: &str) -> bool {
 impl EventMoment<'_> {
     fn span_id(&self) -> SpanId {
         format!("{:016x}", self.seq.0).into()
+    }
+
+    /// The time since something of which the event says when it was, in microseconds; 0 where it does not. By the clock of whoever wrote
+    /// the event.
+    fn since(&self, key: &str) -> i64 {
+        let then: Option<Timestamp> = self.facts.read(key);
+        then.zip(self.event.at).map_or(0, |(then, told)| told.0.saturating_sub(then.0).max(0))
     }
 
     /// The id of a span whose beginning was not read: beyond all numbers of events.

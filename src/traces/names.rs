@@ -133,6 +133,14 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.hook.added", |span| span.hook.as_ref()?.added.as_ref().map(text)),
     ("subagentd.hook.result_read", |span| span.hook.as_ref()?.replacement.as_ref().map(|it| text(&it.text))),
     ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
+    ("subagentd.hook.confined", |span| {
+        let confined = span.hook.as_ref()?.confinement.as_ref()?.confined;
+        Some(text(if confined { "true" } else { "false" }))
+    }),
+    ("subagentd.hook.confinement", |span| {
+        let why = span.hook.as_ref()?.confinement.as_ref().map(|it| &it.why)?;
+        (!why.is_empty()).then(|| text(why))
+    }),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
     ("subagentd.tool.asked_arguments", |span| {
@@ -142,6 +150,7 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
         let hooks = &span.tool.as_ref()?.changed_by;
         (!hooks.is_empty()).then(|| AttributeValue::Texts(hooks.clone()))
     }),
+    ("subagentd.tool.result_changed_by", |span| span.tool.as_ref()?.result_changed_by.as_ref().map(text)),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
     ("subagentd.tool.down_ms", |span| positive(span.tool.as_ref()?.down_ms)),
     ("subagentd.tool.files_changed", |span| {

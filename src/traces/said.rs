@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use protocol::{CallDecision, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
+use protocol::{CallDecision, HookConfinement, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
 
 use crate::text::{client, duration, moment, person};
+
+/// The reason why nothing but handing in a result is left to a run.
+pub(crate) const LAST_TURN: &str = "the last turn, in which only complete_task is there";
 
 /// True if a decision lets a call run.
 pub fn lets_run(decision: &CallDecision) -> bool {
@@ -40,6 +43,7 @@ pub fn decided(decision: &CallDecision) -> String {
             said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
         }
         ("agent", _) => "the agent's definition".to_owned(),
+        ("grace", _) => LAST_TURN.to_owned(),
         ("client", _) => client(decider(decision)),
         // Nobody was asked, or the run was over before somebody answered: with the words for why.
         ("system" | "deadline" | "hook", _) => decision
@@ -143,6 +147,44 @@ fn remembered_scope(rule: &str) -> Option<&str> {
 /// The rule that decided, with whose word it is where no file has it: `builtin:risk=low`, `autoApprove:medium, by the agent's file`.
 pub fn rule_said(decision: &CallDecision) -> Option<String> {
     origin(decision).map(|(origin, rule)| format!("{rule}{origin}")).or_else(|| decision.rule.clone())
+}
+
+/// The hooks that changed the arguments of a call, and the person who did.
+pub fn changers<'a>(
+    changed_by: &'a [String],
+    decision: Option<&CallDecision>,
+) -> (Vec<&'a str>, Option<String>) {
+    let modified = decision.filter(|decision| decision.outcome == "modify").map(decider);
+    let (people, hooks): (Vec<&str>, Vec<&str>) =
+        changed_by.iter().map(String::as_str).partition(|by| Some(*by) == modified);
+    (hooks, people.first().map(|by| client(by)))
+}
+
+/// `the hook user/PreToolUse/1`, `ada (pts/3)`, or both; empty where nobody changed the arguments.
+pub fn changers_said(changed_by: &[String], decision: Option<&CallDecision>) -> String {
+    let (hooks, person) = changers(changed_by, decision);
+    let noun = if hooks.len() == 1 { "hook" } else { "hooks" };
+    let hooks = (!hooks.is_empty()).then(|| format!("the {noun} {}", hooks.join(", ")));
+    [hooks, person].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// The words for a result that its model did not read, where that is so: which hook kept it back.
+pub fn result_said(changed_by: Option<&str>, is_withheld: bool) -> Option<String> {
+    match (changed_by, is_withheld) {
+        (Some(hook), true) => Some(format!("result withheld from the model by the hook {hook}")),
+        (Some(hook), false) => Some(format!("the model read another result, by the hook {hook}")),
+        (None, true) => Some("result not told: the run ended before its hooks had answered".to_owned()),
+        (None, false) => None,
+    }
+}
+
+/// `ran in a sandbox: its command names tools/check.sh`, `ran with the person's rights: …`
+pub fn confinement_said(confinement: &HookConfinement) -> String {
+    let place = if confinement.confined { "in a sandbox" } else { "with the person's rights" };
+    match confinement.why.as_str() {
+        "" => format!("ran {place}"),
+        why => format!("ran {place}: {why}"),
+    }
 }
 
 /// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it

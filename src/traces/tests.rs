@@ -3,11 +3,13 @@
 //! Logs are written one event a line: `ms [@run] type {data}`. The run is `r1` where none is named; `^` holds fields of the
 //! envelope.
 
+mod asked;
 mod documents;
 mod hooked;
 mod kinds;
 mod logs;
 mod reasons;
+mod results;
 mod secrets;
 mod told;
 mod trace_events;

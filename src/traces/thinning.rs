@@ -13,12 +13,37 @@ const SOME_TOOL: &str = "tool";
 /// The type of the error of a call of a tool that there is not.
 const NOT_REGISTERED: &str = "TOOL_NOT_REGISTERED";
 
+/// Events of turns and runs in whose words calls are quoted: what hooks say to people, what a call has remembered, which call is made
+/// again and again.
+const QUOTING: &[&str] = &["warning", "memory.saved", "loop.detected"];
+
+/// Purposes of requests to models whose answers are about calls: what hooks ask, and what calls do.
+const ABOUT_CALLS: &[&str] = &["hook", "webFetch", "webSearch", "mcpSampling"];
+
+/// The reason of a stop by a hook begins so; the rest is in the hook's words.
+const BY_HOOK: &str = "the hook ";
+
 /// Takes arguments and results of calls out of a span that is no call: where calls are not sent, requests, questions about calls and
 /// hooks that are asked about them are no other way for them.
 pub fn without_calls(span: &mut TraceSpan) {
     if let Some(llm) = &mut span.llm {
         llm.requested.iter_mut().for_each(|call| call.arguments = None);
         llm.answered.iter_mut().for_each(|call| call.result = None);
+        if llm.purpose.as_ref().is_some_and(|purpose| ABOUT_CALLS.contains(&purpose.as_str())) {
+            (span.output, span.events) = (None, Vec::new());
+            span.error.iter_mut().for_each(|error| error.message.clear());
+        }
+    }
+    for event in &mut span.events {
+        if QUOTING.contains(&event.name.as_str()) || event.text.starts_with(BY_HOOK) {
+            event.text.clear();
+        }
+    }
+    if let Some(run) = &mut span.run {
+        drop(run.message.take_if(|said| said.starts_with(BY_HOOK)));
+    }
+    if let Some(error) = span.error.as_mut().filter(|error| error.message.starts_with(BY_HOOK)) {
+        error.message.clear();
     }
     let asked = span.confirmation.as_deref_mut().filter(|asked| asked.call_id.is_some());
     let is_asked = asked.is_some();
@@ -26,15 +51,16 @@ pub fn without_calls(span: &mut TraceSpan) {
         // Its title and its reason quote the call.
         span.name.clone_from(&asked.asks);
         asked.reason.clear();
-        // So does what an answer to it allows.
+        // So do what an answer to it allows, and what was said with it.
         if let Some(decision) = &mut asked.decision {
-            (decision.allows, decision.remembers) = (None, None);
+            (decision.allows, decision.remembers, decision.message) = (None, None, None);
         }
     }
     let hook = span.hook.as_deref_mut().filter(|hook| hook.call_id.is_some());
     let is_told = hook.is_some();
     if let Some(hook) = hook {
         (hook.description, hook.added) = (None, None);
+        hook.confinement.iter_mut().for_each(|it| it.why.clear());
         // A guard's reason is what it saw; its decision stays.
         (hook.reason, hook.message) = (None, None);
         // Neither is what the model read in place of a result, which may quote that.
@@ -142,8 +168,10 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
     let said = [decision, answered].into_iter().flatten().flat_map(texts_of).flatten();
     let hook = span.hook.as_deref_mut().map(|hook| {
         let read = hook.replacement.as_mut().map(|it| &mut it.text);
+        // It names the command, or files of the workspace.
+        let why = hook.confinement.as_mut().map(|it| &mut it.why);
         let said = [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message];
-        said.into_iter().flatten().chain(read)
+        said.into_iter().flatten().chain(read).chain(why)
     });
     let alone = [error, run, description, reason];
     alone.into_iter().flatten().chain(said).chain(hook.into_iter().flatten()).chain(events)

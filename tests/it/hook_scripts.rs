@@ -45,19 +45,21 @@ impl HookServices for Confining {
 
     fn ask_model<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>> {
-        NoHookServices.ask_model(prompt, model)
+        NoHookServices.ask_model(hook, prompt, model)
     }
 
     fn run_agent<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
-        NoHookServices.run_agent(prompt, model, is_own)
+        NoHookServices.run_agent(hook, prompt, model, is_own)
     }
 
     fn check_arguments<'a>(

@@ -11,9 +11,12 @@ use crate::{
     text_color::TextColor,
 };
 use protocol::{
-    CallDecision, HookSpan, SpanError, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
+    CallDecision, HookSpan, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount,
+    WaitCause,
 };
-use traces::{decided, hook_said, lets_run, stated_reason, wait_said};
+use traces::{
+    changers_said, confinement_said, decided, hook_said, lets_run, result_said, stated_reason, wait_said,
+};
 
 /// Characters of what a hook said in a row; the line in full has more.
 const HOOK_CHARACTERS: usize = 120;
@@ -46,6 +49,7 @@ pub(super) struct SpanView {
     pub(super) confirmation: Option<CallSpanView>,
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
+    pub(super) events: Vec<SpanEvent>,
 }
 
 /// The reason of a run that somebody stopped.
@@ -93,6 +97,8 @@ pub(super) struct CallSpanView {
     pub(super) decision: Option<CallDecision>,
     pub(super) asked_input: Option<SpanText>,
     pub(super) changed_by: Vec<String>,
+    pub(super) result_changed_by: Option<String>,
+    pub(super) result_withheld: bool,
     pub(super) waited_ms: Option<u64>,
     pub(super) down_ms: u64,
     pub(super) files_changed: Vec<SpanFileChange>,
@@ -208,7 +214,13 @@ impl SpanView {
         let about = self.confirmation.as_ref().filter(|it| it.call_id.is_some() && it.asks != "question");
         let unfinished = (self.status != "ok").then(|| self.status.clone());
         if let Some(question) = about {
-            let status = unfinished.map(|status| format!("{status}, ")).unwrap_or_default();
+            // Where no person was there, or none in time, that is how it ended.
+            let unanswered = question.decision.as_ref().filter(|it| it.name.is_none());
+            let unanswered = unanswered.filter(|it| matches!(it.source.as_str(), "system" | "deadline"));
+            let status = match unanswered.and_then(|it| it.message.as_deref()) {
+                Some(why) => format!("nobody answered: {why}; "),
+                None => unfinished.map(|status| format!("{status}, ")).unwrap_or_default(),
+            };
             let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
             return cell(&format!("{status}asked by {}{how}", question.rule));
@@ -221,7 +233,9 @@ impl SpanView {
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
-        let red = |text: &str| cell(text).painted(Some(TextColor::Red));
+        let read = call.and_then(|call| result_said(call.result_changed_by.as_deref(), call.result_withheld));
+        let read = read.map(|read| format!("; {read}")).unwrap_or_default();
+        let red = |text: &str| cell(&format!("{text}{read}")).painted(Some(TextColor::Red));
         match (decision, &self.error) {
             (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
             (Some(decision), _) if !lets_run(decision) => red(&decided(decision)),
@@ -235,18 +249,19 @@ impl SpanView {
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
                 let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
-                let changed = call.map(|call| call.changed_by.join(", ")).filter(|hooks| !hooks.is_empty());
-                let changed = changed.map(|hooks| format!("; changed by the hook {hooks}"));
-                cell(&format!("{told}{}", changed.unwrap_or_default()))
+                let changed = call.map(|call| changers_said(&call.changed_by, decision));
+                let changed = changed.filter(|who| !who.is_empty()).map(|who| format!("; changed by {who}"));
+                cell(&format!("{told}{}{read}", changed.unwrap_or_default()))
             }
         }
     }
 
-    /// The arguments that a hook changed, before and after.
+    /// The arguments that hooks or a person changed, before and after.
     pub(super) fn changed(&self) -> Option<String> {
         let tool = self.tool.as_ref()?;
         let (before, after) = (&tool.asked_input.as_ref()?.text, &self.input.as_ref()?.text);
-        Some(format!("the hook {} changed {before} → {after}", tool.changed_by.join(", ")))
+        let who = changers_said(&tool.changed_by, tool.decision.as_ref());
+        Some(format!("{who} changed {before} → {after}"))
     }
 
     /// Lines for which a row has no room: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
@@ -256,7 +271,8 @@ impl SpanView {
         let hook = self.hook.as_ref().map(|hook| hook_said(hook, MOST)).filter(|said| !said.is_empty());
         let decision = self.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
         let granted = decision.map(traces::granted).unwrap_or_default();
-        hook.into_iter().chain(granted).chain(self.changed()).collect()
+        let ran = self.hook.as_ref().and_then(|hook| hook.confinement.as_ref()).map(confinement_said);
+        hook.into_iter().chain(ran).chain(granted).chain(self.changed()).collect()
     }
 
     /// Tokens and cost; of a run with all that it called, as its time is.

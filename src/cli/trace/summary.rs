@@ -101,7 +101,8 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
 
 /// The result, files, tokens and cost, waits, and errors: each a few lines.
 pub(super) fn below(spans: &[SpanView], texts: &RunTexts) -> String {
-    let parts = [result(texts), files(spans), answers(spans), used(spans), waits(spans), errors(spans)];
+    let parts =
+        [result(texts), files(spans), answers(spans), said(spans), used(spans), waits(spans), errors(spans)];
     parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
 }
 
@@ -142,6 +143,24 @@ fn answers(spans: &[SpanView]) -> String {
     let changed = |span: &SpanView| Some(format!("{}: {}", span.place(), span.changed()?));
     let granted = listed(&spans.iter().filter_map(granted).collect::<Vec<_>>(), "answer");
     format!("{granted}{}", listed(&spans.iter().filter_map(changed).collect::<Vec<_>>(), "changed call"))
+}
+
+/// Everything that was said to a run while it worked, and what people were warned of.
+fn said(spans: &[SpanView]) -> String {
+    let line = |span: &SpanView, name: &str, text: &str| {
+        let turn = span.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+        let what = match name {
+            "warning" => "warning: ",
+            "run.steered" => "said to it: ",
+            _ => "",
+        };
+        format!("{}{turn}: {what}{text}", span.agent.as_deref().unwrap_or("-"))
+    };
+    let of_span = |span: &SpanView| {
+        let lines = span.events.iter().map(|event| line(span, &event.name, &event.text));
+        lines.collect::<Vec<_>>()
+    };
+    listed(&spans.iter().flat_map(of_span).collect::<Vec<_>>(), "word")
 }
 
 /// Tokens and cost in all, and by agent and model where there are several.
@@ -268,6 +287,34 @@ mod tests {
         run["run"] = json!({ "model": "dear" });
         let requests = requests.iter().map(|(model, spent)| span("llm", model, spent));
         requests.chain([span("run", "lead", &run)]).collect()
+    }
+
+    /// Of a run without a person, say.
+    #[test]
+    fn a_question_that_nobody_answered_says_so() {
+        let span = json!({
+            "kind": "confirmation", "name": "Run command", "status": "cancelled", "endUs": 1, "confirmation": {
+                "callId": "c1", "confirmationId": "q", "asks": "exec", "rule": "builtin:risk=high",
+                "decision": { "outcome": "deny", "source": "system", "message": "nobody is there" },
+            },
+        });
+        let span: SpanView = serde_json::from_value(span).unwrap();
+        assert_eq!(span.note().text(), "nobody answered: nobody is there; asked by builtin:risk=high");
+    }
+
+    #[test]
+    fn what_was_said_to_a_run_and_warned_of_is_told_below() {
+        let span = json!({
+            "kind": "turn", "name": "turn 1", "agent": "lead", "turn": 1, "endUs": 1, "events": [
+                { "name": "run.steered", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "ada (pts/3): leave the tests out" },
+                { "name": "warning", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "`@docs/missing.md` names no file" },
+            ],
+        });
+        expect![[r#"
+            lead, turn 1: said to it: ada (pts/3): leave the tests out
+            lead, turn 1: warning: `@docs/missing.md` names no file
+        "#]]
+        .assert_eq(&said(&[serde_json::from_value(span).unwrap()]));
     }
 
     /// A hook or a compression asks another model than the run does.

@@ -262,12 +262,18 @@ impl HookServices for ByHand {
         only_in_runs("calls a tool of an MCP server")
     }
 
-    fn ask_model<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+    fn ask_model<'a>(
+        &'a self,
+        _: &'a str,
+        _: String,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>> {
         only_in_runs("asks a model")
     }
 
     fn run_agent<'a>(
         &'a self,
+        _: &'a str,
         _: String,
         _: Option<&'a str>,
         _: bool,

@@ -137,7 +137,7 @@ async fn export(
 /// Facts of runs that have not ended which no log has.
 fn open_runs(state: &DaemonContext) -> OpenRunFacts {
     let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
-    OpenRunFacts { daemon_began: state.started_at, stranded: stranded.collect() }
+    OpenRunFacts { daemon_began: state.started_at, now: state.clock.now(), stranded: stranded.collect() }
 }
 
 /// A run and all below it; also the run at the root.
@@ -158,11 +158,15 @@ fn not_one(both: bool) -> RpcError {
         .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
 }
 
+/// Events that are told of a span without its texts: what was said to a run, and what people were to be told.
+const TOLD_BRIEFLY: &[&str] = &["run.steered", "hook.fired", "warning"];
+
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
     // What a hook changed is shown before and after.
     let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
     let ran = span.input.take().filter(|_| asked.is_some());
-    (span.input, span.output, span.events) = (ran, None, Vec::new());
+    (span.input, span.output) = (ran, None);
+    span.events.retain(|event| TOLD_BRIEFLY.contains(&event.name.as_str()) && !event.text.is_empty());
     for text in asked.into_iter().chain(&mut span.input) {
         text.text = first_line(&text.text);
     }

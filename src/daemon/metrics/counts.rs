@@ -335,6 +335,8 @@ mod tests {
             decision: None,
             asked_input: None,
             changed_by: Vec::new(),
+            result_changed_by: None,
+            result_withheld: false,
             waited_ms: None,
             down_ms: 0,
             child_run_id: None,

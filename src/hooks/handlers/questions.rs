@@ -14,20 +14,20 @@ const SHAPE: &str = "Answer with one JSON object and nothing else: {\"ok\": true
 
 pub(super) async fn ask_model(
     services: &dyn HookServices,
-    prompt: &str,
+    (hook, prompt): (&str, &str),
     model: Option<&str>,
     input: &Value,
 ) -> HandlerEnd {
-    ended(services.ask_model(question(prompt, input), model).await)
+    ended(services.ask_model(hook, question(prompt, input), model).await)
 }
 
 pub(super) async fn ask_agent(
     services: &dyn HookServices,
-    (prompt, is_own): (&str, bool),
+    (hook, prompt, is_own): (&str, &str, bool),
     model: Option<&str>,
     input: &Value,
 ) -> HandlerEnd {
-    ended(services.run_agent(question(prompt, input), model, is_own).await)
+    ended(services.run_agent(hook, question(prompt, input), model, is_own).await)
 }
 
 fn question(prompt: &str, input: &Value) -> String {

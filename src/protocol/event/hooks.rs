@@ -231,6 +231,9 @@ pub struct HookFired {
     /// The place where its command ran, or was to run. Missing if it is no command, and in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<HookConfinement>,
+    /// On the last answer of hooks that were asked about the result of a call: all is said of what the model reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settles: bool,
 }
 
 fn first() -> u32 {

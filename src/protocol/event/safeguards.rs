@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
-use crate::{BudgetLimits, CallId, SamplingSettings, Usage, UsdAmount};
+use crate::{BudgetLimits, CallId, SamplingSettings, Timestamp, Usage, UsdAmount};
 
 /// What a model is asked for by the daemon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +84,16 @@ pub struct ModelConsulted {
     /// Why there is no answer that counts; nothing came of it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The time of the request, and how long it took: only where a tool or a hook asked, and not in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The firing and the id of the hook that asked, as in the `hook.fired` that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firing_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_id: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::{CallId, ResultReplacement, ToolName};
+use crate::{CallId, HookConfinement, ResultReplacement, ToolName};
 
 /// Fields that only hooks have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +49,10 @@ pub struct HookSpan {
     /// The text that the model read in place of the call's result, by the word of this hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<ResultReplacement>,
+    /// The place where its command ran, in a sandbox or with the person's rights, and why. Missing if it is no command, and in logs of
+    /// earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<HookConfinement>,
     /// The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a hook had changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,

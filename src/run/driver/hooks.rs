@@ -14,9 +14,13 @@ use super::{
     RunDriver, RunMessage, TaskOutput,
     hook_tools::HookToolCaller,
 };
-use protocol::{HookEventName, HookPoint, ToolName};
+use protocol::{EventBody, HookEventName, HookPoint, ToolName};
 use sys::ids;
 use tools::ToolLookup;
+
+/// Hooks that may change what a model reads of a call.
+const RESULT_EVENTS: &[HookEventName] =
+    &[HookEventName::PostToolUse, HookEventName::PostToolUseFailure, HookEventName::PermissionDenied];
 
 /// Hooks that have a say before a call runs, or after it.
 const CALL_EVENTS: &[HookEventName] = &[HookEventName::PreToolUse, HookEventName::PermissionRequest];
@@ -89,9 +93,27 @@ impl RunDriver {
     pub(super) fn pass_points(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         loop {
             let mut due = machine.due_points().into_iter();
-            let Some(point) = due.find(|point| !self.is_hooked(point, machine)) else { return };
+            let Some(point) = due.find(|point| !self.is_hooked(point, machine)) else { break };
             let hooks = Box::new(HookEffects::default());
             drafts.extend(machine.decide(MachineInput::Hooked { point, hooks }));
+        }
+        self.mark_hooked(machine, drafts);
+    }
+
+    /// Says at the ends of calls that hooks are asked about their results: before those have answered, nobody is to be told what the model
+    /// may not be given to read.
+    fn mark_hooked(&self, machine: &RunMachine, drafts: &mut [EventDraft]) {
+        if !self.gate.hooks.may_fire_any(RESULT_EVENTS) {
+            return;
+        }
+        for draft in drafts {
+            let EventBody::ToolState(state) = &mut draft.body else { continue };
+            if state.result.is_none() || state.hooked {
+                continue;
+            }
+            let (point, scene) = (HookPoint::CallEnded { call: state.call_id.clone() }, self.scene(machine));
+            let at = self.at(&point, machine, &scene);
+            state.hooked = at.is_some_and(|at| at.is_judged(&self.gate.hooks, &scene));
         }
     }
 

@@ -31,7 +31,7 @@ use models::{ResolveError, ResolvedModel};
 use project::Project;
 use protocol::{
     AgentName, CallId, CallState, ContextId, EventBody, EventSeq, HookEventName, ModelRef, RunErrorCode,
-    RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
+    RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId, Timestamp,
 };
 use store::{CommittedEvent, StoreError, UnfinishedRunRecord};
 use tools::{InterruptedChange, InterruptedChangeState, Workspace};
@@ -150,7 +150,8 @@ impl RunExecutor {
         // Told once: between two times that this daemon takes it up there was a daemon.
         let away_ms = match folded.is_known_here {
             true => Some(0),
-            false => self.shared.store.away().map(millis),
+            // What the log tells of the run was told by a daemon.
+            false => self.shared.store.away().map(|away| millis(away.min(now.since(folded.told_at)))),
         };
         let restarted = MachineInput::Restarted { unclean, away_ms, now, known };
         if folded.is_orphan {
@@ -417,7 +418,8 @@ impl RunExecutor {
         machine.watch_prompts(false, hears && identity.parent.is_none());
         let resumed = events.iter().rev().find(|event| matches!(event.body, EventBody::RunResumed(_)));
         let is_known_here = resumed.is_some_and(|event| store.found_head() < event.seq);
-        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan, is_known_here })
+        let told_at = events.last().map_or(Timestamp(0), |event| event.at);
+        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan, is_known_here, told_at })
     }
 }
 
@@ -477,6 +479,8 @@ pub(super) struct FoldedRun {
     is_orphan: bool,
     /// This daemon took it up before.
     is_known_here: bool,
+    /// The time of the last that the log tells of it.
+    told_at: Timestamp,
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -177,6 +177,14 @@ impl RunHooks {
             || set.may_hear(HookEventName::PostToolUse, &["read_file"])
     }
 
+    /// True if hooks match that are waited for, as far as that is known without looking at a file.
+    pub fn may_decide(&self, facts: &HookFacts, scene: &HookScene) -> bool {
+        let known = self.known.get();
+        let set = &known.read.set;
+        let firing = || scene.firing(facts.clone(), String::new(), 1);
+        set.has_any(facts.event()) && set.matching(&firing()).iter().any(|hook| !hook.is_async)
+    }
+
     /// Asks the hooks that match; `None` = there are none. Nothing of it is in force before it is committed. Cancel safe: what was
     /// started is ended.
     pub(crate) async fn ask(
@@ -204,6 +212,7 @@ impl RunHooks {
             commands: Arc::clone(&self.commands),
             changeable,
             models: models.clone(),
+            firing: name.id.clone(),
             call: name.call.clone(),
             news: scene.news.clone(),
             tools: scene.tools.clone(),

@@ -43,9 +43,8 @@ pub const BEGIN_EVENTS: &[HookEventName] = &[
 pub struct PointOfRun {
     /// Sorted in the order in which their hooks are asked.
     facts: Vec<HookFacts>,
-    run: RunId,
-    about: String,
-    attempt: u32,
+    /// The name of each one's firing, and which attempt it is.
+    firings: Vec<(String, u32)>,
     call: Option<CallId>,
     /// Everything that the call's result says now.
     result: Option<Vec<MessagePart>>,
@@ -100,8 +99,10 @@ impl PointOfRun {
             HookPoint::Steer { id } => id.clone(),
             HookPoint::Begin => String::new(),
         };
-        let attempt = machine.attempt_at_point(point);
-        Some(PointOfRun { facts, run: scene.run.clone()?, about, attempt, call: call_id, result })
+        let names = firing_names(&facts, scene.run.as_ref()?, &about);
+        let attempts = machine.attempts_at_point(point, &names);
+        let firings = names.into_iter().zip(attempts).collect();
+        Some(PointOfRun { facts, firings, call: call_id, result })
     }
 
     /// True if there are hooks to be asked, as far as that is known without looking at a file.
@@ -109,19 +110,17 @@ impl PointOfRun {
         self.facts.iter().any(|facts| hooks.may_match(facts, scene))
     }
 
+    /// True if some of them are waited for, and may so decide something.
+    pub fn is_judged(&self, hooks: &RunHooks, scene: &HookScene) -> bool {
+        self.facts.iter().any(|facts| hooks.may_decide(facts, scene))
+    }
+
     /// Asks them. Cancel safe.
     pub async fn ask(self, hooks: &RunHooks, scene: &HookScene, redactor: &Redactor) -> HookEffects {
-        let PointOfRun { facts, run, about, attempt, call, result } = self;
+        let PointOfRun { facts, firings, call, result } = self;
         let mut all = HookEffects::default();
-        let mut n_of_event = BTreeMap::new();
-        for facts in facts {
+        for (facts, (id, attempt)) in facts.into_iter().zip(firings) {
             let event = facts.event();
-            let n: &mut u32 = n_of_event.entry(event).or_default();
-            *n += 1;
-            let id = match *n {
-                1 => format!("{run}:{}:{about}", event.as_str()),
-                n => format!("{run}:{}:{about}{n}", event.as_str()),
-            };
             let name = FiringName { id, attempt, call: call.clone() };
             let asked = hooks.ask(facts, scene, name, (None, redactor)).await;
             if let Some(asked) = asked {
@@ -134,6 +133,21 @@ impl PointOfRun {
         }
         all.redacted(redactor)
     }
+}
+
+/// The name of the firing of each event at a point.
+fn firing_names(facts: &[HookFacts], run: &RunId, about: &str) -> Vec<String> {
+    let mut n_of_event = BTreeMap::new();
+    let mut name = |facts: &HookFacts| {
+        let event = facts.event();
+        let n: &mut u32 = n_of_event.entry(event).or_default();
+        *n += 1;
+        match *n {
+            1 => format!("{run}:{}:{about}", event.as_str()),
+            n => format!("{run}:{}:{about}{n}", event.as_str()),
+        }
+    };
+    facts.iter().map(&mut name).collect()
 }
 
 impl HookEffects {

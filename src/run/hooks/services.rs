@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::{
-    super::machine::{MachineInput, ToolSideCall},
+    super::machine::{AskingHook, MachineInput, ToolSideCall},
     session_log::LateHookLog,
 };
 use protocol::{CallId, HookStarted, SandboxProfile, ToolDeclaration, ToolName};
@@ -21,11 +21,17 @@ pub(crate) trait HookModels: Send + Sync {
     fn anew(&self) -> Arc<dyn HookModels>;
 
     /// The small model's answer, or that of the model of this name.
-    fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>>;
+    fn ask<'a>(
+        &'a self,
+        hook: AskingHook,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>>;
 
     /// The same of an agent that may look at things with these tools before it answers; all of them, or those that the run has.
     fn look<'a>(
         &'a self,
+        hook: AskingHook,
         prompt: String,
         model: Option<&'a str>,
         tools: (&'a dyn HookTools, bool),
@@ -69,6 +75,8 @@ pub(super) struct RunHookServices {
     pub changeable: Option<Arc<dyn ChangeableCall>>,
     /// Missing where no run pays for it.
     pub models: Option<Arc<dyn HookModels>>,
+    /// Names the firing.
+    pub firing: String,
     /// The call that the firing is about.
     pub call: Option<CallId>,
     /// The way in which the run hears of what takes long.
@@ -77,6 +85,12 @@ pub(super) struct RunHookServices {
     pub tools: Option<Arc<dyn HookTools>>,
     /// Writes down what comes too late for a run.
     pub late: LateHookLog,
+}
+
+impl RunHookServices {
+    fn asking(&self, hook: &str) -> AskingHook {
+        AskingHook { firing_id: self.firing.clone(), hook_id: hook.to_owned() }
+    }
 }
 
 impl HookServices for RunHookServices {
@@ -94,12 +108,13 @@ impl HookServices for RunHookServices {
 
     fn ask_model<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
     ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             match &self.models {
-                Some(models) => models.ask(prompt, model).await,
+                Some(models) => models.ask(self.asking(hook), prompt, model).await,
                 None => Err("no model can be asked here".to_owned()),
             }
         })
@@ -107,12 +122,15 @@ impl HookServices for RunHookServices {
 
     fn run_agent<'a>(
         &'a self,
+        hook: &'a str,
         prompt: String,
         model: Option<&'a str>,
         is_own: bool,
     ) -> BoxFuture<'a, Result<String, String>> {
         match (&self.models, &self.tools) {
-            (Some(models), Some(tools)) => models.look(prompt, model, (tools.as_ref(), is_own)),
+            (Some(models), Some(tools)) => {
+                models.look(self.asking(hook), prompt, model, (tools.as_ref(), is_own))
+            }
             _ => Box::pin(ready(Err("no agent can be asked here".to_owned()))),
         }
     }

@@ -79,6 +79,7 @@ impl RunMachine {
             self.hooks.restarts = 0;
         }
         match body {
+            EventBody::HookStarted(data) => self.hooks.started(data),
             EventBody::SessionCreated(_)
             | EventBody::SessionUpdated(_)
             | EventBody::SessionClosed(_)
@@ -99,7 +100,6 @@ impl RunMachine {
             | EventBody::ProgramNoted(_)
             | EventBody::ExtensionChanged(_)
             | EventBody::ContextCleared(_)
-            | EventBody::HookStarted(_)
             | EventBody::RunToolsChanged(_)
             | EventBody::IdeContextTold(_)
             | EventBody::DaemonWarning(_) => (),

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
-    COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, JudgedCall,
-    PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask, SideCallPurpose, StopThen,
-    ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
+    COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, HookStarted,
+    JudgedCall, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask, SideCallPurpose,
+    StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
@@ -38,6 +38,10 @@ pub(super) struct HookProgress {
     later: Arc<Vec<Arc<str>>>,
     /// Points at which the run stood when the daemon was restarted, and how often.
     interrupted: Arc<BTreeMap<HookPoint, u32>>,
+    /// Firings whose hooks were at work for so long that the log tells, and which have not been answered.
+    at_work: Arc<BTreeSet<String>>,
+    /// Firings that were so when the daemon was restarted, and how often.
+    cut_off: Arc<BTreeMap<String, u32>>,
     /// Restarts since the run got further the last time. At which point it stood then nobody knows where the points before it had no
     /// hooks, so whoever is asked first may have been asked before.
     pub restarts: u32,
@@ -48,6 +52,20 @@ impl HookProgress {
         self.settled = Arc::default();
         self.later = Arc::default();
         self.interrupted = Arc::default();
+        self.at_work = Arc::default();
+        self.cut_off = Arc::default();
+    }
+
+    /// A hook has been at work for a while.
+    pub fn started(&mut self, data: &HookStarted) {
+        if !data.is_async {
+            Arc::make_mut(&mut self.at_work).insert(data.firing_id.clone());
+        }
+    }
+
+    /// The number of restarts in which this was the last of the firings that was at work, as far as the log tells.
+    fn cut_off(&self, firing: &String) -> u32 {
+        self.cut_off.get(firing).copied().unwrap_or(0)
     }
 }
 
@@ -281,9 +299,17 @@ impl RunMachine {
         1 + self.call(call).map_or(0, |call| call.restarts)
     }
 
-    /// The same of a point.
-    pub fn attempt_at_point(&self, point: &HookPoint) -> u32 {
-        1 + self.hooks.interrupted.get(point).copied().unwrap_or(0).max(self.hooks.restarts)
+    /// The same of the firings of a point, which are asked in this order. Where the log tells at which of them a daemon died, those after it
+    /// had not been asked.
+    pub fn attempts_at_point(&self, point: &HookPoint, firings: &[String]) -> Vec<u32> {
+        let restarts = self.hooks.interrupted.get(point).copied().unwrap_or(0).max(self.hooks.restarts);
+        let attempt = |at: usize| {
+            let (before, from) = firings.split_at(at);
+            let most =
+                |firings: &[String]| firings.iter().map(|it| self.hooks.cut_off(it)).max().unwrap_or(0);
+            1 + restarts.saturating_sub(most(before).saturating_sub(most(from)))
+        };
+        (0..firings.len()).map(attempt).collect()
     }
 
     /// Everything that asynchronous hooks have said that the model has not been told.
@@ -302,6 +328,7 @@ impl RunMachine {
         if let Some(call) = data.call_id.as_ref().and_then(|call| self.calls.get_mut(call)) {
             call.restarts = 0;
         }
+        Arc::make_mut(&mut self.hooks.at_work).remove(&data.firing_id);
         let Some(effect) = private.hooked.as_deref() else { return };
         if let Some(later) = &effect.later {
             Arc::make_mut(&mut self.hooks.later).push(later.as_str().into());
@@ -350,6 +377,10 @@ impl RunMachine {
         let interrupted = Arc::make_mut(&mut self.hooks.interrupted);
         for point in due {
             *interrupted.entry(point).or_default() += 1;
+        }
+        let cut_off = Arc::make_mut(&mut self.hooks.cut_off);
+        for firing in std::mem::take(&mut self.hooks.at_work).iter() {
+            *cut_off.entry(firing.clone()).or_default() += 1;
         }
         for call in self.calls.iter_mut().filter(|it| it.state == CallState::Validating) {
             call.restarts += 1;

@@ -7,8 +7,8 @@ use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
     FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext, JudgedCall, McpServerTools,
-    NamedModel, ParkReason, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult, Usage,
-    UsageTotal, UsdAmount,
+    NamedModel, ParkReason, RuleOrigin, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult,
+    Usage, UsageTotal, UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -371,19 +371,22 @@ pub struct CallRefusal {
     pub error: ToolError,
     /// The rule that forbids it, if one does.
     pub denied_by: Option<String>,
+    /// The word that this rule goes back to, where it stands in no file.
+    pub denied_origin: Option<RuleOrigin>,
 }
 
 impl From<ToolError> for CallRefusal {
     fn from(error: ToolError) -> CallRefusal {
-        CallRefusal { error, denied_by: None }
+        CallRefusal { error, denied_by: None, denied_origin: None }
     }
 }
 
 impl From<CallRefusal> for ToolResult {
     fn from(refusal: CallRefusal) -> ToolResult {
-        let CallRefusal { error, denied_by } = refusal;
+        let CallRefusal { error, denied_by, denied_origin } = refusal;
         let denied_by = denied_by.map(String::into_boxed_str);
-        ToolResult { denied_by, ..ToolResult::failure(error.kind, error.message) }
+        let denied_origin = denied_origin.map(Box::new);
+        ToolResult { denied_by, denied_origin, ..ToolResult::failure(error.kind, error.message) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls of models beside the turns of a run: for a question of the daemon or of a tool.
 
-use protocol::{SideCallPurpose, Usage, UsdAmount};
+use protocol::{SideCallPurpose, Timestamp, Usage, UsdAmount};
 
 /// A call of a model for a question of the daemon's own.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,9 +16,20 @@ pub struct SideCallReply {
     pub error: Option<String>,
 }
 
-/// A call of a model for a question of a tool's.
+/// A hook that asks a model something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskingHook {
+    pub firing_id: String,
+    pub hook_id: String,
+}
+
+/// A call of a model for a question of a tool's or a hook's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSideCall {
     pub purpose: SideCallPurpose,
     pub call: SideCallReply,
+    pub asked_at: Timestamp,
+    pub duration_ms: u64,
+    /// Only of a question of a hook's.
+    pub hook: Option<AskingHook>,
 }

@@ -16,13 +16,13 @@ use super::{SideCallAnswer, SideCallContext, SideCallRequest as Asked};
 use crate::{
     compaction::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text},
     hooks::{HookModels, HookTools},
-    machine::{MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
+    machine::{AskingHook, MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
     meter::UsageMeter,
 };
 use models::{ProviderTool, ReplyGrounding, ResolvedModel};
 use protocol::{
-    ContextMessage, MessagePart, MessageRole, ModelConsulted, NamedModel, SideCallPurpose, ToolDeclaration,
-    Usage, UsageTotal, UsdAmount,
+    ContextMessage, MessagePart, MessageRole, ModelConsulted, NamedModel, SideCallPurpose, Timestamp,
+    ToolDeclaration, Usage, UsageTotal, UsdAmount,
 };
 use tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 
@@ -124,7 +124,7 @@ impl ModelAccess for ToolSideCallContext {
             let ModelQuestion { purpose, system, text, provider_tool } = question;
             let messages = vec![Arc::new(ContextMessage::user(text))];
             let asked = Asked { provider_tool, ..Asked::plain(system, messages, DEADLINE) };
-            Ok(self.put(purpose, model, asked).await?.0)
+            Ok(self.put((purpose, None), model, asked).await?.0)
         })
     }
 
@@ -136,7 +136,7 @@ impl ModelAccess for ToolSideCallContext {
             let messages = messages.into_iter().map(Arc::new).collect();
             let max_tokens = Some(self.left.tokens.map_or(max_tokens, |left| max_tokens.min(left)));
             let asked = Asked { max_tokens, ..Asked::plain(system, messages, DEADLINE) };
-            Ok(self.put(SideCallPurpose::McpSampling, model, asked).await?.0)
+            Ok(self.put((SideCallPurpose::McpSampling, None), model, asked).await?.0)
         })
     }
 
@@ -165,17 +165,23 @@ impl HookModels for ToolSideCallContext {
         })
     }
 
-    fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+    fn ask<'a>(
+        &'a self,
+        hook: AskingHook,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let model = self.hook_model(model).await?;
             let messages = vec![Arc::new(ContextMessage::user(prompt))];
             let asked = Asked::plain(HOOK_SYSTEM.to_owned(), messages, HOOK_DEADLINE);
-            Ok(self.put(SideCallPurpose::Hook, model, asked).await?.0.text)
+            Ok(self.put((SideCallPurpose::Hook, Some(hook)), model, asked).await?.0.text)
         })
     }
 
     fn look<'a>(
         &'a self,
+        hook: AskingHook,
         prompt: String,
         model: Option<&'a str>,
         (tools, is_own): (&'a dyn HookTools, bool),
@@ -187,7 +193,8 @@ impl HookModels for ToolSideCallContext {
             for _ in 0..MOST_LOOKS {
                 let plain = Asked::plain(HOOK_AGENT_SYSTEM.to_owned(), messages.clone(), HOOK_DEADLINE);
                 let asked = Asked { tools: Arc::clone(&declared), ..plain };
-                let (answer, said) = self.put(SideCallPurpose::Hook, model.clone(), asked).await?;
+                let (answer, said) =
+                    self.put((SideCallPurpose::Hook, Some(hook.clone())), model.clone(), asked).await?;
                 let results = looked_at(said.as_ref(), (tools, &declared)).await;
                 let Some(said) = said.filter(|_| !results.is_empty()) else { return Ok(answer.text) };
                 let told = ContextMessage { role: MessageRole::Tool, parts: results, raw: None };
@@ -247,7 +254,7 @@ impl ToolSideCallContext {
     /// Asks, once it is this question's turn.
     async fn put(
         &self,
-        purpose: SideCallPurpose,
+        (purpose, hook): (SideCallPurpose, Option<AskingHook>),
         model: ResolvedModel,
         asked: Asked,
     ) -> Result<(ModelAnswer, Option<ContextMessage>), String> {
@@ -255,7 +262,17 @@ impl ToolSideCallContext {
         self.afford(&model, &asked)?;
         let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
         let (model, meter) = (model.named(), UsageMeter::default());
-        let open = OpenToolSideCall { asking: self, purpose, model: &model.name, meter: &meter, call: None };
+        let clock = &self.means.clock;
+        let open = OpenToolSideCall {
+            asking: self,
+            purpose,
+            hook,
+            asked_at: clock.now(),
+            since: clock.monotonic(),
+            model: &model.name,
+            meter: &meter,
+            call: None,
+        };
         let SideCallAnswer { call, grounding, is_cut, said } =
             self.means.ask(&model, asked, ordinal, &meter).await;
         let SideCallReply { model, text, error, .. } = open.answered(call);
@@ -315,6 +332,10 @@ impl ToolSideCallContext {
 struct OpenToolSideCall<'a> {
     asking: &'a ToolSideCallContext,
     purpose: SideCallPurpose,
+    hook: Option<AskingHook>,
+    asked_at: Timestamp,
+    /// By the clock that never jumps.
+    since: Duration,
     model: &'a str,
     meter: &'a UsageMeter,
     call: Option<SideCallReply>,
@@ -344,7 +365,10 @@ impl Drop for OpenToolSideCall<'_> {
         };
         let call = self.call.take().unwrap_or_else(given_up);
         self.asking.questions.asked.add(call.usage, call.cost);
-        let asked = ToolSideCall { purpose: self.purpose, call };
+        let took = self.asking.means.clock.monotonic().saturating_sub(self.since);
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let (purpose, asked_at, hook) = (self.purpose, self.asked_at, self.hook.take());
+        let asked = ToolSideCall { purpose, call, asked_at, duration_ms, hook };
         self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn replied(run: &str, stream: &str, finish_reason: Option<FinishReaso
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),
+        error: None,
     };
     event(run, data)
 }
@@ -65,6 +66,8 @@ pub(super) fn call(run: &str, call: &str, from: Option<CallState>, to: CallState
         result: None,
         error: None,
         denied_by: None,
+        denied_origin: None,
+        hooked: false,
     };
     event(run, data)
 }

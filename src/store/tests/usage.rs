@@ -22,6 +22,7 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
         cost: cost.map(UsdAmount::from_nanos),
         first_token_ms: None,
         calls: Vec::new(),
+        error: None,
     };
     NewEvent { at: Timestamp(minute * MINUTE + MINUTE / 2), ..event(run, data) }
 }
@@ -37,6 +38,10 @@ fn consulted(run: &str, model: &str, usage: Usage, text: &str) -> NewEvent {
         text: text.to_owned(),
         confidence: None,
         error: None,
+        asked_at: None,
+        duration_ms: None,
+        firing_id: None,
+        hook_id: None,
     };
     event(run, data)
 }

@@ -133,6 +133,8 @@ fn arguments(span: &TraceSpan) -> Value {
     if let Some(tool) = &span.tool {
         tell("askedInput", tool.asked_input.as_ref().map(|it| json!(it.text)));
         tell("changedBy", (!tool.changed_by.is_empty()).then(|| json!(tool.changed_by)));
+        tell("resultChangedBy", tool.result_changed_by.as_ref().map(|it| json!(it)));
+        tell("resultWithheld", tool.result_withheld.then(|| json!(true)));
         tell("about", tool.description.as_ref().map(|it| json!(it)));
         tell("waitedMs", count(tool.waited_ms));
         tell("downMs", count(Some(tool.down_ms)));

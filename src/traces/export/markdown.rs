@@ -9,7 +9,7 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    said::{decider, granted, rule_said, wait_said},
+    said::{LAST_TURN, changers, confinement_said, decider, granted, result_said, rule_said, wait_said},
     text::{
         client, duration as time, line_shown as line, lines_shown as lines, moment, output_beside_error,
         person,
@@ -79,6 +79,7 @@ fn open(span: &TraceSpan, out: &mut String) {
         }
         SpanKind::Tool => {
             let waits = match span.tool.as_ref().map(|tool| tool.waited_ms.is_some()) {
+                _ if span.end_us.is_some() => "over, and hooks are asked about its result",
                 Some(true) => "at work",
                 _ => "not allowed to run yet",
             };
@@ -232,9 +233,12 @@ fn call(span: &TraceSpan, out: &mut String) {
     paragraph(out, &told);
     block("json", span.input.as_ref(), out);
     if let Some(asked) = &tool.asked_input {
-        let hooks: Vec<String> = tool.changed_by.iter().map(|hook| code(hook)).collect();
-        let (noun, hooks) = (if hooks.len() == 1 { "hook" } else { "hooks" }, hooks.join(", "));
-        paragraph(out, &format!("The {noun} {hooks} changed the arguments. The model had asked for:"));
+        let (hooks, person) = changers(&tool.changed_by, tool.decision.as_ref());
+        let hooks: Vec<String> = hooks.into_iter().map(code).collect();
+        let noun = if hooks.len() == 1 { "hook" } else { "hooks" };
+        let hooks = (!hooks.is_empty()).then(|| format!("The {noun} {}", hooks.join(", ")));
+        let who: Vec<String> = hooks.into_iter().chain(person.map(|who| plain(&who))).collect();
+        paragraph(out, &format!("{} changed the arguments. The model had asked for:", who.join(" and ")));
         block("json", Some(asked), out);
     }
     for file in &tool.files_changed {
@@ -242,6 +246,9 @@ fn call(span: &TraceSpan, out: &mut String) {
     }
     if let Some(error) = &span.error {
         failed(error, out);
+    }
+    if let Some(read) = result_said(tool.result_changed_by.as_deref(), tool.result_withheld) {
+        paragraph(out, &format!("In place of what it gave ({}):", plain(&read)));
     }
     block("text", output_beside_error(span).as_ref(), out);
 }
@@ -286,7 +293,8 @@ fn hook(span: &TraceSpan, out: &mut String) {
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
-    let more = [changed, message, added].into_iter().flatten().map(|more| format!(" {more}"));
+    let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
+    let more = [changed, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
     let more: String = more.collect();
     paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
     if let Some(added) = told.added {
@@ -334,6 +342,7 @@ fn decided(decision: &CallDecision) -> String {
         "policy" if decision.outcome == "allow" => format!("allowed{rule}"),
         "policy" => format!("denied{rule}"),
         "agent" => "denied by the agent's definition".to_owned(),
+        "grace" => format!("denied by {}", plain(LAST_TURN)),
         _ => format!("{} by {}", code(&decision.outcome), who(decision)),
     }
 }

@@ -4,6 +4,7 @@ mod calls;
 mod hooks;
 mod models;
 mod people;
+mod results;
 mod standing;
 mod steering;
 
@@ -19,6 +20,7 @@ use self::{
     hooks::HookSpans,
     models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
+    results::UnsettledResults,
     standing::RunStanding,
 };
 use super::{EventMoment, SpanEdge, end, millis};
@@ -49,11 +51,17 @@ pub(super) struct OpenRun {
     /// The end of the last request of a compression.
     consulted_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
+    /// Calls that have ended, and about whose results hooks are asked.
+    results: UnsettledResults,
     lanes: CallLanes,
     hooks: HookSpans,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
+    /// Its turn is the last one, in which only handing in is left.
+    is_grace: bool,
+    /// It ends, and its model reads nothing more.
+    is_ending: bool,
     /// The event before this one, of the run or of one below it.
     told_at: Timestamp,
     /// The longest time without events before a run below was taken up by another daemon, since this run was.
@@ -124,9 +132,12 @@ impl OpenRun {
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
+            results: UnsettledResults::default(),
             lanes: CallLanes::default(),
             hooks: HookSpans::default(),
             is_aborted: false,
+            is_grace: false,
+            is_ending: false,
             questions: BTreeMap::new(),
             told_at: moment.at,
             away_below: None,
@@ -163,7 +174,7 @@ impl OpenRun {
     }
 
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
-    pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
+    pub(super) fn open(&self, until: impl Fn(Timestamp) -> Timestamp) -> impl Iterator<Item = TraceSpan> {
         let untold = |span: &&TraceSpan| {
             let later = self.replied.iter().flat_map(|reply| &reply.later);
             later.into_iter().any(|edge| edge.span().span_id == span.span_id)
@@ -172,7 +183,8 @@ impl OpenRun {
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
         let all = alone.into_iter().flatten().chain(calls).chain(questions).chain(self.hooks.open());
-        std::iter::once(self.so_far()).chain(all.filter(move |span| !untold(span)).cloned())
+        let all = all.filter(move |span| !untold(span)).cloned().chain(self.results.so_far());
+        std::iter::once(self.so_far(until(self.told_at))).chain(all)
     }
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -251,7 +263,9 @@ impl OpenRun {
         let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
         span.turn = Some(number);
         self.facts().turns = u64::from(number);
-        if let Some(grace) = moment.facts.text("grace") {
+        let grace = moment.facts.text("grace");
+        self.is_grace = grace.is_some();
+        if let Some(grace) = grace {
             push_event(&mut span, moment, &format!("the last one, after {grace}"));
         }
         edges.push(SpanEdge::Began(Box::new(span.clone())));
@@ -271,6 +285,7 @@ impl OpenRun {
     /// Ends the turn and all that is open in it. What has no end of its own was cut off.
     fn end_turn(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
         self.end_model(at, SpanStatus::Cancelled, None, edges);
+        self.hooks.tell_asked(edges);
         self.end_consulting(at, status, edges);
         self.end_questions(at, edges);
         let of_run = self.span.span_id.clone();
@@ -285,6 +300,7 @@ impl OpenRun {
     fn stopping(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         self.is_aborted |= facts.text("reason") == Some("ABORTED");
+        self.is_ending |= !matches!(facts.text("then"), Some("grace" | "ask"));
         if let Some(by) = &moment.event.head.by {
             self.facts().stopped_by = Some(by.clone());
         }

@@ -23,7 +23,7 @@ const EVERYTHING: &str = r#"
     3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
-    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED"}
+    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED", "confinement": {"confined": true, "why": "PLANTED"}}
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
@@ -33,7 +33,8 @@ const EVERYTHING: &str = r#"
     7 tool.state {"callId": "c-PLANTED", "from": "scheduled", "to": "executing", "name": "mcp.PLANTED.all"}
     8 run.resumed {"unclean": true}
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
-    9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
+    9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "hooked": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
+    9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settles": true}
     9 warning {"message": "PLANTED"}
     9 turn.completed {"turn": 1}
     9 run.stopping {"reason": "ERROR", "message": "PLANTED", "error": {"code": "PLANTED"}, "^": {"by": "PLANTED"}}

@@ -66,6 +66,18 @@ async fn agent_looks_before_it_says_no() {
     assert_eq!(consulted.count(), 2);
     let fired = log.iter().find(|it| it["type"] == "hook.fired").unwrap();
     assert_eq!(fired["data"]["decision"], "deny");
+    // They lie in the hook that asked, at their own times.
+    let mut client = running.client();
+    let page = client.call("trace/get", json!({ "runId": fired["runId"], "limit": 1_000 })).await;
+    let spans = page["spans"].as_array().unwrap();
+    let hook = spans.iter().find(|span| span["kind"] == "hook").unwrap();
+    let asked: Vec<&Value> = spans.iter().filter(|span| span["llm"]["purpose"] == "hook").collect();
+    assert_eq!(asked.len(), 2);
+    for request in asked {
+        assert_eq!(request["parentSpanId"], hook["spanId"], "{request}");
+        let us = |span: &Value, key: &str| span[key].as_i64().unwrap();
+        assert!(us(hook, "startUs") <= us(request, "startUs") && us(request, "endUs") <= us(hook, "endUs"));
+    }
     running.stop().await;
 }
 

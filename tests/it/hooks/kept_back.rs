@@ -55,16 +55,20 @@ async fn a_result_that_hooks_replaced_or_withheld_is_told_nowhere_as_read() {
 
     let page = client.call("trace/get", json!({ "runId": run, "limit": 1_000 })).await;
     let spans = page["spans"].as_array().unwrap();
-    let requests = json!(spans.iter().filter(|span| span["kind"] == "llm").collect::<Vec<_>>()).to_string();
-    assert!(!requests.contains(TOLD) && read.iter().all(|text| requests.contains(text)), "{requests}");
-    let story = export(&mut client, &run, "markdown").await;
-    assert!(story.contains("It withheld the result of the call."), "{story}");
-    assert!(story.contains("read in its place:\n\n> a clean text\n"), "{story}");
-    let otlp: Value = serde_json::from_str(&export(&mut client, &run, "otlp").await).unwrap();
-    for span in otlp["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap() {
-        let is_of_call = span["name"].as_str().unwrap().starts_with("execute_tool");
-        assert!(is_of_call || !span.to_string().contains(TOLD), "{span}");
+    for kind in ["llm", "tool"] {
+        let its = json!(spans.iter().filter(|span| span["kind"] == kind).collect::<Vec<_>>()).to_string();
+        assert!(!its.contains(TOLD) && read.iter().all(|text| its.contains(text)), "{its}");
     }
+    let story = export(&mut client, &run, "markdown").await;
+    assert!(!story.contains(TOLD) && story.contains("It withheld the result of the call."), "{story}");
+    assert!(story.contains("read in its place:\n\n> a clean text\n"), "{story}");
+    for format in ["json", "jsonl", "otlp", "chrome"] {
+        let text = export(&mut client, &run, format).await;
+        assert!(!text.contains(TOLD) && read.iter().all(|read| text.contains(read)), "{format}: {text}");
+    }
+    // The log alone has what the tool gave.
+    let log = running.log().await;
+    assert!(json!(log).to_string().contains(TOLD));
     running.stop().await;
 }
 

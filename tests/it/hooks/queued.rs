@@ -2,6 +2,51 @@
 
 use super::*;
 
+/// The daemon ends twice while the session's start is told. What comes after it at the same point was not asked meanwhile.
+#[tokio::test]
+async fn a_hook_that_was_not_asked_before_the_restart_is_asked_for_the_first_time() {
+    let script = Script::new(vec![Reply::done("one")]);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("open");
+    let slow = format!("cat > /dev/null; while ! [ -e '{}' ]; do sleep 0.05; done", gate.display());
+    let house = house(&script, &json!({ "SessionStart": [slow], "UserPromptSubmit": ["cat > /dev/null"] }));
+    let mut run: Option<String> = None;
+    for _ in 0..2 {
+        let running = house.boot().await;
+        let mut client = running.client();
+        let known = run.is_some();
+        let run = match &run {
+            Some(run) => run.clone(),
+            None => run.insert(client.start(&running, "worker", json!({})).await.0).clone(),
+        };
+        let n_started = |page: &Value| {
+            let events = page["events"].as_array().unwrap().iter();
+            events.filter(|event| event["type"] == "hook.started").count()
+        };
+        let filter = json!({ "filter": { "runId": run } });
+        client.until("events/list", filter, |page| n_started(page) == 1 + usize::from(known)).await;
+        running.stop_unfinished().await;
+    }
+    fs::write(&gate, "").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(client.ended(&run.unwrap()).await["reason"], "GOAL");
+    let log = running.log().await;
+    let fired = log.iter().filter(|event| event["type"] == "hook.fired");
+    let attempts: Vec<(&Value, &Value)> =
+        fired.map(|event| (&event["data"]["event"], &event["data"]["attempt"])).collect();
+    assert_eq!(attempts, [(&json!("SessionStart"), &json!(3)), (&json!("UserPromptSubmit"), &Value::Null)]);
+    // Between what the log tells last and that a daemon took it up there was at most so long none.
+    let us =
+        |event: &Value| event["at"].as_str().unwrap().parse::<subagentd::protocol::Timestamp>().unwrap().0;
+    for (n, event) in log.iter().enumerate().filter(|(_, event)| event["type"] == "run.resumed") {
+        let before = log[..n].iter().rfind(|before| before["runId"] == event["runId"]).unwrap();
+        let away = event["data"]["awayMs"].as_i64().unwrap_or_default();
+        assert!(away * 1_000 <= us(event) - us(before), "{before} {event}");
+    }
+    running.stop().await;
+}
+
 /// The runs wait for each other. Hooks of the second one have not been asked when the daemon ends, so nothing of them was interrupted,
 /// and they hear that the session starts with this daemon.
 #[tokio::test]

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use subagentd::{models::ModelError, protocol::RunErrorCode};
+
 use super::*;
 
 const NAMED: &str = "ada@pts/3-3fa91c02";
@@ -111,6 +113,112 @@ async fn a_call_that_a_mode_lets_run_says_who_set_the_mode() {
     let (run, _) = client.start(&running, "lead", within).await;
     answer(&mut client, &run, "allowOnce").await;
     client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}
+
+/// What a person put into `plan` changes nothing, whatever its runs began with; and it says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_mode_refuses_says_who_set_the_mode() {
+    let replies = || vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")];
+    let all: Vec<Reply> = (0..3).flat_map(|_| replies()).collect();
+    let house = house(&Cast::new([("lead", all)]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, session) = client.start(&running, "lead", json!({ "approval": { "mode": "plan" } })).await;
+    let within = |mode: Value| json!({ "sessionId": session, "workspace": null, "approval": mode });
+    let mut told = Vec::new();
+    let mut runs = vec![run];
+    for approval in [json!({}), json!({ "mode": "autoEdit" })] {
+        client.ended(runs.last().unwrap()).await;
+        client.call("session/update", json!({ "sessionId": session, "mode": "plan" })).await;
+        runs.push(client.start(&running, "lead", within(approval)).await.0);
+    }
+    client.ended(runs.last().unwrap()).await;
+    for run in &runs {
+        let spans = spans(&mut client, run, 1_000).await;
+        let decision = &find(&spans, "tool", "write_file")["tool"]["decision"];
+        assert_eq!((&decision["outcome"], &decision["rule"]), (&json!("deny"), &json!("mode:plan")));
+        told.push((decision["origin"]["source"].clone(), decision["origin"]["by"].clone()));
+    }
+    let of = |source: &str| (json!(source), json!(NAMED));
+    assert_eq!(told, [of("start"), of("session"), of("session")]);
+    drop(client);
+    running.stop().await;
+}
+
+/// A wait for a person that goes on is as long as it is now.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_wait_for_a_person_counts_up_to_now() {
+    let house = house(&Cast::new([("lead", vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")])]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    client.call("run/wait", until).await;
+    let waited_for = |page: &Value, ms: u64| {
+        let spans = page["spans"].as_array().unwrap();
+        let span = spans.iter().find(|span| span["kind"] == "run").unwrap();
+        ms <= span["run"]["waitingMs"].as_u64().unwrap_or_default()
+    };
+    // Nothing is told of it meanwhile, and yet it grows.
+    client.until("trace/get", json!({ "runId": run }), |page| waited_for(page, 20)).await;
+    answer(&mut client, &run, "allowOnce").await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}
+
+/// What a person changed of a call is no word of the model's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_person_changed_says_so() {
+    let house = house(&Cast::new([("lead", vec![Reply::calls(&[writes("a.md")]), Reply::done("mended")])]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    let asked = client.call("run/wait", until).await["confirmations"][0].clone();
+    let changed = json!({ "path": "b.md", "content": "PERSON\n" });
+    let answer = json!({
+        "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": "modify", "arguments": changed,
+    });
+    client.call("confirmation/respond", answer).await;
+    client.ended(&run).await;
+    let spans = spans(&mut client, &run, 1_000).await;
+    let call = find(&spans, "tool", "write_file");
+    assert_eq!(call["tool"]["changedBy"], json!([NAMED]), "{call}");
+    assert!(call["tool"]["askedInput"]["text"].as_str().unwrap().contains("a.md"), "{call}");
+    assert!(call["input"]["text"].as_str().unwrap().contains("PERSON"), "{call}");
+    let story = export(&mut client, json!({ "runId": run }), "markdown").await;
+    assert!(story.contains("ada (pts/3) changed the arguments. The model had asked for:"), "{story}");
+    drop(client);
+    running.stop().await;
+}
+
+/// The last turn of a run: what it may not call is refused for that reason, and a request that fails is told with its words.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_turn_of_a_run_says_what_went_wrong_in_it() {
+    let read = || Reply::calls(&[("read_file", json!({ "path": "a.md" }))]);
+    let no_key = || {
+        let message = "the key is not valid".to_owned();
+        Reply::Fails(ModelError::Final { code: RunErrorCode::ProviderAuth, message })
+    };
+    let house = house(&Cast::new([("lead", vec![read(), read(), read(), no_key()])]));
+    let running = house.boot().await;
+    let mut client = as_ada(&running).await;
+    let once = || json!({ "limits": { "maxTurns": 1 } });
+    let (refused, _) = client.start(&running, "lead", once()).await;
+    client.ended(&refused).await;
+    let spans_of = spans(&mut client, &refused, 1_000).await;
+    let calls: Vec<&Value> = spans_of.iter().filter(|span| span["kind"] == "tool").collect();
+    assert_eq!(calls[1]["tool"]["decision"]["source"], "grace", "{calls:#?}");
+    let (failed, _) = client.start(&running, "lead", once()).await;
+    let ended = client.ended(&failed).await;
+    assert_eq!(ended["reason"], "MAX_TURNS");
+    assert!(ended["message"].as_str().unwrap().contains("the key is not valid"), "{ended}");
+    let spans_of = spans(&mut client, &failed, 1_000).await;
+    let request = spans_of.iter().filter(|span| span["kind"] == "llm").next_back().unwrap();
+    assert_eq!((&request["status"], &request["error"]["type"]), (&json!("error"), &json!("MODEL_FAILED")));
     drop(client);
     running.stop().await;
 }

@@ -238,11 +238,12 @@ impl MachineStep<'_> {
         let (spent, output) = child.map(|child| (child.spent, child.output)).unzip();
         let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
         let denied_by = result.denied_by.as_deref().map(str::to_owned);
+        let denied_origin = result.denied_origin.as_deref().cloned();
         let hooked = self.machine.follows(call).cloned().map(|first| {
             let parts = in_place(call, result.llm_content.clone(), self.machine);
             Box::new(HookEffect { outputs: BTreeMap::from([(first, parts)]), ..HookEffect::default() })
         });
-        let body = ToolState { output, result: Some(result), error, denied_by, ..state };
+        let body = ToolState { output, result: Some(result), error, denied_by, denied_origin, ..state };
         let private = PrivateEventFields {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
@@ -315,6 +316,8 @@ pub(super) fn tool_state(
         result: None,
         error: None,
         denied_by: None,
+        denied_origin: None,
+        hooked: false,
     }
 }
 

@@ -139,7 +139,11 @@ impl MachineStep<'_> {
             follow_up: follow_up.clone(),
             ..HookEffect::default()
         });
-        for mut told in fired {
+        // Within the time that a hook took, and so before what it said.
+        self.asked_apart(None, asked);
+        let last = fired.len().checked_sub(1);
+        for (n, mut told) in fired.into_iter().enumerate() {
+            told.settles = Some(n) == last && matches!(point, HookPoint::CallEnded { .. });
             told.follow_up = told.follow_up.filter(|_| follow_up.is_some());
             told.added = told.added.filter(|_| is_added);
             let hooked = effect.take().map(Box::new);
@@ -147,7 +151,6 @@ impl MachineStep<'_> {
         }
         // Nobody was asked, so there is nothing to tell.
         self.machine.settle(point);
-        self.asked_apart(None, asked);
         self.warn_of_hooks(warnings);
         if let Some(request) = follow_up {
             self.call_requested(&request);
@@ -266,10 +269,10 @@ impl MachineStep<'_> {
 
     /// Writes down what hooks said; answers what they have to say to the model.
     pub(super) fn tell_hooks(&mut self, hooks: HookEffects) -> Option<String> {
+        self.asked_apart(None, hooks.asked);
         for fired in hooks.fired {
             self.emit(fired);
         }
-        self.asked_apart(None, hooks.asked);
         self.warn_of_hooks(hooks.warnings);
         hooks.context
     }

@@ -11,8 +11,8 @@ use super::{
 use crate::nudges;
 use protocol::{
     CompletionMode, CompletionResult, ContextMessage, FinishReason, MessagePart, MessageRole, ModelCompleted,
-    ModelRetrying, ModelStarted, ModelThought, NudgeReason, PrivateEventFields, RunEndReason, RunErrorCode,
-    RunTask, StopThen, SubagentActivity, Timestamp, Usage, UsageTotal,
+    ModelRetrying, ModelStarted, ModelThought, NudgeReason, PrivateEventFields, RunCompleted, RunEndReason,
+    RunErrorCode, RunTask, StopThen, SubagentActivity, Timestamp, Usage, UsageTotal,
 };
 
 /// Tries of one model call, the first included (spec 04, "Retry").
@@ -67,7 +67,7 @@ impl MachineStep<'_> {
         }
         let was_cut_short = finish == FinishReason::Length;
         let text = message.text();
-        self.model_completed(ask, model, message, Some(finish), metered, false);
+        self.model_completed(ask, model, message, Some(finish), metered, ReplyEnd::Whole);
         self.calls_requested();
         match refusal {
             Some(_) if self.machine.grace.is_some() => self.last_chance_passed(),
@@ -90,8 +90,13 @@ impl MachineStep<'_> {
         message: ContextMessage,
         finish_reason: Option<FinishReason>,
         metered: MeteredUsage,
-        cut: bool,
+        end: ReplyEnd,
     ) {
+        let (cut, error) = match end {
+            ReplyEnd::Whole => (false, None),
+            ReplyEnd::Cut => (true, None),
+            ReplyEnd::Failed(why) => (true, Some(why)),
+        };
         let stream = ask.stream(&self.machine.terms.run);
         let thoughts = message.parts.iter().filter_map(|part| match part {
             MessagePart::Thought { text, .. } => Some(text.as_str()),
@@ -120,6 +125,7 @@ impl MachineStep<'_> {
             cost,
             first_token_ms,
             calls,
+            error,
         };
         // An empty message joins no context: providers refuse them.
         let message = Some(message).filter(|it| !it.parts.is_empty());
@@ -260,10 +266,10 @@ impl MachineStep<'_> {
 
     /// Waiting would only spend what is left: the time limit counts as reached, so that the grace turn has its chance.
     fn out_of_time_to_wait(&mut self, backoff: Duration, message: &str, partial: PartialReply) {
-        self.cut(Some(partial));
         if self.machine.grace.is_some() {
-            return self.last_chance_passed();
+            return self.last_chance_failed(message, partial);
         }
+        self.cut(Some(partial));
         let seconds = backoff.as_secs_f64();
         let message =
             format!("{message} (asking again in {seconds:.1} s would be after the run's time limit)");
@@ -272,11 +278,21 @@ impl MachineStep<'_> {
 
     /// The stream that failed for good still ends in the log, with whatever it had said.
     pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: PartialReply) {
-        self.cut(Some(partial));
-        match &self.machine.grace {
-            Some(_) => self.last_chance_passed(),
-            None => self.fail(code, message),
+        if self.machine.grace.is_some() {
+            return self.last_chance_failed(&message, partial);
         }
+        self.cut(Some(partial));
+        self.fail(code, message);
+    }
+
+    /// The request of the grace turn failed for good: the run ends for the reason that it had, and says what went wrong.
+    fn last_chance_failed(&mut self, why: &str, partial: PartialReply) {
+        let Some(grace) = &self.machine.grace else { return };
+        let reason = grace.reason;
+        self.cut_with(Some(partial), ReplyEnd::Failed(why.to_owned()));
+        self.end_turn();
+        let message = format!("{}; in its last turn the model failed: {why}", self.why(reason));
+        self.end_as(RunCompleted { message: Some(message), ..self.record(reason, None) });
     }
 
     /// The grace turn brought no result; the limit that was hit stays the reason. There is no second one.
@@ -289,6 +305,10 @@ impl MachineStep<'_> {
 
     /// Ends the model call that is in flight, keeping what it had said and counting what it took.
     pub(super) fn cut(&mut self, partial: Option<PartialReply>) {
+        self.cut_with(partial, ReplyEnd::Cut);
+    }
+
+    fn cut_with(&mut self, partial: Option<PartialReply>, end: ReplyEnd) {
         let is_asking = matches!(&self.machine.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         let Some(ask) = self.machine.ask().filter(|_| is_asking) else { return };
         let PartialReply { text, thought, metered } = partial.unwrap_or_default();
@@ -301,8 +321,17 @@ impl MachineStep<'_> {
         }
         let message = ContextMessage { role: MessageRole::Model, parts, raw: None };
         let model = self.machine.model.to_string();
-        self.model_completed(ask, model, message, None, metered, true);
+        self.model_completed(ask, model, message, None, metered, end);
     }
+}
+
+/// The way in which a reply ended.
+pub(super) enum ReplyEnd {
+    Whole,
+    /// Nobody waits for the rest.
+    Cut,
+    /// The request of a last turn failed, and this went wrong.
+    Failed(String),
 }
 
 /// A thought's subject: its first `**bold**` span, else its first line (spec 01).

@@ -146,12 +146,17 @@ impl MachineStep<'_> {
             text,
             confidence,
             error,
+            asked_at: None,
+            duration_ms: None,
+            firing_id: None,
+            hook_id: None,
         });
     }
 
     /// Everything that a tool asked models is told with the end of its call, what hooks asked with what they said.
     pub(super) fn asked_apart(&mut self, call_id: Option<&CallId>, asked: Vec<ToolSideCall>) {
-        for ToolSideCall { purpose, call } in asked {
+        for ToolSideCall { purpose, call, asked_at, duration_ms, hook } in asked {
+            let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();
             let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
             let call_id = call_id.cloned();
             let confidence = None;
@@ -165,6 +170,10 @@ impl MachineStep<'_> {
                 text,
                 confidence,
                 error,
+                asked_at: Some(asked_at),
+                duration_ms: Some(duration_ms),
+                firing_id,
+                hook_id,
             });
         }
     }

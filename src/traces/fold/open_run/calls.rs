@@ -24,6 +24,18 @@ pub(super) struct OpenToolSpan {
     rule: Option<String>,
     /// The one whose word that is.
     origin: Option<RuleOrigin>,
+    /// The person who changed its arguments: the log tells next what they are by now.
+    modified_by: Option<String>,
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+pub(super) struct EndedToolSpan {
+    pub(super) call: OpenToolSpan,
+    /// Its result is what the daemon says of the refusal.
+    pub(super) is_refused: bool,
+    /// Its error is in the words of the tool.
+    pub(super) has_its_words: bool,
 }
 
 /// Lanes of the calls that run at the same time.
@@ -79,10 +91,11 @@ impl OpenRun {
             let call_id = CallId::from(call_id);
             let span = self.call_begun(&call_id, moment);
             edges.push(SpanEdge::Began(Box::new(span.clone())));
-            self.calls.insert(call_id, OpenToolSpan { span, request: None, rule: None, origin: None });
+            let call = OpenToolSpan { span, request: None, rule: None, origin: None, modified_by: None };
+            self.calls.insert(call_id, call);
         }
         let Some(call) = self.calls.get_mut(call_id) else { return };
-        let Some(status) = call.apply(moment) else {
+        let Some(status) = call.apply(moment, self.is_grace) else {
             if let Some(request) = self.calls.get(call_id).and_then(|call| self.request_begun(call, moment)) {
                 edges.push(SpanEdge::Began(Box::new(request.clone())));
                 if let Some(call) = self.calls.get_mut(call_id) {
@@ -97,10 +110,16 @@ impl OpenRun {
         self.end_hooks(moment.at, |hook| hook.parent_span_id.as_ref() == Some(of_call), edges);
         self.hooks.remember_call(&call.span);
         self.unread.answered(&call.span);
-        call.end_request(moment.at, status, edges);
         self.lanes.give_back(call.span.lane);
         end(&mut call.span, moment.at, status);
-        edges.push(SpanEdge::Ended(Box::new(call.span)));
+        let kind = call.span.error.as_ref().map(|error| error.kind.as_str());
+        let is_refused = kind.is_some_and(|kind| REFUSALS.iter().any(|(refusal, _)| *refusal == kind));
+        let has_its_words = moment.facts.text("to") == Some("error") && !is_refused;
+        let call = EndedToolSpan { call, is_refused, has_its_words };
+        match moment.facts.flag("hooked") {
+            true => self.results.wait(call_id, call),
+            false => call.tell(edges),
+        }
     }
 
     fn call_begun(&mut self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
@@ -124,6 +143,8 @@ impl OpenRun {
             decision: None,
             asked_input: None,
             changed_by: Vec::new(),
+            result_changed_by: None,
+            result_withheld: false,
             waited_ms: None,
             down_ms: 0,
             child_run_id: None,
@@ -166,6 +187,13 @@ impl OpenRun {
         }
     }
 
+    /// A person changed the arguments of a call: the log tells next what they are by now, unless they came to the same.
+    pub(super) fn modified(&mut self, call_id: &CallId, by: String) {
+        if let Some(call) = self.calls.get_mut(call_id) {
+            call.modified_by = Some(by);
+        }
+    }
+
     /// A hook changed the arguments of a call: the log tells next what they are by now.
     pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
@@ -183,6 +211,7 @@ impl OpenRun {
 
     /// Ends the calls that the run's end leaves open.
     pub(super) fn end_calls(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        self.results.end(self.is_ending, edges);
         for mut call in std::mem::take(&mut self.calls).into_values() {
             self.lanes.give_back(call.span.lane);
             call.end_request(at, SpanStatus::Cancelled, edges);
@@ -198,7 +227,7 @@ impl OpenToolSpan {
         self.request.as_ref().unwrap_or(&self.span)
     }
 
-    fn end_request(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
+    pub(super) fn end_request(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
         let Some(mut request) = self.request.take() else { return };
         request.error = self.span.error.clone().filter(|_| status == SpanStatus::Error);
         end(&mut request, at, status);
@@ -206,15 +235,21 @@ impl OpenToolSpan {
     }
 
     /// Takes a change of state in; answers how it ended, if it did.
-    fn apply(&mut self, moment: EventMoment<'_>) -> Option<SpanStatus> {
+    /// `is_grace`: in the last turn, in which only handing in is left.
+    fn apply(&mut self, moment: EventMoment<'_>, is_grace: bool) -> Option<SpanStatus> {
         let (facts, details) = (moment.facts, moment.facts.within("details"));
         // Said anew when validation made them canonical.
         let arguments = facts.value("arguments");
+        let before = self.span.input.clone().filter(|_| self.modified_by.is_some());
         if facts.has("arguments") {
             self.span.input = text::of_value(arguments);
         }
         let began_at = self.span.started_at;
         let tool = self.span.tool.as_mut()?;
+        if let Some(by) = self.modified_by.take_if(|_| facts.has("arguments")) {
+            tool.asked_input.get_or_insert(before.unwrap_or_default());
+            tool.changed_by.push(by);
+        }
         if facts.has("details") {
             tool.description = details.owned("description").or(tool.description.take());
             tool.kind = details.owned("kind");
@@ -251,7 +286,8 @@ impl OpenToolSpan {
         if let Some(kind) = error.text("type") {
             let message = error.word("message");
             let refused_by = REFUSALS.iter().find(|(refusal, _)| *refusal == kind).map(|(_, by)| *by);
-            let denied_by = facts.owned("deniedBy");
+            let refused_by = refused_by.map(|by| if by == "agent" && is_grace { "grace" } else { by });
+            let (denied_by, denied_origin) = (facts.owned("deniedBy"), facts.read("deniedOrigin"));
             // A rule that holds by the time the call would run goes before whatever allowed it.
             let decides = denied_by.is_some() || tool.decision.is_none();
             if let Some(source) = refused_by.filter(|_| decides) {
@@ -259,6 +295,7 @@ impl OpenToolSpan {
                     outcome: "deny".to_owned(),
                     source: source.to_owned(),
                     rule: denied_by.or_else(|| self.rule.take()),
+                    origin: denied_origin,
                     message: Some(text::line(&message)),
                     ..CallDecision::default()
                 });
@@ -273,6 +310,16 @@ impl OpenToolSpan {
             return Some(SpanStatus::Error);
         }
         Some(status)
+    }
+}
+
+impl EndedToolSpan {
+    /// Tells that it has ended, and the request to a server in it.
+    pub(super) fn tell(mut self, edges: &mut Vec<SpanEdge>) {
+        let OpenToolSpan { span, .. } = &self.call;
+        let (at, status) = (span.ended_at.unwrap_or(span.started_at), span.status);
+        self.call.end_request(at, status, edges);
+        edges.push(SpanEdge::Ended(Box::new(self.call.span)));
     }
 }
 

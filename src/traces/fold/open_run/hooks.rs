@@ -26,6 +26,8 @@ pub(super) struct HookSpans {
     lanes: HookLanes,
     /// Hooks whose spans were cut off as the daemon ended: that they were interrupted is told of them later.
     cut_off: BTreeSet<(String, String)>,
+    /// Requests to models of hooks that are told next, by firing and hook.
+    asked: Vec<((String, String), TraceSpan)>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
 }
@@ -70,6 +72,36 @@ impl HookSpans {
         span
     }
 
+    /// A hook has asked a model, and is told next.
+    pub(super) fn asked(&mut self, facts: EventFacts<'_>, request: TraceSpan) {
+        self.asked.push((key(facts), request));
+    }
+
+    /// Tells the requests of a hook within its span.
+    fn tell_asked_by(&mut self, key: &(String, String), hook: &TraceSpan, edges: &mut Vec<SpanEdge>) {
+        let until = hook.ended_at.unwrap_or(hook.started_at);
+        // Of several rounds each has what was asked by its end.
+        let is_its = |(of, request): &(_, TraceSpan)| of == key && request.started_at <= until;
+        let (own, others) = std::mem::take(&mut self.asked).into_iter().partition(is_its);
+        self.asked = others;
+        for (_, mut request) in own {
+            let from = request.started_at.max(hook.started_at);
+            (request.started_at, request.start_us) = (from, from.0);
+            let (ended, status) = (request.ended_at.unwrap_or(until), request.status);
+            end(&mut request, ended.min(until).max(from), status);
+            request.parent_span_id = Some(hook.span_id.clone());
+            tell_asked(request, hook.lane, edges);
+        }
+    }
+
+    /// Tells the requests of hooks of which nothing more is told.
+    pub(super) fn tell_asked(&mut self, edges: &mut Vec<SpanEdge>) {
+        for (_, request) in std::mem::take(&mut self.asked) {
+            let lane = self.lanes.take(request.started_at, request.ended_at.unwrap_or(request.started_at));
+            tell_asked(request, lane, edges);
+        }
+    }
+
     /// A call has ended.
     pub(super) fn remember_call(&mut self, span: &TraceSpan) {
         if let Some(tool) = &span.tool {
@@ -102,6 +134,12 @@ impl OpenRun {
     }
 
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let mut told = Vec::new();
+        self.hook_ended(moment, &mut told);
+        self.results.hooked(moment.facts, told, edges);
+    }
+
+    fn hook_ended(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         if facts.text("outcome") == Some(INTERRUPTED) && self.hooks.cut_off.remove(&key(facts)) {
             // Its span is over.
@@ -130,6 +168,7 @@ impl OpenRun {
                 span
             }
         };
+        self.hooks.tell_asked_by(&key(facts), &span, edges);
         span.output = facts.text("stderr").and_then(text::said);
         if let Some(hook) = &span.hook
             && hook.outcome != "answered"
@@ -151,7 +190,7 @@ impl OpenRun {
         let within = call.or(self.turn.as_ref()).filter(|_| !is_beside);
         let around = within.unwrap_or(&self.span);
         // A span lies within its parent, whatever a hook had to do with what was before.
-        let from = at.0.saturating_sub(since_asked(moment).max(micros(took))).max(around.start_us);
+        let from = at.0.saturating_sub(moment.since("startedAt").max(micros(took))).max(around.start_us);
         let mut span = self.span_below(&around.span_id, 0, moment, SpanKind::Hook, facts.word("event"));
         (span.started_at, span.start_us) = (Timestamp(from), from);
         let until = if until == at { Timestamp(from.saturating_add(micros(took))).min(at) } else { until };
@@ -182,6 +221,7 @@ impl OpenRun {
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
             replacement: facts.read("replacement"),
+            confinement: facts.read("confinement"),
             round: facts.count("round").filter(|round| *round != 1),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
@@ -233,11 +273,12 @@ fn key(facts: EventFacts<'_>) -> (String, String) {
     (own.unwrap_or(firing).to_owned(), hook)
 }
 
-/// The time since a hook was asked, in microseconds; 0 where the event does not say when. By the clock of whoever wrote the event.
-fn since_asked(moment: EventMoment<'_>) -> i64 {
-    let asked: Option<Timestamp> = moment.facts.read("startedAt");
-    let told = moment.event.at;
-    asked.zip(told).map_or(0, |(asked, told)| told.0.saturating_sub(asked.0).max(0))
+/// A request that has ended, on the lane of whoever made it.
+fn tell_asked(mut request: TraceSpan, lane: u32, edges: &mut Vec<SpanEdge>) {
+    request.lane = lane;
+    let open = TraceSpan { ended_at: None, end_us: None, status: SpanStatus::Open, ..request.clone() };
+    edges.push(SpanEdge::Began(Box::new(open)));
+    edges.push(SpanEdge::Ended(Box::new(request)));
 }
 
 fn micros(ms: Option<u64>) -> i64 {

@@ -249,7 +249,12 @@ impl OpenRun {
         let calls = facts.list("calls").iter().filter_map(|call| call.as_str()).map(CallId::from);
         let asked: BTreeSet<CallId> = calls.collect();
         llm.calls = asked.len() as u64;
-        if is_cut {
+        if let Some(why) = facts.owned("error") {
+            // Of the last turn: no other request follows, and the run ends for the reason that it had before.
+            let error = SpanError { kind: MODEL_FAILED.to_owned(), message: why };
+            self.failure = Some(error.clone());
+            self.end_model(at, SpanStatus::Error, Some(error), edges);
+        } else if is_cut {
             self.cut_at = Some(at);
         } else if asked.is_empty() {
             self.end_model(at, SpanStatus::Ok, None, edges);
@@ -328,22 +333,40 @@ impl OpenRun {
             }
             return;
         }
-        // Told as a whole: of a call when that ends, of a compression when it answered.
         let model = facts.word("model");
+        if facts.has("hookId") {
+            return self.consulted_by_hook(moment, model);
+        }
+        // Told as a whole: of a call when that ends, of a compression when it answered.
         let caller = facts.text("callId").and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
         let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
         let mut span = match caller.or(compression) {
             Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),
             None => self.span_within(moment, SpanKind::Llm, model),
         };
-        if let Some(from) = self.consulted_at.filter(|_| compression.is_some()) {
-            (span.started_at, span.start_us) = (from, from.0);
-            self.consulted_at = Some(at);
-        }
+        let from_us = caller.or(compression).unwrap_or(&self.span).start_us;
+        let ended = match self.consulted_at.filter(|_| compression.is_some()) {
+            Some(from) => {
+                begin_at(&mut span, from);
+                self.consulted_at = Some(at);
+                at
+            }
+            None => asked_within(&mut span, from_us, moment),
+        };
         let status = fill(&mut span, moment);
         edges.push(SpanEdge::Began(Box::new(span.clone())));
-        end(&mut span, at, status);
+        end(&mut span, ended, status);
         edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    /// The hook that asked is told next, with its own time.
+    fn consulted_by_hook(&mut self, moment: EventMoment<'_>, model: String) {
+        let from_us = self.turn.as_ref().unwrap_or(&self.span).start_us;
+        let mut span = self.span_within(moment, SpanKind::Llm, model);
+        let ended = asked_within(&mut span, from_us, moment);
+        let status = fill(&mut span, moment);
+        end(&mut span, ended, status);
+        self.hooks.asked(moment.facts, span);
     }
 
     fn compressed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -381,6 +404,20 @@ impl OpenRun {
         end(&mut span, at, status);
         edges.push(SpanEdge::Ended(Box::new(span)));
     }
+}
+
+/// A span that begins at another time than its event is told.
+fn begin_at(span: &mut TraceSpan, at: Timestamp) {
+    (span.started_at, span.start_us) = (at, at.0);
+}
+
+/// Has a span begin when its request was made, as far as the event says so, but not before what it lies in; answers when it ended.
+fn asked_within(span: &mut TraceSpan, from_us: i64, moment: EventMoment<'_>) -> Timestamp {
+    let Some(duration_ms) = moment.facts.count("durationMs") else { return moment.at };
+    let took = i64::try_from(duration_ms).unwrap_or(i64::MAX).saturating_mul(1_000);
+    let from = moment.at.0.saturating_sub(moment.since("askedAt").max(took)).max(from_us);
+    begin_at(span, Timestamp(from));
+    Timestamp(from.saturating_add(took).min(moment.at.0))
 }
 
 /// Fills in the answer to a request of the daemon's own.

@@ -8,7 +8,10 @@ use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun, OpenToolSpan, push_event,
 };
-use crate::{facts::EventFacts, rule, text};
+use crate::{facts::EventFacts, rule, said::decider, text};
+
+/// The answer of a person who changed the call.
+const MODIFY: &str = "modify";
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -86,6 +89,9 @@ impl OpenRun {
             confirmation.decision = Some(decision.clone());
             // What a tool asks decides nothing about the tool.
             if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
+                if decision.outcome == MODIFY {
+                    self.modified(&call_id, decider(&decision).to_owned());
+                }
                 self.decided(&call_id, decision);
             }
         }

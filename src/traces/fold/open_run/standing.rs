@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{ConfirmationId, SpanEvent, Timestamp, TraceSpan, WaitCause};
+use protocol::{ConfirmationId, RunSpan, SpanEvent, Timestamp, TraceSpan, WaitCause};
 
 use super::{
     super::{EventMoment, SpanEdge, millis},
@@ -148,22 +148,32 @@ impl OpenRun {
     }
 
     /// The run's own span, with what it has done so far and what it waits for.
-    pub(super) fn so_far(&self) -> TraceSpan {
+    /// `until`: the time up to which its waits count.
+    pub(super) fn so_far(&self, until: Timestamp) -> TraceSpan {
         let mut span = self.span.clone();
         let told_at = self.told_at;
         let run = span.run.get_or_insert_with(Box::default);
-        if let Some(QueueStay { counted_from, waits_for, .. }) = &self.standing.queued {
-            let queued = if waits_for == FOR_HOOKS { &mut run.hooks_ms } else { &mut run.queued_ms };
-            *queued += millis(*counted_from, told_at);
-        }
-        run.waiting_ms += self.standing.waiting.map_or(0, |since| millis(since, told_at));
-        run.parked_ms += self.standing.parked.as_ref().map_or(0, |stay| millis(stay.since, told_at));
+        self.add_waits(run, told_at);
         let stood_still =
             [run.queued_ms, run.hooks_ms, run.waiting_ms, run.parked_ms, run.down_ms].iter().sum::<u64>();
-        run.active_ms = millis(span.started_at, told_at).saturating_sub(stood_still);
+        let active_ms = millis(span.started_at, told_at).saturating_sub(stood_still);
+        let mut run = self.span.run.clone().unwrap_or_default();
+        self.add_waits(&mut run, until.max(told_at));
+        run.active_ms = active_ms;
         run.last_event_at = Some(told_at);
         run.waits_for = self.waits_for();
+        span.run = Some(run);
         span
+    }
+
+    /// Adds the waits that are not over.
+    fn add_waits(&self, run: &mut RunSpan, until: Timestamp) {
+        if let Some(QueueStay { counted_from, waits_for, .. }) = &self.standing.queued {
+            let queued = if waits_for == FOR_HOOKS { &mut run.hooks_ms } else { &mut run.queued_ms };
+            *queued += millis(*counted_from, until);
+        }
+        run.waiting_ms += self.standing.waiting.map_or(0, |since| millis(since, until));
+        run.parked_ms += self.standing.parked.as_ref().map_or(0, |stay| millis(stay.since, until));
     }
 
     /// The thing that it waits for. A question goes first, since nothing but an answer ends it; then what is at work.

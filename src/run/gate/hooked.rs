@@ -76,7 +76,7 @@ impl CallGate {
         let call = &*subject.call;
         let valid = match self.validate(&call.name, call.arguments.clone(), judge_context).await {
             Ok(valid) => valid,
-            Err(refusal) => return self.judge_refused(subject, scene, refusal).await,
+            Err(refusal) => return self.judge_refused(subject, scene, judge_context, refusal).await,
         };
         let tool = Arc::clone(valid.tool());
         let shown = hooked_call(

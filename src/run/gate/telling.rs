@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CallGate, CallToJudge, GateJudgement, JudgeContext, hooked::denied};
+use super::{CallGate, CallToJudge, GateJudgement, JudgeContext, changed::AskedCall, hooked::denied};
 use crate::{
     hooks::{HookScene, hooked_call, said},
     machine::{CallJudgement, CallRefusal},
@@ -77,6 +77,7 @@ impl CallGate {
         &self,
         subject: &CallToJudge,
         scene: &HookScene,
+        judge_context: &JudgeContext,
         refusal: CallRefusal,
     ) -> GateJudgement {
         let call = &*subject.call;
@@ -94,7 +95,13 @@ impl CallGate {
         let accesses: Vec<ResourceAccess> =
             path.into_iter().map(|path| ResourceAccess::Write { path }).collect();
         let shown = hooked_call(&call.call_id, (&name, false), &arguments, &accesses);
-        let Some((effects, verdict)) = self.ask_about(subject, tool, shown, scene).await else {
+        let asked = AskedCall {
+            gate: self.clone(),
+            call_id: call.call_id.clone(),
+            tool: Arc::clone(tool),
+            judge_context: judge_context.clone(),
+        };
+        let Some((effects, verdict)) = self.ask_about(subject, asked, shown, scene).await else {
             return refused(refusal);
         };
         let is_denied = verdict.decision == Some(HookDecision::Deny) || effects.stop.is_some();

@@ -5460,6 +5460,7 @@ export interface ToolsCallResult {
   callId: CallId;
   /** The run as which it was carried out. */
   runId: RunId;
+  /** As hooks of `PostToolUse` and `PostToolUseFailure` left it: where one replaced or withheld it, only the text in its place. */
   result: ToolResult;
   seq: EventSeq;
 }

@@ -163,6 +163,7 @@ async fn check(hooks: Value, replies: Vec<Reply>, expected: Expect) {
 mod agents;
 mod answering;
 mod calls;
+mod client_calls;
 mod conditions;
 mod exit_codes;
 mod faults;

@@ -18,13 +18,13 @@ use super::{
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, ClientId,
-    CompletionMode, ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError,
-    RunId, RunTask, SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams,
-    ToolsCallResult, TraceContent,
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, CallId,
+    ClientId, CompletionMode, ErrorKind, EventBody, EventSeq, HookFired, IfBusy, InputSpec, LimitsParams,
+    MessagePart, ModelChoice, RpcError, RunId, RunTask, SamplingSettings, ToolError, ToolName, ToolResult,
+    ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult, TraceContent,
 };
 use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
-use store::LogFilter;
+use store::{CommittedEvent, LogFilter, replaced_results};
 use sys::ids;
 
 /// One turn for the call, one to hand in that it was made; a rule of the machine may want one more.
@@ -152,10 +152,12 @@ async fn end_of_call(state: &DaemonContext, run: &RunId) -> Result<ToolsCallResu
                         let message = end.message.unwrap_or_else(|| "the call was never made".to_owned());
                         return Err(RpcError::new(ErrorKind::Conflict, message));
                     };
+                    // A run waits for its hooks, so whatever they said is there.
+                    let events = state.store.run_events(run).await?;
                     return Ok(ToolsCallResult {
+                        result: as_hooks_left_it(data.result.unwrap_or_default(), &data.call_id, &events),
                         call_id: data.call_id,
                         run_id: run.clone(),
-                        result: data.result.unwrap_or_default(),
                         seq: event.seq,
                     });
                 }
@@ -163,4 +165,24 @@ async fn end_of_call(state: &DaemonContext, run: &RunId) -> Result<ToolsCallResu
             }
         }
     }
+}
+
+/// The result of a call as a model would read it. What hooks keep from that stands in no other field either.
+fn as_hooks_left_it(result: ToolResult, call: &CallId, events: &[CommittedEvent]) -> ToolResult {
+    let read = events.iter().rev().find_map(|event| replaced_results(&event.private)?.get(call));
+    let Some(read) = read.cloned() else { return result };
+    let is_of_call = |fired: &HookFired| fired.call_id.as_ref() == Some(call);
+    let is_replaced = |event: &CommittedEvent| match &event.body {
+        EventBody::HookFired(fired) => {
+            is_of_call(fired) && (fired.replacement.is_some() || fired.follow_up.is_some())
+        }
+        _ => false,
+    };
+    if !events.iter().any(is_replaced) {
+        // Something was added behind it.
+        return ToolResult { llm_content: read, ..result };
+    }
+    let text = || read.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
+    let error = result.error.map(|error| ToolError { message: text(), ..error });
+    ToolResult { llm_content: read, error, ..ToolResult::default() }
 }

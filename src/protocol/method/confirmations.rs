@@ -437,6 +437,7 @@ pub struct ToolsCallResult {
     pub call_id: CallId,
     /// The run as which it was carried out.
     pub run_id: RunId,
+    /// As hooks of `PostToolUse` and `PostToolUseFailure` left it: where one replaced or withheld it, only the text in its place.
     pub result: ToolResult,
     pub seq: EventSeq,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     ElicitationVerdict, FollowUpCall, Hook, HookContext, HookDelegate, HookFacts, HookFailurePolicy,
-    HookFiring, HookId, HookStop, HookVerdict, ModelVerdict,
+    HookFiring, HookId, HookStop, HookVerdict, HookedCall, ModelVerdict,
     answer::{HookAnswer, cut},
     event,
     ranked::ConflictingChange,
@@ -24,6 +24,8 @@ const ANSWERED_BY_PEOPLE: &[&str] = &["ask_user", "present_plan"];
 pub(super) struct HeardHook {
     pub hook: Arc<Hook>,
     pub answer: HookAnswer,
+    /// The page that it was asked about, of several.
+    pub page: Option<String>,
 }
 
 /// Merges answers, which are in the order of the set.
@@ -71,13 +73,13 @@ impl<'a> VerdictBuilder<'a> {
 
     /// Takes in one answer. What it would change is in the words of its contract.
     pub fn take(&mut self, heard: HeardHook) -> CountedAnswer {
-        let HeardHook { hook, mut answer } = heard;
+        let HeardHook { hook, mut answer, page } = heard;
         let event = self.firing.facts.event();
         let mut counted = CountedAnswer::default();
         let input = answer.updated_input.take();
         let input = input
             .filter(|_| answer.failure.is_none() || answer.is_mistyped)
-            .map(|given| self.read_back(&hook, &given, answer.merges_input));
+            .map(|given| self.read_back((&hook, page.as_deref()), &given, answer.merges_input));
         let input = match input {
             None => None,
             // What is as it was is no change.
@@ -93,6 +95,9 @@ impl<'a> VerdictBuilder<'a> {
         if let Some((_, why)) = answer.failure.clone() {
             self.fail(&hook, &why, &mut answer);
             counted.reason = Some(why);
+        }
+        if let (Some(page), Some(reason)) = (&page, &mut answer.reason) {
+            *reason = format!("{page}: {reason}");
         }
         if let Some(decision) = answer.decision {
             let reason = answer.reason.clone().map(|reason| cut(&reason).0);
@@ -300,14 +305,26 @@ impl<'a> VerdictBuilder<'a> {
 
     fn read_back(
         &self,
-        hook: &Hook,
+        (hook, page): (&Hook, Option<&str>),
         given: &serde_json::Value,
         merges: bool,
     ) -> Result<serde_json::Value, String> {
-        match self.firing.facts.call() {
+        let of_page =
+            |page: &str, call: &HookedCall| HookedCall { page: Some(page.to_owned()), ..call.clone() };
+        let before = self.verdict.updated_input.as_ref();
+        let before = before.filter(|_| self.verdict.changed_by.last() == Some(&hook.id));
+        match (self.firing.facts.call(), page) {
+            (Some(call), Some(page)) => {
+                let call = of_page(page, call);
+                let (call, given) = match before {
+                    Some(before) => tool_names::rebased(&call, before, (hook.contract, self.root), given),
+                    None => (call, given.clone()),
+                };
+                tool_names::read_back(&call, hook.contract, self.root, &given, merges)
+            }
             // Later hooks change what the model wanted, not what earlier ones made of it: the last change wins.
-            Some(call) => tool_names::read_back(call, hook.contract, self.root, given, merges),
-            None => Ok(given.clone()),
+            (Some(call), None) => tool_names::read_back(call, hook.contract, self.root, given, merges),
+            (None, _) => Ok(given.clone()),
         }
     }
 

@@ -87,6 +87,14 @@ impl HookCondition {
         self.is_of_tool(call) && self.about.as_ref().is_none_or(|about| about.matches(call, root, home))
     }
 
+    /// True if it may be about this page of a call that reads several.
+    pub(super) fn may_mean_page(&self, page: &str) -> bool {
+        match &self.about {
+            Some(CallPattern::Host(host)) => is_host_meant(host, page),
+            _ => true,
+        }
+    }
+
     /// True if it is about calls of this tool, whatever their arguments.
     pub(super) fn is_of_tool(&self, call: &HookedCall) -> bool {
         let names = tool_names::names(call);
@@ -170,8 +178,7 @@ impl CallPattern {
             }
             CallPattern::File(pattern) => TouchedPaths::of(call).are_met_by(pattern, root, home),
             CallPattern::Host(host) => {
-                let is_below = |found: &str| found == host || found.ends_with(&format!(".{host}"));
-                let is_meant = |url: &str| host_of(url).is_none_or(|found| is_below(&found));
+                let is_meant = |url: &str| is_host_meant(host, url);
                 call.accesses.iter().any(|access| match access {
                     ResourceAccess::Fetch { url } => is_meant(url),
                     _ => false,
@@ -182,6 +189,24 @@ impl CallPattern {
             }
         }
     }
+}
+
+/// True of several patterns with commas between them, which stand in no braces.
+fn is_list(about: &str) -> bool {
+    let mut depth = 0_u32;
+    about.chars().any(|letter| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
+}
+
+/// True if the address is of this host or of one below it, or if its host cannot be told.
+fn is_host_meant(host: &str, url: &str) -> bool {
+    host_of(url).is_none_or(|found| found == host || found.ends_with(&format!(".{host}")))
 }
 
 /// Every address that stands in a call's arguments, also within a text.

@@ -42,6 +42,8 @@ pub struct HookedCall {
     pub arguments: Value,
     /// Everything that it would touch, as it was prepared: what the policy judges. Empty = not known.
     pub accesses: Vec<ResourceAccess>,
+    /// Where a hook is asked about each page of several, that one.
+    pub page: Option<String>,
 }
 
 /// A call that has ended.
@@ -243,8 +245,17 @@ impl HookFacts {
             call.arguments = arguments;
             // They are those of the call as it was; whoever prepares it anew says what it touches now.
             call.accesses.clear();
+            call.page = None;
         }
         facts
+    }
+
+    /// The same about one page of a call that reads several.
+    pub(super) fn about_page(mut self, page: String) -> HookFacts {
+        if let Some(call) = self.call_mut() {
+            call.page = Some(page);
+        }
+        self
     }
 
     /// The same with a call that an agent answers.

@@ -28,6 +28,7 @@ impl KnownTools {
             answered_by: answered_by.cloned(),
             arguments: Value::Null,
             accesses: Vec::new(),
+            page: None,
         };
         let built_in = BUILTIN_TOOLS.iter().map(move |tool| call(tool, None));
         let others = self.tools.iter().map(move |tool| call(tool.as_str(), None));

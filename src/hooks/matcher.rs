@@ -155,6 +155,7 @@ mod tests {
             answered_by: None,
             arguments: serde_json::json!({}),
             accesses: Vec::new(),
+            page: None,
         };
         HookFacts::PreToolUse { call }
     }

@@ -19,6 +19,8 @@ pub(super) struct AskedHook {
     pub started_at: Timestamp,
     /// Without secrets.
     pub confinement: Option<HookConfinement>,
+    /// The page that it was asked about, of several.
+    pub page: Option<String>,
 }
 
 /// Everything that a hook said, without secrets.
@@ -59,7 +61,8 @@ pub(super) fn heard(
         redactor.value(permissions);
     }
     let confinement = hook.confinement(|words| redactor.owned(words));
-    AskedHook { at, hook, end, answer, took, started_at, confinement }
+    let page = firing.facts.call().and_then(|call| call.page.clone());
+    AskedHook { at, hook, end, answer, took, started_at, confinement, page }
 }
 
 /// The reason for many a failure of a confined hook, which its own words seldom say.
@@ -133,12 +136,12 @@ pub(super) fn counted(
     firing: &HookFiring,
     records: &mut Vec<HookFired>,
 ) -> HookVerdict {
-    for AskedHook { hook, end, answer, took, started_at, confinement, .. } in asked {
+    for AskedHook { hook, end, answer, took, started_at, confinement, page, .. } in asked {
         if answer.goes_async.is_some() {
             // Its record comes with its end.
             continue;
         }
-        let counted = builder.take(HeardHook { hook: Arc::clone(&hook), answer: answer.clone() });
+        let counted = builder.take(HeardHook { hook: Arc::clone(&hook), answer: answer.clone(), page });
         let record = record(&hook, &end, &answer, counted, firing, took);
         records.push(HookFired { started_at: Some(started_at), confinement, ..record });
     }

@@ -51,6 +51,7 @@ pub fn in_claude_codes_words(call: &ToolCall, root: &Path) -> (String, Value) {
         answered_by: None,
         arguments: call.arguments.clone(),
         accesses: Vec::new(),
+        page: None,
     };
     let ForeignCall { name, arguments } = tool_names::shown(&hooked, HookContract::Claude, root);
     (name, arguments)

@@ -13,12 +13,11 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::{
-    AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
-    HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
+    AsyncHookEnds, FiredHooks, Hook, HookContext, HookFailurePolicy, HookFiring, HookId, HookOutlook,
+    HookServices, HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
     answer::{HandlerEnd, cut},
     async_ends::AsyncInboxes,
     combining::VerdictBuilder,
@@ -33,8 +32,12 @@ use sandbox::Sandbox;
 use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 
 mod asynchronous;
+mod page_by_page;
+mod trial;
 
 use asynchronous::MOST_ASYNC;
+use page_by_page::page_by_page;
+pub use trial::HookTrial;
 
 /// Hooks of one event that run at once (spec 08).
 const AT_ONCE: usize = 16;
@@ -73,19 +76,8 @@ pub struct LastHookAnswer {
     pub why_it_failed: Option<String>,
 }
 
-/// Hooks that are asked one after the other, with their places among all: of a sequential group, or one alone.
-type AskingUnit = (Option<u32>, Vec<(usize, Arc<Hook>)>);
-
-/// One hook, tried by hand.
-#[derive(Debug, Clone)]
-pub struct HookTrial {
-    /// Everything that it read.
-    pub input: Value,
-    /// It would be fired by just this: it is on, and its matcher and `if` mean it.
-    pub is_fired: bool,
-    pub stdout: String,
-    pub fired: FiredHooks,
-}
+/// Hooks that are asked one after the other, with their places among all and what each is asked: of a sequential group, or one alone.
+type AskingUnit = (Option<u32>, Vec<(usize, Arc<Hook>, Arc<HookFiring>)>);
 
 impl HookRunner {
     /// `environment`: the daemon's own; hooks get what every command gets of it. `tasks`: what asynchronous hooks run in.
@@ -229,37 +221,6 @@ impl HookRunner {
         verdict
     }
 
-    /// Runs one hook alone, whatever it is about, and says what its answer means. A file that nobody acknowledged is not run.
-    pub async fn try_one(
-        &self,
-        set: &HookSet,
-        hook: &Arc<Hook>,
-        firing: &HookFiring,
-        workspace: &HookWorkspace,
-        services: &Arc<dyn HookServices>,
-    ) -> HookTrial {
-        let is_fired = set.fires(hook, firing);
-        let input = stdin::written(hook, firing, workspace, self.shared.parts.clock.now());
-        let asked = match hook.state {
-            HookState::Untrusted => {
-                let why = "was not run: nobody acknowledged its file; see `subagent trust`";
-                self.heard(
-                    0,
-                    Arc::clone(hook),
-                    HandlerEnd::failed(HookOutcome::NotStarted, why),
-                    (firing, workspace),
-                    Duration::ZERO,
-                )
-            }
-            _ => self.ask(0, Arc::clone(hook), firing, workspace, services).await,
-        };
-        let stdout = workspace.redactor.owned(cut(&asked.end.stdout).0);
-        let mut records = Vec::new();
-        let builder = VerdictBuilder::new(firing, set.root());
-        let verdict = counted(builder, vec![asked], firing, &mut records);
-        HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
-    }
-
     /// The reason why a run could not ask a hook, and what comes of that; `None` = as far as can be told without running it, it can.
     /// Blocks on the file system.
     pub fn outlook(
@@ -289,26 +250,31 @@ impl HookRunner {
         workspace: &HookWorkspace,
         services: &Arc<dyn HookServices>,
     ) -> Vec<AskedHook> {
+        let firing = Arc::new(firing.clone());
         let mut units: Vec<AskingUnit> = Vec::new();
-        for (at, hook) in hooks.into_iter().enumerate() {
-            if hook.is_async {
-                self.begin_async(hook, firing, workspace, services);
-                continue;
-            }
-            match units.iter_mut().find(|(sequence, _)| sequence.is_some() && *sequence == hook.sequence) {
-                Some((_, unit)) => unit.push((at, hook)),
-                None => units.push((hook.sequence, vec![(at, hook)])),
+        let mut at = 0;
+        for hook in hooks {
+            for firing in page_by_page(&hook, &firing) {
+                at += 1;
+                let (hook, sequence) = (Arc::clone(&hook), hook.sequence);
+                if hook.is_async {
+                    self.begin_async(hook, &firing, workspace, services);
+                    continue;
+                }
+                match units.iter_mut().find(|(known, _)| known.is_some() && *known == sequence) {
+                    Some((_, unit)) => unit.push((at, hook, firing)),
+                    None => units.push((sequence, vec![(at, hook, firing)])),
+                }
             }
         }
-        let ask_unit = |(_, unit): AskingUnit| async move {
+        let units = stream::iter(units).map(|(_, unit)| async move {
             let mut asked = Vec::with_capacity(unit.len());
-            for (at, hook) in unit {
-                asked.push(self.ask(at, hook, firing, workspace, services).await);
+            for (at, hook, firing) in unit {
+                asked.push(self.ask(at, hook, &firing, workspace, services).await);
             }
             asked
-        };
-        let asked: Vec<Vec<AskedHook>> =
-            stream::iter(units).map(ask_unit).buffer_unordered(AT_ONCE).collect().await;
+        });
+        let asked: Vec<Vec<AskedHook>> = units.buffer_unordered(AT_ONCE).collect().await;
         let mut asked: Vec<AskedHook> = asked.into_iter().flatten().collect();
         asked.sort_by_key(|it| it.at);
         asked

@@ -53,6 +53,7 @@ impl HookFacts {
             answered_by: None,
             arguments,
             accesses: Vec::new(),
+            page: None,
         };
         let fields = input.unwrap_or_default();
         let text =

@@ -98,6 +98,7 @@ pub fn call(tool: &str, arguments: Value) -> HookedCall {
         answered_by: None,
         arguments,
         accesses: Vec::new(),
+        page: None,
     }
 }
 

@@ -11,6 +11,11 @@ pub(super) use self::elsewhere::is_elsewhere;
 use super::{HookContract, HookedCall, lexical::lexical};
 use protocol::TOOL_ALIASES;
 
+mod edits;
+mod pages;
+
+pub(super) use pages::{pages_of, rebased};
+
 /// One argument, in our words and in theirs.
 struct ArgumentRow {
     ours: &'static str,
@@ -186,7 +191,7 @@ pub(super) fn shown(call: &HookedCall, contract: HookContract, root: &Path) -> F
             theirs.entry("output_mode").or_insert_with(|| json!("content"));
             theirs.entry("-i").or_insert_with(|| json!(true));
         }
-        "web_fetch" if is_claude => show_page(&mut theirs),
+        "web_fetch" if is_claude => pages::show(&mut theirs, call),
         _ => {}
     }
     ForeignCall { name, arguments: Value::Object(theirs) }
@@ -208,22 +213,6 @@ fn shown_agent(call: &HookedCall, agent: &str) -> ForeignCall {
     ForeignCall { name: "Agent".to_owned(), arguments: Value::Object(arguments) }
 }
 
-/// Claude Code's tool gets one address beside its prompt.
-fn show_page(theirs: &mut Map<String, Value>) {
-    let named = theirs.get("urls").and_then(|urls| urls.get(0)).and_then(Value::as_str).map(str::to_owned);
-    let in_prompt = || {
-        let prompt = theirs.get("prompt")?.as_str()?;
-        let word = prompt
-            .split_whitespace()
-            .find(|word| word.starts_with("http://") || word.starts_with("https://"))?;
-        Some(word.trim_end_matches(['.', ',', ')', ']', '>', '"', '\'']).to_owned())
-    };
-    if let Some(url) = named.or_else(in_prompt) {
-        theirs.insert("url".to_owned(), json!(url));
-    }
-    theirs.entry("prompt").or_insert_with(|| json!(""));
-}
-
 /// Our arguments, where a hook gave others in its words. `merges`: only what it names is changed. What it left as it was told
 /// stays as the model wrote it.
 pub(super) fn read_back(
@@ -242,6 +231,10 @@ pub(super) fn read_back(
     };
     let mut theirs = if merges { told_arguments.clone() } else { Map::new() };
     theirs.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
+    let is_of_pages = call.tool.as_str() == "web_fetch" && contract != HookContract::Gemini;
+    if is_of_pages {
+        pages::keep_others(&mut theirs, call, told_arguments)?;
+    }
     if theirs == *told_arguments {
         return Ok(call.arguments.clone());
     }
@@ -272,8 +265,8 @@ pub(super) fn read_back(
             },
         };
     }
-    if tool == "web_fetch" && contract != HookContract::Gemini {
-        read_page(&mut ours, told_arguments);
+    if is_of_pages {
+        pages::read_back(&mut ours, told_arguments)?;
     }
     if tool == "run_shell_command" {
         // Words of theirs that mean nothing here.
@@ -315,17 +308,6 @@ fn agent_read_back(
         }
     }
     theirs
-}
-
-/// Another address than the one that was told is the one to fetch.
-fn read_page(ours: &mut Map<String, Value>, told: &Map<String, Value>) {
-    let Some(url) = ours.remove("url") else { return };
-    if let (Some(before), Some(after), Some(Value::String(prompt))) =
-        (told.get("url").and_then(Value::as_str), url.as_str(), ours.get_mut("prompt"))
-    {
-        *prompt = prompt.replace(before, after);
-    }
-    ours.insert("urls".to_owned(), json!([url]));
 }
 
 /// Every name by which a matcher or an `if` may mean the call.

@@ -32,6 +32,7 @@ mod plain;
 mod search;
 mod target;
 mod tls;
+mod written;
 
 pub use address::{CheckedAddress, refusal};
 pub use content::{PageContent, WebPage};
@@ -43,6 +44,7 @@ pub use plain::plain;
 pub use search::{SearchAnswer, SearchError, SearchSource};
 pub use target::{BadUrl, WebTarget};
 pub use tls::CertificateAuthorities;
+pub use written::addresses_in;
 
 /// What the web is reached through; a test has its own.
 #[derive(Clone)]

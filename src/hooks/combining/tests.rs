@@ -20,7 +20,7 @@ fn verdict(firing: &HookFiring, said: &[(HookOrigin, i32, &str)]) -> HookVerdict
         let end =
             HandlerEnd { exit_code: Some(*code), stdout: (*stdout).to_owned(), ..HandlerEnd::default() };
         let answer = read(&end, firing.facts.event(), hook.contract, false);
-        builder.take(HeardHook { hook, answer });
+        builder.take(HeardHook { hook, answer, page: None });
     }
     builder.finish()
 }
@@ -83,6 +83,7 @@ fn a_record_has_what_a_hook_adds() {
             took,
             started_at: protocol::Timestamp(0),
             confinement: None,
+            page: None,
         };
         let builder = VerdictBuilder::new(&firing, Path::new("/w"));
         crate::records::counted(builder, vec![asked], &firing, &mut records);
@@ -175,7 +176,7 @@ fn a_change_that_cannot_be_read_back_is_a_failure() {
     let firing = firing(bash("ls"));
     let mut builder = VerdictBuilder::new(&firing, Path::new("/w"));
     let answer = HookAnswer { updated_input: Some(json!("ls")), ..HookAnswer::default() };
-    let counted = builder.take(HeardHook { hook: hook(&firing, 0, HookOrigin::User), answer });
+    let counted = builder.take(HeardHook { hook: hook(&firing, 0, HookOrigin::User), answer, page: None });
     assert!(counted.invalid.is_some() && !counted.changed);
     assert_eq!(builder.finish().decision, Some(HookDecision::Deny));
 }
@@ -341,7 +342,7 @@ fn what_is_understood_of_a_mistyped_answer_still_counts() {
         let end = HandlerEnd { exit_code: Some(0), stdout: stdout.to_owned(), ..HandlerEnd::default() };
         let answer = read(&end, firing.facts.event(), hook.contract, false);
         let mut builder = VerdictBuilder::new(firing, Path::new("/w"));
-        builder.take(HeardHook { hook: Arc::new(hook), answer });
+        builder.take(HeardHook { hook: Arc::new(hook), answer, page: None });
         builder.finish()
     };
     let before = firing(bash("rm -rf build"));
@@ -384,7 +385,7 @@ fn of_several_calls_that_hooks_want_the_most_trusted_places_is_made() {
     let come_to = |said: Vec<(HookOrigin, HookAnswer)>| {
         let mut builder = VerdictBuilder::new(&ended, Path::new("/w"));
         for (at, (origin, answer)) in said.into_iter().enumerate() {
-            builder.take(HeardHook { hook: hook(&ended, at, origin), answer });
+            builder.take(HeardHook { hook: hook(&ended, at, origin), answer, page: None });
         }
         let verdict = builder.finish();
         (verdict.follow_up.map(|wanted| wanted.tool), verdict.warnings.len())

@@ -26,6 +26,7 @@ fn check_prepared(
         answered_by: None,
         arguments,
         accesses,
+        page: None,
     };
     let matched = read.matches(&call, Path::new("/w"), Path::new("/home/me"));
     assert_eq!(matched, expected, "{condition} {tool} {} {:?}", call.arguments, call.accesses);
@@ -168,6 +169,7 @@ fn a_rule_about_files_means_what_a_path_leads_to() {
             answered_by: None,
             arguments: json!({ "path": path }),
             accesses: Vec::new(),
+            page: None,
         };
         assert_eq!(rule.matches(&call, &root, Path::new("/home/me")), expected, "{path}");
     }
@@ -182,6 +184,7 @@ fn a_rule_about_files_means_what_a_path_leads_to() {
             answered_by: None,
             arguments: json!({ "path": path }),
             accesses: Vec::new(),
+            page: None,
         };
         assert!(rule.matches(&call, &root, Path::new("/home/me")), "{path}");
     }
@@ -216,6 +219,7 @@ fn a_rule_about_files_means_what_the_prepared_call_touches() {
             answered_by: None,
             arguments: json!({ "path": "spelled-otherwise" }),
             accesses: accesses.to_vec(),
+            page: None,
         };
         let matched = HookCondition::read(condition).unwrap().matches(&call, &root, Path::new("/home/me"));
         assert_eq!(matched, expected, "{condition} {tool} {accesses:?}");

@@ -113,7 +113,7 @@ fn no_random_set_of_answers_is_looser_than_policy() {
             let must = must.max(says_deny.then_some(HookDecision::Deny));
             least = least.max(must);
             printed_all.push((printed, code, failure, on_failure));
-            builder.take(HeardHook { hook: Arc::new(hook), answer });
+            builder.take(HeardHook { hook: Arc::new(hook), answer, page: None });
         }
         let verdict = builder.finish();
         assert!(least <= verdict.decision, "trial {trial}: {printed_all:?} came to {:?}", verdict.decision);

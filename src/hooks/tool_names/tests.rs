@@ -13,6 +13,7 @@ fn call(tool: &str, arguments: Value) -> HookedCall {
         answered_by: None,
         arguments,
         accesses: Vec::new(),
+        page: None,
     }
 }
 
@@ -110,6 +111,16 @@ fn each_row_of_claude_codes_table_there_and_back() {
         json!({ "urls": ["https://a.example"] }),
         "WebFetch",
         json!({ "urls": ["https://a.example"], "url": "https://a.example", "prompt": "" }),
+    );
+    claude(
+        "web_fetch",
+        json!({ "prompt": "see HTTPS://A.example/x, https://b.example/y.", "urls": ["https://c.example"] }),
+        "WebFetch",
+        json!({
+            "prompt": "see HTTPS://A.example/x, https://b.example/y.",
+            "url": "https://c.example",
+            "urls": ["https://c.example/", "https://a.example/x", "https://b.example/y"]
+        }),
     );
     claude(
         "write_todos",

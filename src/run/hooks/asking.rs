@@ -471,5 +471,6 @@ pub(crate) fn hooked_call(
         answered_by: is_agent.then(|| tool.as_str().into()),
         arguments,
         accesses: accesses.to_vec(),
+        page: None,
     }
 }

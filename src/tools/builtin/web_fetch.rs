@@ -23,7 +23,6 @@ use web::{AnswerMarks, PageContent, WebClient, WebError, WebPage, WebRules, WebT
 mod answering;
 mod fitting;
 mod url_context;
-mod urls;
 
 /// Pages of one call (spec 05).
 const MOST_URLS: usize = 20;
@@ -74,7 +73,7 @@ impl BuiltInDefinition for WebFetchTool {
         let mut targets: Vec<WebTarget> = Vec::new();
         let mut violations = Vec::new();
         let given = urls.iter().enumerate().map(|(at, url)| (format!("/urls/{at}"), url.as_str()));
-        let written = urls::in_text(prompt.as_deref().unwrap_or_default());
+        let written = web::addresses_in(prompt.as_deref().unwrap_or_default());
         let written = written.into_iter().map(|url| ("/prompt".to_owned(), url));
         for (pointer, url) in given.chain(written) {
             match WebTarget::parse(url) {

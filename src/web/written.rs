@@ -3,8 +3,8 @@
 /// Signs that end a sentence or a bracket rather than an address.
 const AFTER: &[char] = &['.', ',', ';', ':', '!', '?', '\'', '*', '_', '…', '。', '、', '，'];
 
-/// Every address of the web, as it stands there.
-pub(super) fn in_text(text: &str) -> Vec<&str> {
+/// Every address of the web in a text, as it stands there.
+pub fn addresses_in(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(start) = next_start(rest) {
@@ -75,7 +75,7 @@ mod tests {
             ("Ä https://ä.example/ö ü", &["https://ä.example/ö"]),
         ];
         for (text, expected) in cases {
-            assert_eq!(in_text(text), *expected, "{text}");
+            assert_eq!(addresses_in(text), *expected, "{text}");
         }
     }
 }

@@ -1,0 +1,66 @@
+//! What does one hook say, tried by hand?
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{HookRunner, page_by_page};
+use crate::{
+    FiredHooks, Hook, HookFiring, HookServices, HookSet, HookState, HookWorkspace,
+    answer::{HandlerEnd, cut},
+    combining::VerdictBuilder,
+    records::counted,
+    stdin,
+};
+use protocol::HookOutcome;
+
+/// One hook, tried by hand.
+#[derive(Debug, Clone)]
+pub struct HookTrial {
+    /// Everything that it read.
+    pub input: Value,
+    /// It would be fired by just this: it is on, and its matcher and `if` mean it.
+    pub is_fired: bool,
+    pub stdout: String,
+    pub fired: FiredHooks,
+}
+
+impl HookRunner {
+    /// Runs one hook alone, whatever it is about, and says what its answer means. A file that nobody acknowledged is not run.
+    pub async fn try_one(
+        &self,
+        set: &HookSet,
+        hook: &Arc<Hook>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> HookTrial {
+        let is_fired = set.fires(hook, firing);
+        let whole = Arc::new(firing.clone());
+        let first = page_by_page(hook, &whole).into_iter().next();
+        let input = stdin::written(
+            hook,
+            first.as_deref().unwrap_or(firing),
+            workspace,
+            self.shared.parts.clock.now(),
+        );
+        let mut asked = Vec::new();
+        for firing in page_by_page(hook, &whole) {
+            let hook = Arc::clone(hook);
+            asked.push(match hook.state {
+                HookState::Untrusted => {
+                    let why = "was not run: nobody acknowledged its file; see `subagent trust`";
+                    let end = HandlerEnd::failed(HookOutcome::NotStarted, why);
+                    self.heard(0, hook, end, (&firing, workspace), Duration::ZERO)
+                }
+                _ => self.ask(0, hook, &firing, workspace, services).await,
+            });
+        }
+        let printed = asked.iter().map(|asked| asked.end.stdout.as_str()).collect::<Vec<_>>().join("\n");
+        let stdout = workspace.redactor.owned(cut(&printed).0);
+        let mut records = Vec::new();
+        let builder = VerdictBuilder::new(firing, set.root());
+        let verdict = counted(builder, asked, firing, &mut records);
+        HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
+    }
+}

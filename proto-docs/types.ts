@@ -2222,6 +2222,8 @@ export interface HookFired {
   decision?: HookDecision | null | string;
   /** It went on beside the run, and decided nothing. */
   async?: boolean;
+  /** The tool of an MCP server that it called, or was to call, as rules name it: `mcp.SERVER.TOOL`. Only of a hook of the type `mcp_tool`. */
+  mcpTool?: ToolName | null;
   /** It changed what it was shown. */
   changed?: boolean;
   /** The text that it adds for the model to read, the first 2 KiB. */

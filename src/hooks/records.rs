@@ -7,7 +7,7 @@ use super::{
     answer::{self, HandlerEnd, HookAnswer},
     combining::{CountedAnswer, HeardHook, VerdictBuilder},
 };
-use protocol::{HookConfinement, HookFired, HookOutcome, Timestamp};
+use protocol::{HookConfinement, HookFired, HookOutcome, Timestamp, ToolName};
 
 /// One hook's end within a firing.
 pub(super) struct AskedHook {
@@ -179,6 +179,10 @@ pub(super) fn record(
         attempt: firing.attempt,
         decision: counted.decision,
         is_async: false,
+        mcp_tool: match &hook.handler {
+            HookHandler::McpTool { server, tool, .. } => Some(ToolName::from(format!("mcp.{server}.{tool}"))),
+            _ => None,
+        },
         changed: counted.changed,
         added: counted.added.map(|text| first_of(text.trim())),
         message: counted.message.map(|message| cut_short(message.trim())),

@@ -170,6 +170,7 @@ mod faults;
 mod interrupted;
 mod kept_back;
 mod late;
+mod mcp_tools;
 mod pages;
 mod points;
 mod promises;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Timestamp};
+use crate::{CallId, Timestamp, ToolName};
 
 macro_rules! hook_events {
     ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
@@ -195,6 +195,9 @@ pub struct HookFired {
     /// It went on beside the run, and decided nothing.
     #[serde(default, rename = "async", skip_serializing_if = "std::ops::Not::not")]
     pub is_async: bool,
+    /// The tool of an MCP server that it called, or was to call, as rules name it: `mcp.SERVER.TOOL`. Only of a hook of the type `mcp_tool`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_tool: Option<ToolName>,
     /// It changed what it was shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,

@@ -75,12 +75,18 @@ impl HookTools for HookToolCaller {
     ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let name = ToolName::from(format!("mcp.{server}.{tool}"));
-            // What a rule forbids is forbidden here, too; a question there is none, as of a hook that is a command.
+            // What a rule forbids is forbidden here, too. A question there is none: a person's own hook calls as it would run a command, for
+            // another the missing answer is no permission.
             let prepared = self.gate.prepare_for_hook(&name, input, &self.judge_context).await;
             let prepared = prepared.map_err(|refusal| refusal.error.message)?;
             let is_reading = !prepared.details.kind.is_mutator() && prepared.details.risk <= Risk::Low;
             if !is_own && !is_reading {
                 return Err(format!("{name} does more than read, so only your own hooks may call it"));
+            }
+            if !is_own && prepared.must_be_asked() {
+                return Err(format!(
+                    "a person would have to be asked about {name}, and a hook of a project or an agent asks nobody"
+                ));
             }
             self.carry_out(prepared, &self.gate).await
         })

@@ -163,7 +163,7 @@ pub(super) fn read_hooks_after(
     for (path, contract, word) in HOME_FILES {
         let is_named = places.other_products.iter().any(|other| other == word);
         let file = places.home.join(path);
-        // A home that is a workspace has the file as that.
+        // A home that is a workspace has the file as that, and what is the person's own refuses until they have looked at it there.
         if !places.roots.iter().any(|root| Path::new(root) == places.home) {
             reader.own_file((&file, path), HookOrigin::User, *contract, is_named);
         }
@@ -273,6 +273,9 @@ impl PlacesReader<'_> {
             Ok(None) => {
                 return self.recorded_guards(root, path, &place, "vanished after it was acknowledged");
             }
+            Err(problem) if self.is_own_in_home(root, path) => {
+                return self.unreadable_file(&place, problem, true);
+            }
             Err(problem) => {
                 self.recorded_guards(root, path, &place, "cannot be read any more");
                 return self.read.problems.push(problem);
@@ -286,6 +289,9 @@ impl PlacesReader<'_> {
         };
         let document = match DocumentNode::parse(&file, &bytes) {
             Ok(document) => document,
+            Err(problem) if self.is_own_in_home(root, path) => {
+                return self.unreadable_file(&place, problem, true);
+            }
             Err(problem) => {
                 if consent != AcknowledgementState::Never {
                     self.recorded_guards(root, path, &place, "cannot be read any more");
@@ -296,16 +302,15 @@ impl PlacesReader<'_> {
         let begins = self.hooks.len();
         match consent {
             AcknowledgementState::Now => self.take(document.as_ref(), &place, |_| (), true),
+            AcknowledgementState::Never if self.is_own_in_home(root, path) => {
+                let what = "lies in the workspace, where agents write, and nobody has acknowledged it there";
+                self.take(document.as_ref(), &place, changed(changed_reason(&file, what)), true);
+            }
             AcknowledgementState::Never => self.take(document.as_ref(), &place, |_| (), false),
             AcknowledgementState::Before => {
-                self.recorded_guards(root, path, &place, "changed after it was acknowledged");
-                let reason = changed_reason(&file, "changed after it was acknowledged");
-                let mend = |hook: &mut Hook| {
-                    if hook.state != HookState::NeverFires {
-                        hook.state = HookState::Changed { reason: reason.clone() };
-                    }
-                };
-                self.take(document.as_ref(), &place, mend, true);
+                let what = "changed after it was acknowledged";
+                self.recorded_guards(root, path, &place, what);
+                self.take(document.as_ref(), &place, changed(changed_reason(&file, what)), true);
             }
         }
         let own: Vec<&Hook> = self.hooks[begins..].iter().filter(|hook| hook.line != 0).collect();
@@ -325,6 +330,14 @@ impl PlacesReader<'_> {
             effects,
             guards,
         });
+    }
+
+    /// True of a file of the person's own by `hooks.places` whose home is the workspace.
+    fn is_own_in_home(&self, root: &str, path: &str) -> bool {
+        let is_named = |(own, _, word): &(&str, HookContract, &str)| {
+            *own == path && self.places.other_products.iter().any(|other| other == word)
+        };
+        Path::new(root) == self.places.home && HOME_FILES.iter().any(is_named)
     }
 
     /// The guards that a file had when it was acknowledged fail. Who acknowledges the workspace without it, forgets them.
@@ -465,5 +478,14 @@ fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
 
 mod failing;
 mod telling;
+/// Makes hooks rest, and those that guard fail, until a person has looked.
+fn changed(reason: String) -> impl Fn(&mut Hook) {
+    move |hook| {
+        if hook.state != HookState::NeverFires {
+            hook.state = HookState::Changed { reason: reason.clone() };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -57,6 +57,39 @@ fn hooks_that_stand_twice_or_in_no_object_are_guards_that_fail() {
     assert_eq!(bench.read(&TrustRecords::default()).problems, []);
 }
 
+/// What is the person's own by `hooks.places` guards in a home that is the workspace, too: it refuses until they have looked at it there.
+#[test]
+fn a_guard_of_the_persons_own_is_never_left_out_where_the_home_is_the_workspace() {
+    let bench = Bench::new();
+    bench.project(".claude/settings.json", GUARD);
+    bench.project("guard.sh", "exit 0");
+    let root = bench.root();
+    let at_home = |other_products: &[&str]| HookPlaces {
+        home: PathBuf::from(&root),
+        other_products: other_products.iter().map(|word| (*word).to_owned()).collect(),
+        ..bench.places()
+    };
+    let read = |places: &HookPlaces, trust: &TrustRecords| {
+        let read = read_hooks(places, &[], trust);
+        let states: Vec<HookState> = read.set.hooks().iter().map(|hook| hook.state.clone()).collect();
+        (states, read.set.matching(&firing(bash("ls"))).len())
+    };
+    let mut trust = TrustRecords::default();
+    let (states, asked) = read(&at_home(&["claude"]), &trust);
+    assert!(states.iter().all(|state| matches!(state, HookState::Changed { .. })), "{states:?}");
+    assert_eq!(asked, 1);
+    // Nobody has named it: it is the workspace's file like any other.
+    let (states, asked) = read(&at_home(&["codex"]), &trust);
+    assert!(states.iter().all(|state| *state == HookState::Untrusted), "{states:?}");
+    assert_eq!(asked, 0);
+    acknowledge(&bench, &mut trust);
+    let (states, asked) = read(&at_home(&["claude"]), &trust);
+    assert!(states.iter().all(|state| *state == HookState::On), "{states:?}");
+    assert_eq!(asked, 1);
+    bench.project(".claude/settings.json", "{");
+    assert_eq!(read(&at_home(&["claude"]), &TrustRecords::default()).1, 1, "half a file guards");
+}
+
 #[test]
 fn a_projects_file_counts_once_a_person_acknowledged_it_and_its_programs() {
     let bench = Bench::new();

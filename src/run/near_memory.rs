@@ -156,7 +156,9 @@ pub(super) async fn appended(
         let redactor = &gate.supplies.redactor;
         let text = context_message(&blocks, REMARK).map(|text| redactor.owned(text));
         let warnings = warnings.into_iter().map(|text| redactor.owned(text)).collect();
-        (text, NearMemoryNews { told: near.told_by(&call), warnings })
+        // One part of the result, if anything is told.
+        let told = near.told_by(&call).filter(|_| text.is_some());
+        (text, NearMemoryNews { told, warnings })
     };
     let (text, news) = unblocked(looking).await;
     result.llm_content.extend(text.map(MessagePart::text));

@@ -106,6 +106,7 @@ fn every_private_field_has_its_line() {
         memory: _,
         compaction: _,
         editor: _,
+        beside_result: _,
         hooked: _,
     } = PrivateEventFields::default();
     let lines = lines();

@@ -171,6 +171,7 @@ mod interrupted;
 mod kept_back;
 mod late;
 mod mcp_tools;
+mod near_memory;
 mod pages;
 mod points;
 mod promises;

@@ -45,6 +45,10 @@ pub struct PrivateEventFields {
     /// `tool.state` that ends a call: what its result tells of memory files of sub-folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<FolderMemory>,
+    /// `tool.state` that ends a call: parts at the end of its result that are none of the tool's: memory files of sub-folders, and what hooks
+    /// added before the call ran. Hooks that read or replace the result leave them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub beside_result: u64,
     /// `ide.contextTold`: what the context knows of the editor from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor: Option<IdeContext>,

@@ -246,7 +246,7 @@ impl RunMachine {
             call.began_us = private.active_us;
         }
         if data.to.is_end() && watches {
-            call.end = CallEnd::of(call, data, private.active_us).map(Arc::new);
+            call.end = CallEnd::of(call, data, private).map(Arc::new);
         }
         if data.to.is_end() {
             // Whatever it came to is counted for good.

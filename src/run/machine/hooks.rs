@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, HookStarted,
-    JudgedCall, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask, SideCallPurpose,
+    JudgedCall, MessagePart, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask,
+    SideCallPurpose,
     StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
@@ -73,7 +74,10 @@ impl HookProgress {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CallEnd {
     event: HookEventName,
+    /// The tool's own.
     result: ToolResult,
+    /// The parts that the model reads behind it.
+    beside: Vec<MessagePart>,
     duration_us: u64,
 }
 
@@ -90,11 +94,14 @@ pub struct EndedCall {
 
 impl CallEnd {
     /// `None` = no hook is asked when a call ends so.
-    pub fn of(call: &TrackedCall, data: &ToolState, active_us: u64) -> Option<CallEnd> {
+    pub fn of(call: &TrackedCall, data: &ToolState, private: &PrivateEventFields) -> Option<CallEnd> {
         if call.request.name.as_str() == COMPLETE_TASK {
             return None;
         }
-        let result = data.result.clone()?;
+        let mut result = data.result.clone()?;
+        let n_beside = usize::try_from(private.beside_result).unwrap_or(usize::MAX);
+        let n_own = result.llm_content.len().saturating_sub(n_beside);
+        let beside = result.llm_content.split_off(n_own);
         let error = result.error.as_ref().map(|error| error.kind);
         let event = match (call.state, error) {
             (CallState::Executing, None) if has_failed(&call.request, &result) => {
@@ -108,7 +115,8 @@ impl CallEnd {
             }
             _ => return None,
         };
-        Some(CallEnd { event, result, duration_us: active_us.saturating_sub(call.began_us) })
+        let duration_us = private.active_us.saturating_sub(call.began_us);
+        Some(CallEnd { event, result, beside, duration_us })
     }
 }
 
@@ -271,10 +279,15 @@ impl RunMachine {
     /// The call that a point is about.
     pub fn ended_call(&self, call: &CallId) -> Option<EndedCall> {
         let call = self.call(call)?;
-        let CallEnd { event, result, duration_us } = &**call.end.as_ref()?;
+        let CallEnd { event, result, duration_us, .. } = &**call.end.as_ref()?;
         let (request, result) = (Arc::clone(&call.request), result.clone());
         let accesses = call.prepared.as_ref().map(|prepared| prepared.accesses.clone()).unwrap_or_default();
         Some(EndedCall { request, event: *event, result, duration_ms: duration_us / 1_000, accesses })
+    }
+
+    /// The parts that the model reads behind the result of a call that hooks are told of, whatever they make of that.
+    pub(super) fn beside_result(&self, call: &CallId) -> &[MessagePart] {
+        self.call(call).and_then(|call| call.end.as_ref()).map_or(&[][..], |end| &end.beside)
     }
 
     /// All calls of the turn that hooks are told of, in the order asked.

@@ -227,7 +227,9 @@ impl MachineStep<'_> {
         let Some(request) = self.machine.request(call).cloned() else { return };
         self.drop_asks_of(call, "the call that asked is over");
         let hooked = self.machine.hooked(call);
-        let result = with_context(result, hooked.and_then(|hooked| hooked.context.clone()));
+        let context = hooked.and_then(|hooked| hooked.context.clone());
+        let beside_result = u64::from(memory.is_some()) + u64::from(context.is_some());
+        let result = with_context(result, context);
         let to = match &result.error {
             None => CallState::Success,
             Some(error) if error.kind == ToolErrorType::Cancelled => CallState::Cancelled,
@@ -240,7 +242,8 @@ impl MachineStep<'_> {
         let denied_by = result.denied_by.as_deref().map(str::to_owned);
         let denied_origin = result.denied_origin.as_deref().cloned();
         let hooked = self.machine.follows(call).cloned().map(|first| {
-            let parts = in_place(call, result.llm_content.clone(), self.machine);
+            let beside = self.machine.beside_result(&first).to_vec();
+            let parts = [in_place(call, result.llm_content.clone(), self.machine), beside].concat();
             Box::new(HookEffect { outputs: BTreeMap::from([(first, parts)]), ..HookEffect::default() })
         });
         let body = ToolState { output, result: Some(result), error, denied_by, denied_origin, ..state };
@@ -249,6 +252,7 @@ impl MachineStep<'_> {
             child_cost: spent.and_then(|spent| spent.cost),
             child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
             memory,
+            beside_result,
             hooked,
             ..PrivateEventFields::default()
         };

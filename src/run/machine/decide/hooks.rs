@@ -95,10 +95,18 @@ impl MachineStep<'_> {
         let HookEffects { fired, asked, warnings, block, stop, context, output, follow_up, .. } = hooks;
         let outputs = match (point, output) {
             // The model knows nothing of a call that a hook made: it reads that in place of another.
-            (HookPoint::CallEnded { call }, Some(parts)) => match self.machine.follows(call) {
-                Some(first) => BTreeMap::from([(first.clone(), in_place(call, parts, self.machine))]),
-                None => BTreeMap::from([(call.clone(), parts)]),
-            },
+            (HookPoint::CallEnded { call }, Some(parts)) => {
+                // What stands beside the result is none of the tool's, and no hook has read it.
+                let parts = [&parts[..], self.machine.beside_result(call)].concat();
+                match self.machine.follows(call) {
+                    Some(first) => {
+                        let parts = in_place(call, parts, self.machine);
+                        let parts = [&parts[..], self.machine.beside_result(first)].concat();
+                        BTreeMap::from([(first.clone(), parts)])
+                    }
+                    None => BTreeMap::from([(call.clone(), parts)]),
+                }
+            }
             _ => BTreeMap::new(),
         };
         // One call has one that follows it, and none follows that.

@@ -10,22 +10,22 @@ use config::{DaemonConfig, SetAt, TracingSettings, problem};
 use protocol::{FileProblem, FileProblemCode, TraceBackend};
 use redact::{KnownSecrets, looks_secret};
 use sys::mark::TextPosition;
-use telemetry::{OtlpCounts, OtlpSignal, OtlpTargets, targets};
+use telemetry::{LocalTracing, OtlpCounts, OtlpSignal, OtlpTargets, targets};
 
 /// The targets in force, and counts of what was sent to them.
 pub(super) struct SpanExport {
     /// Swapped with the settings.
     pub targets: watch::Sender<Arc<OtlpTargets>>,
     pub counts: Arc<OtlpCounts>,
-    /// Destinations on this machine; swapped with the settings.
-    pub backends: watch::Sender<Vec<TraceBackend>>,
+    /// Destinations on this machine, and what may be told there; swapped with the settings.
+    pub local: watch::Sender<LocalTracing>,
     pub most_file_bytes: watch::Sender<u64>,
 }
 
 /// The settings about spans that stay on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct LocalSpanSettings {
-    backends: Vec<TraceBackend>,
+    in_force: LocalTracing,
     most_file_bytes: u64,
 }
 
@@ -36,7 +36,10 @@ impl LocalSpanSettings {
         let is_local =
             |it: &TraceBackend| is_sent && matches!(it, TraceBackend::File | TraceBackend::Console);
         LocalSpanSettings {
-            backends: backend.value.iter().copied().filter(is_local).collect(),
+            in_force: LocalTracing {
+                backends: backend.value.iter().copied().filter(is_local).collect(),
+                tracing: super::run_defaults::tracing(&config.tracing),
+            },
             most_file_bytes: file_most_bytes.value,
         }
     }
@@ -54,7 +57,7 @@ impl SpanExport {
         let export = SpanExport {
             targets: watch::Sender::new(Arc::new(targets)),
             counts: Arc::default(),
-            backends: watch::Sender::new(local.backends),
+            local: watch::Sender::new(local.in_force),
             most_file_bytes: watch::Sender::new(local.most_file_bytes),
         };
         (export, problems)
@@ -64,10 +67,10 @@ impl SpanExport {
     pub fn retarget(&self, targets: OtlpTargets, config: &DaemonConfig) {
         let local = LocalSpanSettings::of(config);
         self.most_file_bytes.send_replace(local.most_file_bytes);
-        self.backends.send_if_modified(|in_force| {
-            let is_other = *in_force != local.backends;
+        self.local.send_if_modified(|in_force| {
+            let is_other = *in_force != local.in_force;
             if is_other {
-                *in_force = local.backends;
+                *in_force = local.in_force;
             }
             is_other
         });

@@ -47,7 +47,7 @@ pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
         store: state.store.clone(),
         clock: Arc::clone(&state.clock),
         redactor: Arc::clone(&state.redactor),
-        backends: state.otlp.backends.subscribe(),
+        in_force: state.otlp.local.subscribe(),
         stop: state.stop.clone(),
     };
     let (for_files, folder) = (local.clone(), state.state_dir.join(SPAN_FILES));

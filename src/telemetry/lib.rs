@@ -21,7 +21,7 @@ mod traced;
 pub use collector::{DeliveryError, OtlpCollector};
 pub use counts::{CollectorRefusal, OtlpCounts, OtlpSignal, SignalCounts};
 pub use exporter::{ExporterParts, TraceExporter};
-pub use local::{LocalSpanParts, LocalSpans, SpanFiles, SpanLog};
+pub use local::{LocalSpanParts, LocalSpans, LocalTracing, SpanFiles, SpanLog};
 pub use logs::{LogEntry, LogExporter, LogQueue, LogSeverity};
 pub use metrics::{MetricExporter, MetricFamily, MetricKind, MetricReader, MetricSeries, MetricValue};
 pub use targets::{OtlpTarget, OtlpTargets, targets};

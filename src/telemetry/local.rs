@@ -40,6 +40,15 @@ pub(crate) trait SpanSink: Send + 'static {
     async fn forget(&mut self, sessions: Vec<SessionId>) -> std::io::Result<()>;
 }
 
+/// The settings in force about spans that stay on this machine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LocalTracing {
+    /// Destinations that they name.
+    pub backends: Vec<TraceBackend>,
+    /// Of what is written no more is told than this says, whatever was said when its run began.
+    pub tracing: RunTracing,
+}
+
 /// Everything that followers of the log work with whose spans stay on this machine.
 #[derive(Clone)]
 pub struct LocalSpanParts {
@@ -47,8 +56,7 @@ pub struct LocalSpanParts {
     pub clock: Arc<dyn Clock>,
     /// Secrets that were learned after they stood in the log are hidden as well.
     pub redactor: Arc<HotSwap<Redactor>>,
-    /// Destinations that the settings in force name.
-    pub backends: watch::Receiver<Vec<TraceBackend>>,
+    pub in_force: watch::Receiver<LocalTracing>,
     pub stop: CancellationToken,
 }
 
@@ -125,16 +133,19 @@ impl<K: SpanSink> LocalSpans<K> {
 
     /// Writes what ends, until the settings are others or the daemon stops.
     async fn follow(&mut self, is_well: &mut bool) -> Result<Wakening, Hindrance> {
-        let mut backends = self.parts.backends.clone();
-        let is_wanted = backends.borrow_and_update().contains(&K::DESTINATION.backend);
-        let mut feed = self.open(is_wanted).await?;
+        let mut in_force = self.parts.in_force.clone();
+        let LocalTracing { backends, tracing } = in_force.borrow_and_update().clone();
+        let wanted = backends.contains(&K::DESTINATION.backend).then_some(tracing);
+        let mut feed = self.open(wanted.as_ref()).await?;
         loop {
             let wakening = tokio::select! {
                 () = self.parts.stop.cancelled() => Wakening::Stop,
-                changed = backends.changed() => if changed.is_ok() { Wakening::Settings } else { Wakening::Stop },
+                changed = in_force.changed() => if changed.is_ok() { Wakening::Settings } else { Wakening::Stop },
                 filled = feed.fill(&self.parts) => filled.map(|()| Wakening::Work)?,
             };
             match wakening {
+                // What was gathered by settings that are others by now is gathered anew.
+                Wakening::Work if in_force.has_changed().unwrap_or(false) => return Ok(Wakening::Settings),
                 Wakening::Settings => return Ok(Wakening::Settings),
                 Wakening::Work => self.settle(&mut feed).await?,
                 Wakening::Stop => {
@@ -151,7 +162,8 @@ impl<K: SpanSink> LocalSpans<K> {
     }
 
     /// Begins where it was. What a daemon that was killed left of removed sessions goes first.
-    async fn open(&mut self, is_wanted: bool) -> Result<LocalFeed<K::Item>, Hindrance> {
+    /// `wanted`: how much may be told, if spans are wanted.
+    async fn open(&mut self, wanted: Option<&RunTracing>) -> Result<LocalFeed<K::Item>, Hindrance> {
         let store = &self.parts.store;
         // Taken before the sweep: what is deleted after it is told of.
         let head = store.head();
@@ -161,10 +173,8 @@ impl<K: SpanSink> LocalSpans<K> {
         if !gone.is_empty() {
             self.sink.forget(gone).await?;
         }
-        if is_wanted {
-            // They are written when they end.
-            let in_force = RunTracing::default();
-            let feed = SpanFeed::open(store, K::DESTINATION, &in_force).await?;
+        if let Some(in_force) = wanted {
+            let feed = SpanFeed::open(store, K::DESTINATION, in_force).await?;
             return Ok(LocalFeed::Spans(Box::new(feed)));
         }
         K::DESTINATION.forget(store).await?;

@@ -17,7 +17,7 @@ struct Place {
 
 struct Writing {
     store: EventStore,
-    backends: watch::Sender<Vec<protocol::TraceBackend>>,
+    in_force: watch::Sender<LocalTracing>,
     most_bytes: watch::Sender<u64>,
     stop: CancellationToken,
     work: JoinHandle<()>,
@@ -42,18 +42,18 @@ impl Place {
             let created = created("s");
             store.append(vec![created]).await.unwrap();
         }
-        let (backends, most_bytes) = (watch::Sender::new(backends.to_vec()), watch::Sender::new(1 << 30));
+        let (in_force, most_bytes) = (watch::Sender::new(wanted(backends)), watch::Sender::new(1 << 30));
         let stop = CancellationToken::new();
         let parts = LocalSpanParts {
             store: store.clone(),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             redactor: Arc::new(HotSwap::new(redactor)),
-            backends: backends.subscribe(),
+            in_force: in_force.subscribe(),
             stop: stop.clone(),
         };
         let files = SpanFiles::new(self.folder(), most_bytes.subscribe());
         let work = tasks.spawn("a writer of files", LocalSpans::new(parts, files).run());
-        Writing { store, backends, most_bytes, stop, work, tasks, writer }
+        Writing { store, in_force, most_bytes, stop, work, tasks, writer }
     }
 
     fn folder(&self) -> PathBuf {
@@ -119,6 +119,10 @@ impl Writing {
         self.writer.close();
         timeout(STUCK, self.writer.wait()).await.expect("the writer did not end");
     }
+}
+
+fn wanted(backends: &[protocol::TraceBackend]) -> LocalTracing {
+    LocalTracing { backends: backends.to_vec(), ..LocalTracing::default() }
 }
 
 fn created(session: &str) -> NewEvent {
@@ -188,7 +192,7 @@ async fn files_go_with_their_session_also_while_nothing_is_written() {
     let kept = place.folder().join("2023-11-14/session-kept.jsonl");
     place.until("two files", || place.file().exists() && kept.exists()).await;
     // The settings want none any more.
-    writing.backends.send_replace(Vec::new());
+    writing.in_force.send_replace(wanted(&[]));
     let forgotten = async {
         while writing.store.note("file.traces").await.unwrap().as_deref() != Some("") {
             tokio::task::yield_now().await;
@@ -244,6 +248,23 @@ async fn only_what_the_run_says_is_written_without_its_secrets() {
         ("whole", "run", "[redacted:env:THE_TOKEN]"),
     ];
     assert_eq!(told, expected.map(|(run, kind, text)| (run.to_owned(), kind.to_owned(), text.to_owned())));
+}
+
+/// A run may last days: what is narrowed meanwhile holds for all that is written after.
+#[tokio::test]
+async fn texts_that_are_switched_off_while_a_run_goes_on_are_not_written() {
+    let place = Place::new();
+    let writing = place.open(FILE).await;
+    writing.begun().await;
+    writing.append([begin_traced("a", &whole())]).await;
+    let tracing = RunTracing { content: protocol::TraceContent::None, ..RunTracing::default() };
+    writing.in_force.send_replace(LocalTracing { tracing, ..wanted(FILE) });
+    writing.append(calls("a")).await;
+    writing.append([end("a")]).await;
+    place.until("the run's span", || place.lines().iter().any(|span| span["kind"] == "run")).await;
+    writing.stop().await;
+    let texts = |span: &Value| !span["input"].is_null() || !span["output"].is_null();
+    assert!(!place.lines().iter().any(texts), "{:?}", place.lines());
 }
 
 #[tokio::test]

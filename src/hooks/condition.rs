@@ -133,7 +133,7 @@ fn means(ours: &str, call: &HookedCall) -> bool {
 }
 
 /// `mcp__github` means every tool of the server.
-fn is_named(rule: &str, name: &str) -> bool {
+pub(super) fn is_named(rule: &str, name: &str) -> bool {
     let is_of_server =
         || rule.starts_with("mcp__") && name.strip_prefix(rule).is_some_and(|rest| rest.starts_with("__"));
     rule == name || is_of_server()

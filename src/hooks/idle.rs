@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    AgentHooks, Hook, HookFacts, HookOrigin, HookPlaces, HookPlacesRead, HookState, HookedCall, event,
-    places::read_hooks, tool_names,
+    AgentHooks, Hook, HookFacts, HookOrigin, HookPlaces, HookPlacesRead, HookState, HookedCall,
+    condition::is_named, event, places::read_hooks, tool_names,
 };
 use protocol::{AgentName, BUILTIN_TOOLS, CallId, FileProblem, FileProblemCode, ProblemSeverity, ToolName};
 use trust::TrustRecords;
@@ -24,7 +24,7 @@ impl KnownTools {
         let call = |tool: &str, answered_by: Option<&AgentName>| HookedCall {
             call_id: CallId::from("any"),
             tool: tool.into(),
-            mcp: None,
+            mcp: of_server(tool).map(|(server, own)| (server.to_owned(), own.to_owned())),
             answered_by: answered_by.cloned(),
             arguments: Value::Null,
             accesses: Vec::new(),
@@ -34,6 +34,20 @@ impl KnownTools {
         let others = self.tools.iter().map(move |tool| call(tool.as_str(), None));
         let answered = self.agents.iter().map(move |agent| call(agent.as_str(), Some(agent)));
         built_in.chain(others).chain(answered)
+    }
+
+    /// True if a text may mean tools of a server, which says only when it is asked which ones it has. One whose tools are here has said so.
+    fn may_be_a_servers(&self, text: &str) -> bool {
+        if !text.to_lowercase().contains("mcp") {
+            return false;
+        }
+        let named = text.trim().trim_start_matches('^').strip_prefix("mcp__");
+        let server = named.map(|rest| rest.split("__").next().unwrap_or(rest));
+        let has_said = |server: &str| {
+            let mut tools = self.tools.iter();
+            tools.any(|tool| of_server(tool.as_str()).is_some_and(|(of, _)| of == server))
+        };
+        server.is_none_or(|server| !has_said(server))
     }
 }
 
@@ -89,11 +103,11 @@ impl Hook {
         }
         let matches = |call: HookedCall| self.matcher.matches(&HookFacts::PreToolUse { call });
         let named = match (self.matcher.text(), &self.condition) {
-            (Some(matcher), _) if !may_be_a_servers(matcher) && !known.calls().any(matches) => {
+            (Some(matcher), _) if !known.may_be_a_servers(matcher) && !known.calls().any(matches) => {
                 ("matcher", matcher.to_owned())
             }
             (_, Some(condition))
-                if !may_be_a_servers(condition.text())
+                if !known.may_be_a_servers(condition.text())
                     && !known.calls().any(|call| condition.is_of_tool(&call)) =>
             {
                 ("if", condition.text().to_owned())
@@ -102,7 +116,14 @@ impl Hook {
         };
         let (field, text) = named;
         let word = text.split('(').next().unwrap_or_default().trim();
-        let fix = match sys::nearest::nearest(word, tool_names::known()) {
+        let of_servers: Vec<String> = known
+            .calls()
+            .filter(|call| call.mcp.is_some())
+            .filter_map(|call| tool_names::names(&call).into_iter().next())
+            .collect();
+        let mut all: Vec<&str> = tool_names::known().collect();
+        all.extend(of_servers.iter().map(String::as_str));
+        let fix = match sys::nearest::nearest(word, all) {
             _ if field == "matcher" && text.contains('(') => {
                 Some(format!("`{text}` is a rule: write it as `if`, in the hook itself"))
             }
@@ -121,8 +142,8 @@ impl Hook {
         }
         let calls: Vec<Vec<String>> = known.calls().map(|call| tool_names::names(&call)).collect();
         let is_none = |name: &&String| {
-            let is_known = calls.iter().any(|names| names.contains(name));
-            !is_known && !tool_names::is_elsewhere(name) && !may_be_a_servers(name)
+            let is_known = calls.iter().flatten().any(|known| is_named(name, known));
+            !is_known && !tool_names::is_elsewhere(name) && !known.may_be_a_servers(name)
         };
         let told = |name: &String| {
             let message = format!(
@@ -156,7 +177,7 @@ impl Hook {
     }
 }
 
-/// True if a text may mean tools of a server, which says only when it is asked which ones it has.
-fn may_be_a_servers(text: &str) -> bool {
-    text.to_lowercase().contains("mcp")
+/// The server of a tool from one, and the tool's own name there.
+fn of_server(tool: &str) -> Option<(&str, &str)> {
+    tool.strip_prefix("mcp.")?.split_once('.')
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use regex_automata::{meta, util::syntax};
 
-use super::{HookFacts, tool_names};
+use super::{HookFacts, condition::is_named, tool_names};
 
 /// Larger automata are slips like `\w{1000}`; each firing would pay for them.
 const MOST_AUTOMATON_BYTES: usize = 1024 * 1024;
@@ -86,7 +86,7 @@ impl HookMatcher {
     fn matches_name(&self, name: &str) -> bool {
         match &self.meaning {
             MatcherMeaning::Everything => true,
-            MatcherMeaning::Names(names) => names.iter().any(|wanted| wanted == name),
+            MatcherMeaning::Names(names) => names.iter().any(|wanted| is_named(wanted, name)),
             MatcherMeaning::Expression(expression) => expression.is_match(name),
         }
     }
@@ -187,6 +187,17 @@ mod tests {
         let server = HookMatcher::read("mcp__memory__.*").unwrap();
         let HookFacts::PreToolUse { mut call } = facts("mcp.memory.add") else { unreachable!() };
         call.mcp = Some(("memory".to_owned(), "add".to_owned()));
+        for (matcher, expected) in [
+            ("mcp__memory", true),
+            ("Bash|mcp__memory", true),
+            ("mcp__memory__add", true),
+            ("mcp__mem", false),
+            ("mcp__memory__ad", false),
+        ] {
+            let matches =
+                HookMatcher::read(matcher).unwrap().matches(&HookFacts::PreToolUse { call: call.clone() });
+            assert_eq!(matches, expected, "{matcher}");
+        }
         assert!(server.matches(&HookFacts::PreToolUse { call }));
     }
 

@@ -355,6 +355,42 @@ fn hooks_of_an_agent_rest_in_a_run_when_its_file_is_not_what_people_acknowledge_
     }
 }
 
+/// A server that has said which tools it has leaves nothing open.
+#[test]
+fn a_guard_of_a_servers_tool_that_is_none_is_told_of() {
+    let bench = Bench::new();
+    let known = |tools: &[&str]| crate::KnownTools {
+        tools: tools.iter().map(|tool| (*tool).into()).collect(),
+        ..crate::KnownTools::default()
+    };
+    let n_told = |group: serde_json::Value, known: &crate::KnownTools| {
+        bench.user(&json!({ "PreToolUse": [group] }));
+        let read = bench.read(&TrustRecords::default());
+        read.idle(known).len() + read.half_idle(known).len()
+    };
+    let guard = || json!({ "type": "command", "command": "exit 2" });
+    let listed = known(&["mcp.mini.echo", "mcp.mini.repo_create"]);
+    for (matcher, told) in [
+        ("mcp__mini", 0),
+        ("mcp__mini__echo", 0),
+        ("mcp__mini__.*", 0),
+        ("mcp__.*", 0),
+        ("mcp__other__x", 0),
+        ("mcp__mini__nosuch", 1),
+        ("Bash|mcp__mini__nosuch", 1),
+        ("mcp__mini__repo\\.create", 1),
+    ] {
+        let group = || json!({ "matcher": matcher, "hooks": [guard()] });
+        assert_eq!(n_told(group(), &listed), told, "{matcher}");
+        assert_eq!(n_told(group(), &known(&[])), 0, "{matcher}, of a server that has said nothing");
+    }
+    for (condition, told) in [("mcp__mini", 0), ("mcp__mini__echo", 0), ("mcp__mini__repo.create", 1)] {
+        let mut hook = guard();
+        hook["if"] = json!(condition);
+        assert_eq!(n_told(json!({ "hooks": [hook] }), &listed), told, "{condition}");
+    }
+}
+
 #[test]
 fn the_library_sees_each_change_and_else_gives_the_same() {
     let bench = Bench::new();

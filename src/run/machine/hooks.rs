@@ -14,8 +14,7 @@ use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnSt
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, HookStarted,
     JudgedCall, MessagePart, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask,
-    SideCallPurpose,
-    StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
+    SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).

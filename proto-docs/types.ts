@@ -589,7 +589,10 @@ export interface BudgetWarning {
 export interface CallDecision {
   /** `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, … */
   outcome?: string;
-  /** `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition. */
+  /**
+   * `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition.
+   * `grace`: it was the last turn, in which only `complete_task` is there.
+   */
   source?: string;
   /** The rule that decided, or that had a person asked. */
   rule?: string | null;
@@ -2262,6 +2265,11 @@ export interface HookFired {
    * versions.
    */
   confinement?: HookConfinement | null;
+  /**
+   * On the last answer of hooks that were asked about the result of a call: all is said of what the model
+   * reads.
+   */
+  settles?: boolean;
 }
 
 /** The way in which a hook ended. */
@@ -2321,6 +2329,11 @@ export interface HookSpan {
   message?: string | null;
   /** The text that the model read in place of the call's result, by the word of this hook. */
   replacement?: ResultReplacement | null;
+  /**
+   * The place where its command ran, in a sandbox or with the person's rights, and why. Missing if it is no
+   * command, and in logs of earlier versions.
+   */
+  confinement?: HookConfinement | null;
   /**
    * The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a
    * hook had changed them.
@@ -3350,6 +3363,11 @@ export interface ModelCompleted {
   firstTokenMs?: number | null;
   /** Ids of the tool calls it asks for, in order. */
   calls: CallId[];
+  /**
+   * The failure of the request of a last turn, for which there is no further one: the run ends for the reason
+   * that it had before.
+   */
+  error?: string | null;
 }
 
 export interface ModelConsulted {
@@ -3371,6 +3389,15 @@ export interface ModelConsulted {
   confidence?: number | null;
   /** Why there is no answer that counts; nothing came of it then. */
   error?: string | null;
+  /**
+   * The time of the request, and how long it took: only where a tool or a hook asked, and not in events of
+   * earlier versions.
+   */
+  askedAt?: Timestamp | null;
+  durationMs?: number | null;
+  /** The firing and the id of the hook that asked, as in the `hook.fired` that follows. */
+  firingId?: string | null;
+  hookId?: string | null;
 }
 
 export interface ModelConsulting {
@@ -5409,10 +5436,20 @@ export interface ToolSpan {
   risk?: string | null;
   /** The decision whether it runs; missing where nobody had to decide. */
   decision?: CallDecision | null;
-  /** The arguments as the model gave them, where hooks changed them; `input` has what ran. */
+  /** The arguments as the model gave them, where hooks or a person changed them; `input` has what ran. */
   askedInput?: SpanText | null;
-  /** The hooks that changed them, by their ids. */
+  /** The hooks that changed them, by their ids, then the client of a person who did. */
   changedBy?: string[];
+  /**
+   * The hook by whose word the model read another text than the result, or none. `output` has what it read;
+   * what the tool gave stands only in the event of the call's end.
+   */
+  resultChangedBy?: string | null;
+  /**
+   * The result was kept from the model: by that hook, or since the run ended before its hooks had said
+   * anything of it.
+   */
+  resultWithheld?: boolean;
   /** Time until it ran; missing when it never did. */
   waitedMs?: number | null;
   /**
@@ -5450,6 +5487,13 @@ export interface ToolState {
   error?: ToolError | null;
   /** On the end of a call that a rule forbade: that rule, named as in `details`. */
   deniedBy?: string | null;
+  /** The word that this rule goes back to, where it stands in no file: that of a mode, say. */
+  deniedOrigin?: RuleOrigin | null;
+  /**
+   * On the end of a call about whose result hooks are asked: the model reads it, or another text in its
+   * place, when they have answered. The last of their `hook.fired` says `settles`.
+   */
+  hooked?: boolean;
 }
 
 export interface ToolsCallParams {
@@ -5613,7 +5657,10 @@ export type TraceFormat =
 export interface TraceGetParams {
   /** The run at the root, or one below it. */
   runId: RunId;
-  /** Without what was asked and said, and without what happened in between: for whoever draws times. */
+  /**
+   * Without what was asked and said; of what happened in between only what was said to a run, and warnings:
+   * for whoever draws times.
+   */
   brief?: boolean;
   /** The `nextCursor` of the page before: all pages are as of the first one. */
   cursor?: string | null;

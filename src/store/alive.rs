@@ -21,6 +21,12 @@ impl EventStore {
         self.shared.away
     }
 
+    /// The same up to the time at which this daemon takes up the first run; for all runs the same.
+    pub fn away_until_work(&self, now: Timestamp) -> Option<Duration> {
+        let since_opened = || now.since(self.shared.opened_at);
+        *self.shared.away_until_work.get_or_init(|| self.away().map(|away| away + since_opened()))
+    }
+
     /// The newest event of those that came before this one.
     pub fn found_head(&self) -> EventSeq {
         self.shared.found_head

@@ -6,14 +6,14 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use protocol::{EventBody, EventSeq, SessionId};
+use protocol::{EventBody, EventSeq, SessionId, Timestamp};
 use sys::{
     clock::Clock,
     histogram::{DurationCounts, DurationHistogram},
@@ -83,6 +83,9 @@ struct StoreState {
     commit_times: Arc<DurationHistogram>,
     clock: Arc<dyn Clock>,
     away: Option<Duration>,
+    /// The time at which it was opened, and how long nobody had been at work when the first run was taken up.
+    opened_at: Timestamp,
+    away_until_work: OnceLock<Option<Duration>>,
     /// The newest event when it was opened.
     found_head: EventSeq,
     /// What the last daemon left has been taken up.
@@ -167,7 +170,8 @@ impl EventStore {
         clock: Arc<dyn Clock>,
     ) -> Result<EventStore, StoreError> {
         let opened = schema::open(state_dir).await?;
-        let away = opened.touched.and_then(|touched| alive::away(touched, clock.now()));
+        let opened_at = clock.now();
+        let away = opened.touched.and_then(|touched| alive::away(touched, opened_at));
         let tail = Arc::new(tail::LogTail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
         let (sender, is_full) = watch::channel(false);
@@ -197,6 +201,8 @@ impl EventStore {
             commit_times,
             clock,
             away,
+            opened_at,
+            away_until_work: OnceLock::new(),
             found_head: opened.head,
             is_at_work: AtomicBool::new(false),
             lock: opened.lock,

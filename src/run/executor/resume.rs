@@ -151,7 +151,9 @@ impl RunExecutor {
         let away_ms = match folded.is_known_here {
             true => Some(0),
             // What the log tells of the run was told by a daemon.
-            false => self.shared.store.away().map(|away| millis(away.min(now.since(folded.told_at)))),
+            false => {
+                self.shared.store.away_until_work(now).map(|away| millis(away.min(now.since(folded.told_at))))
+            }
         };
         let restarted = MachineInput::Restarted { unclean, away_ms, now, known };
         if folded.is_orphan {

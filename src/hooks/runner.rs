@@ -16,9 +16,9 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
 use super::{
-    AsyncHookEnds, FiredHooks, Hook, HookContext, HookFailurePolicy, HookFiring, HookId, HookOutlook,
-    HookServices, HookSet, HookSettings, HookState, HookVerdict, HookWorkspace,
-    answer::{HandlerEnd, cut},
+    AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
+    HookSet, HookSettings, HookVerdict, HookWorkspace,
+    answer::HandlerEnd,
     async_ends::AsyncInboxes,
     combining::VerdictBuilder,
     event,

@@ -74,6 +74,7 @@ impl HookSet {
                     mcp: None,
                     answered_by: None,
                     arguments,
+                    page: None,
                     accesses: Vec::new(),
                 };
                 hook.matcher.matches(&HookFacts::PreToolUse { call })

@@ -12,6 +12,7 @@ use super::{HookContract, HookedCall, lexical::lexical};
 use protocol::TOOL_ALIASES;
 
 mod edits;
+mod elsewhere;
 mod pages;
 
 pub(super) use pages::{pages_of, rebased};
@@ -435,7 +436,5 @@ fn read_todo(todo: &Value) -> Value {
     Value::Object(renamed.collect())
 }
 
-mod edits;
-mod elsewhere;
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,7 @@ use crate::{
 };
 
 mod above;
+mod beside;
 mod kept;
 mod linked;
 mod of_system;

@@ -76,7 +76,7 @@ impl BuiltInDefinition for ReadManyFilesTool {
         safe("read_many_files", "Read files", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    /// Which files are meant is looked up for the rules.
+    /// It looks up for the rules which files are meant.
     fn is_heavy(_arguments: &ReadManyFilesArguments, _cx: &PrepareContext) -> bool {
         true
     }

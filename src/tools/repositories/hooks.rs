@@ -88,7 +88,7 @@ pub fn has_new(before: &NotedHooks, now: &NotedHooks) -> bool {
     }
 }
 
-/// What was done to a hook, or all of them.
+/// A change that was made to a hook, or to all of them.
 pub struct MendedHook {
     pub path: PathBuf,
     pub done: io::Result<()>,

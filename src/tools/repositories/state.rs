@@ -110,7 +110,7 @@ pub struct WatchedRepository {
     parts: Vec<(&'static str, OwnedFd)>,
     /// It came to be while it was watched, so nothing covers its settings and hooks.
     pub is_new: bool,
-    /// As it was when the command began, where another went on that may have changed it; the state is from before that one.
+    /// The state when the command began, where another went on that may have changed it; `state` is from before that one.
     pub begun: Option<BegunState>,
 }
 

@@ -50,7 +50,7 @@ struct IncludeEntry {
     start: WorkspacePath,
     /// Matches paths below `start`; `None` = all files.
     matcher: Option<GlobMatcher>,
-    /// What it matches, as it was written.
+    /// The pattern below `start`, as it was written.
     below: String,
     /// Words of the pattern's last part: `png` of `*.{png,jpg}`.
     words: Vec<String>,

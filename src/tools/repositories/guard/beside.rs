@@ -21,7 +21,7 @@ pub struct RepositoryGuards(Arc<KnownGuards>);
 
 #[derive(Default)]
 struct KnownGuards {
-    /// In the order in which they began.
+    /// Guards in the order in which they began.
     all: Mutex<Vec<Weak<WatchedFolders>>>,
     ended: AtomicU64,
 }

@@ -65,7 +65,7 @@ impl WatchedRepository {
         mended
     }
 
-    /// What is left to others when the command has ended: as it was before, with what was allowed since.
+    /// The state that is left to others when the command has ended: as it was before, with what was allowed since.
     pub fn settled(mut self, named: &[String]) -> RepositoryState {
         for settings in &mut self.state.settings {
             if let Some(after) = settings.text_now(&self.folder)

@@ -90,6 +90,7 @@ fn every_private_field_has_its_line() {
         "childUnpricedTokens",
         "served",
         "memory",
+        "besideResult",
         "compaction",
         "hooked",
     ];

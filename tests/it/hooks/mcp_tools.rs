@@ -23,7 +23,9 @@ async fn fired(of: &str, decision: &str) -> Value {
     let hooks = json!({ "PreToolUse": [{ "matcher": "Write", "hooks": [calls] }] });
     let script = Script::new(vec![write("b.txt", "x"), Reply::says("ok")]);
     let mut house = House::new().script(&script).rules("edits", &rules(decision));
-    let servers = json!({ "mini": server::entry("plain") });
+    let mut servers = json!({ "mini": server::entry("plain") });
+    // What it says of its tools counts.
+    servers["mini"]["trust"] = json!(true);
     let agent = match of {
         "agent" => AGENT.replace("---\nYou", &format!("hooks: {hooks}\n---\nYou")),
         _ => AGENT.to_owned(),

@@ -38,7 +38,7 @@ impl LocalSpanSettings {
         LocalSpanSettings {
             in_force: LocalTracing {
                 backends: backend.value.iter().copied().filter(is_local).collect(),
-                tracing: super::run_defaults::tracing(&config.tracing),
+                tracing: tracing(config),
             },
             most_file_bytes: file_most_bytes.value,
         }

@@ -191,19 +191,6 @@ impl CallPattern {
     }
 }
 
-/// True of several patterns with commas between them, which stand in no braces.
-fn is_list(about: &str) -> bool {
-    let mut depth = 0_u32;
-    about.chars().any(|letter| {
-        match letter {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        letter == ',' && depth == 0
-    })
-}
-
 /// True if the address is of this host or of one below it, or if its host cannot be told.
 fn is_host_meant(host: &str, url: &str) -> bool {
     host_of(url).is_none_or(|found| found == host || found.ends_with(&format!(".{host}")))

@@ -2225,7 +2225,10 @@ export interface HookFired {
   decision?: HookDecision | null | string;
   /** It went on beside the run, and decided nothing. */
   async?: boolean;
-  /** The tool of an MCP server that it called, or was to call, as rules name it: `mcp.SERVER.TOOL`. Only of a hook of the type `mcp_tool`. */
+  /**
+   * The tool of an MCP server that it called, or was to call, as rules name it: `mcp.SERVER.TOOL`. Only of a
+   * hook of the type `mcp_tool`.
+   */
   mcpTool?: ToolName | null;
   /** It changed what it was shown. */
   changed?: boolean;
@@ -5506,7 +5509,10 @@ export interface ToolsCallResult {
   callId: CallId;
   /** The run as which it was carried out. */
   runId: RunId;
-  /** As hooks of `PostToolUse` and `PostToolUseFailure` left it: where one replaced or withheld it, only the text in its place. */
+  /**
+   * As hooks of `PostToolUse` and `PostToolUseFailure` left it: where one replaced or withheld it, only the
+   * text in its place.
+   */
   result: ToolResult;
   seq: EventSeq;
 }

@@ -225,5 +225,6 @@ fn completed() -> ModelCompleted {
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),
+        error: None,
     }
 }

@@ -115,12 +115,6 @@ fn a_rule_about_files_may_be_written_as_a_folder_a_whole_path_or_a_list() {
     for condition in ["Edit(*.{ts,tsx})", "Edit(a[,]b)", "Edit(src)", "Bash(git *)", "Edit"] {
         assert!(!HookCondition::read(condition).unwrap().is_unclear(), "{condition}");
     }
-    let listing = |condition: &str, path: &str, expected| {
-        let accesses = vec![ResourceAccess::Read { path: path.into() }];
-        check_prepared(condition, "grep", json!({ "pattern": "x", "path": path }), accesses, expected);
-    };
-    listing("Read(/w/src/a)", "/w", true);
-    listing("Read(/w/src/a)", "/w/lib", false);
 }
 
 #[test]

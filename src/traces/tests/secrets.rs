@@ -112,6 +112,7 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         tool.decision.rule
         tool.filesChanged.path
         tool.kind
+        tool.resultChangedBy
         tool.risk
         tool.server
         tool.tool"#]]

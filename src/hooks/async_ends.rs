@@ -27,7 +27,7 @@ struct AsyncInbox {
     arrived: Arc<Notify>,
 }
 
-/// What one hook said, and who hears of it if its run does not.
+/// The words of one hook, and who hears of them if its run does not.
 struct WaitingEnd {
     end: AsyncHookEnd,
     services: Arc<dyn HookServices>,

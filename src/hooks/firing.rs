@@ -42,7 +42,7 @@ pub struct HookedCall {
     pub arguments: Value,
     /// Everything that it would touch, as it was prepared: what the policy judges. Empty = not known.
     pub accesses: Vec<ResourceAccess>,
-    /// Where a hook is asked about each page of several, that one.
+    /// The page, where a hook is asked about each of several.
     pub page: Option<String>,
 }
 

@@ -21,7 +21,7 @@ fn write(house: &House, settings: &Value) {
     fs::write(&house.sources.files.user, settings.to_string()).unwrap();
 }
 
-/// What one run warns of, and where its spans go.
+/// The warnings of one run, and the places to which its spans go.
 async fn run(running: &Running, client: &mut Client) -> (Vec<String>, Value) {
     let (run, _) = client.start(running, "worker", json!({})).await;
     client.ended(&run).await;

@@ -289,7 +289,7 @@ mod tests {
         requests.chain([span("run", "lead", &run)]).collect()
     }
 
-    /// Of a run without a person, say.
+    /// A run without a person, say.
     #[test]
     fn a_question_that_nobody_answered_says_so() {
         let span = json!({

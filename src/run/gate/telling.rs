@@ -31,7 +31,7 @@ const CONTENTS: &[ToolErrorType] = &[
 ];
 
 impl CallGate {
-    /// For a call of this tool, how much may be told of a file. Where hooks hear of calls that read or edit files, they decide about
+    /// The part of a file that may be told, for a call of this tool. Where hooks hear of calls that read or edit files, they decide about
     /// those.
     pub(super) fn may_tell(&self, tool: &ToolName, judge_context: &JudgeContext) -> Option<MayTellCheck> {
         if !LOOKING.contains(&tool.as_str()) {

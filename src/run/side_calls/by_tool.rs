@@ -334,7 +334,7 @@ struct OpenToolSideCall<'a> {
     purpose: SideCallPurpose,
     hook: Option<AskingHook>,
     asked_at: Timestamp,
-    /// By the clock that never jumps.
+    /// Measured by the clock that never jumps.
     since: Duration,
     model: &'a str,
     meter: &'a UsageMeter,

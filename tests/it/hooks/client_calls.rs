@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the client is answered, with these hooks.
+/// The answer that the client gets, with these hooks.
 async fn called(hooks: Value, tool: &str, arguments: Value) -> Value {
     let house = house(&Script::new(Vec::new()), &hooks)
         .rules("commands", "[[rule]]\ntool = \"run_shell_command\"\ndecision = \"allow\"\n");

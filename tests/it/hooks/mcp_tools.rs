@@ -17,7 +17,7 @@ fn rules(decision: &str) -> String {
     format!("{RULES}\n[[rule]]\ntool = \"mcp.mini.*\"\ndecision = \"{decision}\"\n")
 }
 
-/// What the log says of the one hook, which calls a tool of a server that only reads. `of`: whose the hook is.
+/// The records of the one hook in the log, which calls a tool of a server that only reads. `of`: whose the hook is.
 async fn fired(of: &str, decision: &str) -> Value {
     let calls = json!({ "type": "mcp_tool", "server": "mini", "tool": "echo", "input": { "text": "well" } });
     let hooks = json!({ "PreToolUse": [{ "matcher": "Write", "hooks": [calls] }] });

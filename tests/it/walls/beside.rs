@@ -48,7 +48,7 @@ impl Overlap {
         Overlap { house, log }
     }
 
-    /// What came of the calls, in words.
+    /// The ends of the calls, in words.
     fn ends(&self) -> String {
         let ends = self.log.iter().filter(|event| event["activity"] == "TOOL_CALL_END");
         ends.map(|event| event["data"].to_string()).collect::<Vec<_>>().join("\n")

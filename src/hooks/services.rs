@@ -81,7 +81,7 @@ pub trait HookServices: Send + Sync {
 /// Arguments that a hook has changed, as other hooks are asked about them.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedArguments {
-    /// As hooks read them.
+    /// The same as hooks read them.
     pub shown: Value,
     /// Everything that the call would touch with them. Empty = not known.
     pub accesses: Vec<ResourceAccess>,

@@ -15,8 +15,18 @@ fn edit(old: &str, new: &str) -> (&'static str, Value) {
 }
 
 /// Guesses of a line, and of what stands there already; the last fits.
-fn guesses() -> [(&'static str, Value); 4] {
-    [edit("plan=XXXX", "q"), edit("zzzz", "plan=T"), edit("zzzz", "plan=U"), edit("plan=TOLDTHEM", "plan=x")]
+fn guesses() -> [(&'static str, Value); 5] {
+    let there_and_back = json!([
+        { "oldString": "plan=TOLD", "newString": "zz" },
+        { "oldString": "zz", "newString": "plan=TOLD" },
+    ]);
+    [
+        ("edit_file", json!({ "path": "notes.env", "edits": there_and_back })),
+        edit("plan=XXXX", "q"),
+        edit("zzzz", "plan=T"),
+        edit("zzzz", "plan=U"),
+        edit("plan=TOLDTHEM", "plan=x"),
+    ]
 }
 
 fn with_hooks(house: House, hooks: &Value) -> House {
@@ -50,7 +60,7 @@ async fn an_edit_of_a_file_that_may_not_be_read_tells_neither_its_lines_nor_whet
         let rules =
             format!("[[rule]]\ntool = \"read_file\"\nargsPattern = 'env'\ndecision = \"{decision}\"\n");
         let told = read_of(House::new().rules("a", &rules), &guesses()).await;
-        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told.len(), 5, "{told:?}");
         for text in &told {
             assert!(
                 text.contains("read it with read_file first") && !text.contains("TOLD"),
@@ -67,7 +77,7 @@ async fn an_edit_where_hooks_hear_of_files_tells_no_lines_either() {
         let hooks =
             json!({ event: [{ "matcher": matcher, "hooks": [{ "type": "command", "command": "true" }] }] });
         let told = read_of(with_hooks(House::new(), &hooks), &guesses()).await;
-        assert_eq!(told.concat().matches("the edits do not fit").count(), 3, "{event}: {told:?}");
+        assert_eq!(told.concat().matches("the edits do not fit").count(), 4, "{event}: {told:?}");
         assert!(
             !told.concat().contains("nearest") && !told.concat().contains("already"),
             "{event}: {told:?}"
@@ -79,7 +89,7 @@ async fn an_edit_where_hooks_hear_of_files_tells_no_lines_either() {
         let hooks = json!({ "PreToolUse": [{ "hooks": [guard] }] });
         let told = read_of(with_hooks(House::new(), &hooks), &guesses()).await;
         let denied = told.iter().filter(|text| text.contains("HOOK_DENIED")).count();
-        let expected = if condition.starts_with("Read") { 0 } else { 4 };
+        let expected = if condition.starts_with("Read") { 0 } else { 5 };
         assert_eq!(denied, expected, "{condition}: {told:?}");
         assert!(!told.concat().contains("TOLDTHEM\""), "{condition}: {told:?}");
     }
@@ -98,7 +108,7 @@ async fn an_edit_where_hooks_hear_of_files_tells_no_lines_either() {
     let (run, _) = client.start(&running, "editor", more).await;
     client.ended(&run).await;
     let told = format!("{:?}", script.requests()[2].messages.last().unwrap());
-    assert_eq!(told.matches("the edits do not fit").count(), 3, "{told}");
+    assert_eq!(told.matches("the edits do not fit").count(), 4, "{told}");
     assert!(!told.contains("nearest") && !told.contains("already"), "{told}");
     drop(client);
     running.stop().await;
@@ -108,7 +118,7 @@ async fn an_edit_where_hooks_hear_of_files_tells_no_lines_either() {
 /// An edit that does not fit helps as before, where nothing stands in the way of reading.
 #[tokio::test]
 async fn an_edit_of_a_file_that_may_be_read_tells_the_nearest_lines() {
-    let told = read_of(House::new(), &guesses()[..1]).await;
+    let told = read_of(House::new(), &guesses()[1..2]).await;
     assert!(told[0].contains("The nearest lines are") && told[0].contains("TOLDTHEM"), "{told:?}");
 }
 
@@ -126,5 +136,5 @@ async fn a_guess_at_all_of_a_file_tells_nothing_and_an_agent_without_readers_sti
     let blind = EDITOR.replace("read_file, edit_file", "edit_file");
     let script = Script::new([Reply::calls(&guesses()), Reply::done("x")]);
     let told = read_by(House::new(), &script, &blind).await;
-    assert_eq!(told.concat().matches("the edits do not fit").count(), 3, "{told:?}");
+    assert_eq!(told.concat().matches("the edits do not fit").count(), 4, "{told:?}");
 }

@@ -30,7 +30,7 @@ fn written(arguments: &Value) -> Vec<&str> {
     urls.chain(addresses_in(prompt)).collect()
 }
 
-/// What is no address stays as it is written: the tool refuses it.
+/// The address as the tool asks for it. One that is none stays as it is written: the tool refuses it.
 fn as_asked(address: &str) -> String {
     WebTarget::parse(address).map_or_else(|_| address.to_owned(), |target| target.to_string())
 }

@@ -128,7 +128,7 @@ impl BuiltInDefinition for EditFileTool {
         }
         let edited = edited(old.as_ref(), &replacements, seen, &shown, &cx.redactor).map_err(|error| {
             let is_told = telling == FileTelling::Contents || before.is_none();
-            if is_told { error } else { without_contents(error, &shown) }
+            if is_told { error } else { without_contents(&shown) }
         })?;
         let new = &edited.text;
         let given = replacements.iter().map(|replacement| replacement.old_string.as_str());
@@ -141,7 +141,10 @@ impl BuiltInDefinition for EditFileTool {
         })?;
         if before.as_ref().is_some_and(|before| before.found.bytes == bytes) {
             let message = format!("the edits leave `{shown}` as it is");
-            return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
+            let unchanged = ToolError { kind: ToolErrorType::EditNoChange, message };
+            // That they fit says what stands there, as a refusal to the contrary does.
+            let is_told = telling == FileTelling::Contents;
+            return Err(if is_told { unchanged } else { without_contents(&shown) });
         }
         let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
         Ok(Box::new(EditFileInvocation { change, path, old, edited }))
@@ -186,12 +189,12 @@ impl EditFileArguments {
     }
 }
 
-/// A refusal that says nothing of what stands in the file.
-fn without_contents(error: ToolError, shown: &str) -> ToolError {
+/// The one refusal of edits that says nothing of what stands in the file.
+fn without_contents(shown: &str) -> ToolError {
     let message = format!(
-        "the edits do not fit `{shown}`: each oldString must stand in it, as it is, as often as it is to be replaced; read it again"
+        "the edits do not fit `{shown}`: each oldString must stand in it, as it is, as often as it is to be replaced, and they must change it; read it again"
     );
-    ToolError { message, ..error }
+    ToolError { kind: ToolErrorType::EditNoOccurrenceFound, message }
 }
 
 /// What the edits make of a text.

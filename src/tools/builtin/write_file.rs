@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     BuiltInDefinition,
-    changing::{
-        ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, keeps_secrets, text::TextFile,
-    },
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, keeps_secrets, text::TextFile},
     declared,
 };
 use crate::{CallContext, FileTelling, Invocation, Permit, PrepareContext};
@@ -65,7 +63,7 @@ impl BuiltInDefinition for WriteFileTool {
         let place = cx.place_to_write(&path)?;
         let ground = ChangeContext::of(cx);
         let before = OriginalFile::of(&cx.workspace, &place)?;
-        let seen = ground.known(&place, before.as_ref())?;
+        ground.known(&place, before.as_ref())?;
         // What is no text has no form to keep.
         let old = before.as_ref().and_then(|before| TextFile::of(&before.found.bytes).ok());
         let mut note = None;
@@ -84,7 +82,7 @@ impl BuiltInDefinition for WriteFileTool {
                 Arc::new(new.bytes().to_vec())
             }
         };
-        let is_told = seen == SeenVersion::AsItIs || cx.telling(&place) == FileTelling::Contents;
+        let is_told = cx.telling(&place) == FileTelling::Contents;
         // Whoever may not read a file does not learn what stands in it by guessing: the same is written once more.
         if is_told && before.as_ref().is_some_and(|before| before.found.bytes == bytes) {
             let message = format!("`{}` has this content already", cx.workspace.shown(&place));

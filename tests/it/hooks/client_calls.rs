@@ -39,7 +39,7 @@ async fn a_client_reads_nothing_of_a_failure_that_a_hook_replaced() {
     assert!(result["llmContent"].to_string().contains("a clean text"), "{result}");
 }
 
-/// What is only added stands behind the result, which is whole.
+/// Text that is only added stands behind the result, which is whole.
 #[tokio::test]
 async fn a_client_reads_what_a_hook_adds_behind_its_calls_result() {
     let adds =

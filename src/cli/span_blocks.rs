@@ -6,7 +6,7 @@ use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, wid
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
     SpanEdge, SpanFold, changers_said, client, confinement_said, decider, granted, lets_run,
-    output_beside_error, person as whom, result_said, rule_said, stated_reason,
+    output_beside_error, person as whom, requested_said, result_said, rule_said, stated_reason,
 };
 
 /// Columns of what a line says it is, with what sets it off.
@@ -118,6 +118,10 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         }
         SpanKind::Tool => {
             facts.push(("tool", span.name.clone()));
+            let wanted = span.tool.as_deref().and_then(|tool| {
+                requested_said(tool.requested_by.as_deref(), tool.follows_tool.as_ref().map(|it| it.as_str()))
+            });
+            facts.extend(wanted.map(|wanted| ("wanted", wanted)));
             let down = span.tool.as_ref().map(|tool| tool.down_ms).filter(|down| *down != 0);
             let down = down.map(|down| human::duration(Duration::from_millis(down)));
             facts.extend(down.map(|down| ("away", format!("the daemon, for at most {down} of this time"))));

@@ -143,6 +143,8 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     }),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
+    ("subagentd.tool.requested_by", |span| span.tool.as_ref()?.requested_by.as_ref().map(text)),
+    ("subagentd.tool.follows", |span| span.tool.as_ref()?.follows.as_ref().map(text)),
     ("subagentd.tool.asked_arguments", |span| {
         span.tool.as_ref()?.asked_input.as_ref().map(|asked| text(&asked.text))
     }),

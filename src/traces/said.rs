@@ -149,6 +149,13 @@ pub fn rule_said(decision: &CallDecision) -> Option<String> {
     origin(decision).map(|(origin, rule)| format!("{rule}{origin}")).or_else(|| decision.rule.clone())
 }
 
+/// The words for a call that a hook wants, as its question has them: `the hook user/AfterTool/1 wants this call after read_file, and the
+/// agent did not ask for it`. Nothing of one that the agent asked for.
+pub fn requested_said(requested_by: Option<&str>, follows_tool: Option<&str>) -> Option<String> {
+    let after = follows_tool.map(|tool| format!(" after {tool}")).unwrap_or_default();
+    Some(format!("the hook {} wants this call{after}, and the agent did not ask for it", requested_by?))
+}
+
 /// The hooks that changed the arguments of a call, and the person who did.
 pub fn changers<'a>(
     changed_by: &'a [String],
@@ -203,9 +210,10 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
         false => format!("the model read in place of the result: {}", cut(&it.text)),
     });
     let changed = changed.filter(|_| read.is_none());
+    let wants = hook.follow_up.as_ref().map(|_| "wants one more call in place of this result".to_owned());
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
-    let said =
-        [again, Some(decided.join(": ")).filter(|text| !text.is_empty()), changed, read, added, message];
+    let decided = Some(decided.join(": ")).filter(|text| !text.is_empty());
+    let said = [again, decided, changed, read, wants, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

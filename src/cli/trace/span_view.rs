@@ -15,7 +15,8 @@ use protocol::{
     WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, hook_said, lets_run, result_said, stated_reason, wait_said,
+    changers_said, confinement_said, decided, hook_said, lets_run, requested_said, result_said,
+    stated_reason, wait_said,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -95,6 +96,8 @@ pub(super) struct CallSpanView {
     pub(super) asks: String,
     pub(super) rule: String,
     pub(super) decision: Option<CallDecision>,
+    pub(super) requested_by: Option<String>,
+    pub(super) follows_tool: Option<String>,
     pub(super) asked_input: Option<SpanText>,
     pub(super) changed_by: Vec<String>,
     pub(super) result_changed_by: Option<String>,
@@ -234,7 +237,9 @@ impl SpanView {
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
         let read = call.and_then(|call| result_said(call.result_changed_by.as_deref(), call.result_withheld));
-        let read = read.map(|read| format!("; {read}")).unwrap_or_default();
+        let wanted =
+            call.and_then(|call| requested_said(call.requested_by.as_deref(), call.follows_tool.as_deref()));
+        let read: String = [wanted, read].into_iter().flatten().map(|said| format!("; {said}")).collect();
         let red = |text: &str| cell(&format!("{text}{read}")).painted(Some(TextColor::Red));
         match (decision, &self.error) {
             (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),

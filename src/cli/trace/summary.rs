@@ -302,6 +302,26 @@ mod tests {
         assert_eq!(span.note().text(), "nobody answered: nobody is there; asked by builtin:risk=high");
     }
 
+    /// The words are those of the question about it.
+    #[test]
+    fn a_call_that_a_hook_wants_is_none_of_the_agents() {
+        let span = json!({
+            "kind": "tool", "name": "write_file", "status": "ok", "endUs": 1, "tool": {
+                "callId": "c2", "requestedBy": "user/AfterTool/1", "follows": "c1", "followsTool": "read_file",
+                "decision": { "outcome": "allow", "source": "policy", "rule": "builtin:risk=low" },
+            },
+        });
+        let span: SpanView = serde_json::from_value(span).unwrap();
+        let said = "yes: builtin:risk=low; the hook user/AfterTool/1 wants this call after read_file, and the agent did not ask for it";
+        assert_eq!(span.note().text(), said);
+        let hook = json!({
+            "kind": "hook", "name": "PostToolUse", "status": "ok", "endUs": 1,
+            "hook": { "hookId": "user/AfterTool/1", "followUp": "c2", "outcome": "answered" },
+        });
+        let hook: SpanView = serde_json::from_value(hook).unwrap();
+        assert_eq!(hook.note().text(), "wants one more call in place of this result");
+    }
+
     #[test]
     fn what_was_said_to_a_run_and_warned_of_is_told_below() {
         let span = json!({

@@ -25,7 +25,17 @@ pub struct ToolSpan {
     /// The decision whether it runs; missing where nobody had to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<CallDecision>,
-    /// The arguments as the model gave them, where hooks or a person changed them; `input` has what ran.
+    /// The hook that wants this call, by its id; missing of a call that the agent asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<String>,
+    /// The call that it follows, where a hook wants it: the model reads what comes of it in place of that call's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<CallId>,
+    /// The tool of that call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_tool: Option<ToolName>,
+    /// The arguments as the model gave them, or the hook that wants the call, where hooks or a person changed them; `input` has
+    /// what ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_input: Option<SpanText>,
     /// The hooks that changed them, by their ids, then the client of a person who did.

@@ -49,6 +49,9 @@ pub struct HookSpan {
     /// The text that the model read in place of the call's result, by the word of this hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<ResultReplacement>,
+    /// The call that is made because it wants that: the model reads what comes of it in place of the result of `callId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow_up: Option<CallId>,
     /// The place where its command ran, in a sandbox or with the person's rights, and why. Missing if it is no command, and in logs of
     /// earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -81,6 +81,7 @@ fn log(span: &TraceSpan) {
         output_tokens = span.usage.map(|usage| usage.output_tokens.saturating_add(usage.thought_tokens)),
         cost_usd = span.cost.map(|cost| cost.decimal()),
         decision = decision.map(|decision| decision.outcome.as_str()),
+        requested_by = call.and_then(|call| call.requested_by.as_deref()),
         rule = decision.and_then(|decision| decision.rule.as_deref()),
         allowed = decision.map(|decision| beginning(&traces::decided(decision))),
         hook = span.hook.as_ref().map(|hook| hook.hook_id.as_str()),

@@ -131,6 +131,8 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
     }
     if let Some(tool) = &span.tool {
+        tell("requestedBy", tool.requested_by.as_ref().map(|it| json!(it)));
+        tell("follows", tool.follows.as_ref().map(|it| json!(it)));
         tell("askedInput", tool.asked_input.as_ref().map(|it| json!(it.text)));
         tell("changedBy", (!tool.changed_by.is_empty()).then(|| json!(tool.changed_by)));
         tell("resultChangedBy", tool.result_changed_by.as_ref().map(|it| json!(it)));

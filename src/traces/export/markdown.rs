@@ -1,19 +1,17 @@
 //! A trace as a story: who was asked what, what they said, which tools they used, who allowed it, and how it ended.
 
+mod calls;
+
 use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
-    COMPLETE_TASK, CallDecision, HookSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan,
-    Usage, UsdAmount,
+    CallDecision, HookSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount,
 };
 
 use crate::{
     SpanEdge,
-    said::{LAST_TURN, changers, confinement_said, decider, granted, result_said, rule_said, wait_said},
-    text::{
-        client, duration as time, line_shown as line, lines_shown as lines, moment, output_beside_error,
-        person,
-    },
+    said::{LAST_TURN, confinement_said, decider, granted, rule_said, wait_said},
+    text::{client, duration as time, line_shown as line, lines_shown as lines, moment, person},
 };
 
 /// The event of a run that goes on.
@@ -31,7 +29,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             SpanKind::Run => run_ended(span, out),
             SpanKind::Turn => notes(&format!("**{}**, {}:", agent(span), span.name), span, out),
             SpanKind::Llm => request(span, out),
-            SpanKind::Tool => call(span, out),
+            SpanKind::Tool => calls::ended(span, out),
             SpanKind::Confirmation => question(span, out),
             SpanKind::Compression => compression(span, out),
             SpanKind::Hook => hook(span, out),
@@ -77,16 +75,7 @@ fn open(span: &TraceSpan, out: &mut String) {
             let told = format!("**{who}** waits for {} since {since}.", code(&span.name));
             paragraph(out, &told);
         }
-        SpanKind::Tool => {
-            let waits = match span.tool.as_ref().map(|tool| tool.waited_ms.is_some()) {
-                _ if span.end_us.is_some() => "over, and hooks are asked about its result",
-                Some(true) => "at work",
-                _ => "not allowed to run yet",
-            };
-            let told = format!("**{who}** calls {}: {waits}, since {since}.", code(&span.name));
-            paragraph(out, &told);
-            block("json", span.input.as_ref(), out);
-        }
+        SpanKind::Tool => calls::open(span, &since, out),
         SpanKind::Hook => {
             let hook = span.hook.as_deref().cloned().unwrap_or_default();
             let (id, name, about) = (code(&hook.hook_id), code(&span.name), of_call(&hook));
@@ -209,50 +198,6 @@ fn request(span: &TraceSpan, out: &mut String) {
     }
 }
 
-fn call(span: &TraceSpan, out: &mut String) {
-    let Some(tool) = span.tool.as_deref() else { return };
-    // Its result is the run's, which comes next.
-    if tool.tool.as_str() == COMPLETE_TASK && span.status == SpanStatus::Ok {
-        return;
-    }
-    let risk = tool.risk.as_ref().map(|risk| format!(", risk {}", plain(risk))).unwrap_or_default();
-    let decision = tool.decision.as_ref().map(|it| format!(", {}", decided(it))).unwrap_or_default();
-    let outcome = match span.status {
-        SpanStatus::Ok => "done",
-        SpanStatus::Error => "failed",
-        SpanStatus::Cancelled => "cancelled",
-        SpanStatus::Open => "open",
-    };
-    let name = code(tool.tool.as_str());
-    let down = match tool.down_ms {
-        0 => String::new(),
-        down => format!(" (of it at most {} without a daemon)", millis(down)),
-    };
-    let (who, took) = (agent(span), duration(span));
-    let told = format!("**{who}** calls {name}{risk}{decision}: {outcome} after {took}{down}.");
-    paragraph(out, &told);
-    block("json", span.input.as_ref(), out);
-    if let Some(asked) = &tool.asked_input {
-        let (hooks, person) = changers(&tool.changed_by, tool.decision.as_ref());
-        let hooks: Vec<String> = hooks.into_iter().map(code).collect();
-        let noun = if hooks.len() == 1 { "hook" } else { "hooks" };
-        let hooks = (!hooks.is_empty()).then(|| format!("The {noun} {}", hooks.join(", ")));
-        let who: Vec<String> = hooks.into_iter().chain(person.map(|who| plain(&who))).collect();
-        paragraph(out, &format!("{} changed the arguments. The model had asked for:", who.join(" and ")));
-        block("json", Some(asked), out);
-    }
-    for file in &tool.files_changed {
-        paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));
-    }
-    if let Some(error) = &span.error {
-        failed(error, out);
-    }
-    if let Some(read) = result_said(tool.result_changed_by.as_deref(), tool.result_withheld) {
-        paragraph(out, &format!("In place of what it gave ({}):", plain(&read)));
-    }
-    block("text", output_beside_error(span).as_ref(), out);
-}
-
 fn question(span: &TraceSpan, out: &mut String) {
     let Some(asked) = span.confirmation.as_deref() else { return };
     let (title, rule) = (plain(&span.name), code(&asked.rule));
@@ -282,7 +227,8 @@ fn hook(span: &TraceSpan, out: &mut String) {
             if told.changed
                 || told.added.is_some()
                 || told.message.is_some()
-                || told.replacement.is_some() =>
+                || told.replacement.is_some()
+                || told.follow_up.is_some() =>
         {
             format!("answered{reason}")
         }
@@ -291,10 +237,13 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let (name, id, about, took) = (code(&span.name), code(&told.hook_id), of_call(&told), duration(span));
     let changed =
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
+    let wants = told.follow_up.as_ref();
+    let wants =
+        wants.map(|_| "It wants one more call, in place of whose result the model reads its.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
-    let more = [changed, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
+    let more = [changed, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
     let more: String = more.collect();
     paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
     if let Some(added) = told.added {

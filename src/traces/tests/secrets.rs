@@ -24,7 +24,7 @@ const EVERYTHING: &str = r#"
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
     6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED", "confinement": {"confined": true, "why": "PLANTED"}}
-    6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
+    6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED 2"}, "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
     7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED", "allows": "PLANTED", "mode": "PLANTED"}
@@ -35,6 +35,8 @@ const EVERYTHING: &str = r#"
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
     9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "hooked": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
     9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settles": true}
+    9 hook.fired {"firingId": "h", "hookId": "PLANTED", "event": "PostToolUse", "source": "user", "callId": "c-PLANTED", "followUp": "d-PLANTED", "outcome": "answered", "durationMs": 1}
+    9 tool.state {"callId": "d-PLANTED", "to": "validating", "name": "PLANTED", "arguments": {"path": "PLANTED"}}
     9 warning {"message": "PLANTED"}
     9 turn.completed {"turn": 1}
     9 run.stopping {"reason": "ERROR", "message": "PLANTED", "error": {"code": "PLANTED"}, "^": {"by": "PLANTED"}}
@@ -91,6 +93,7 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         error.type
         hook.callId
         hook.decision
+        hook.followUp
         hook.hookId
         hook.source
         hook.tool
@@ -111,7 +114,10 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         tool.decision.name
         tool.decision.rule
         tool.filesChanged.path
+        tool.follows
+        tool.followsTool
         tool.kind
+        tool.requestedBy
         tool.resultChangedBy
         tool.risk
         tool.server

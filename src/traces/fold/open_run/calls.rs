@@ -133,6 +133,7 @@ impl OpenRun {
         // What begins comes from no other state.
         span.began_before = self.span.began_before && facts.has("from");
         span.input = text::of_value(facts.value("arguments"));
+        let wanted = self.hooks.wants(call_id).cloned();
         span.tool = Some(Box::new(ToolSpan {
             call_id: call_id.clone(),
             server: server_of(&tool).map(str::to_owned),
@@ -141,6 +142,9 @@ impl OpenRun {
             kind: None,
             risk: None,
             decision: None,
+            follows_tool: wanted.as_ref().and_then(|wanted| self.hooks.tool_of(&wanted.follows)).cloned(),
+            follows: wanted.as_ref().map(|wanted| wanted.follows.clone()),
+            requested_by: wanted.map(|wanted| wanted.hook_id),
             asked_input: None,
             changed_by: Vec::new(),
             result_changed_by: None,

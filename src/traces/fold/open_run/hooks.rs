@@ -30,6 +30,16 @@ pub(super) struct HookSpans {
     asked: Vec<((String, String), TraceSpan)>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
+    /// Calls of the turn that hooks want.
+    wanted: BTreeMap<CallId, WantedCall>,
+}
+
+/// A call that a hook wants.
+#[derive(Debug, Clone)]
+pub(super) struct WantedCall {
+    pub(super) hook_id: String,
+    /// The call that it follows.
+    pub(super) follows: CallId,
 }
 
 /// The time at which the last hook of each lane ended, or will have.
@@ -112,6 +122,26 @@ impl HookSpans {
     /// A turn begins: nobody is told of the calls of the one before.
     pub(super) fn forget_calls(&mut self) {
         self.ended_calls.clear();
+        self.wanted.clear();
+    }
+
+    /// The hook that wants this call, if one does.
+    pub(super) fn wants(&self, call: &CallId) -> Option<&WantedCall> {
+        self.wanted.get(call)
+    }
+
+    /// The tool of a call of the turn that has ended.
+    pub(super) fn tool_of(&self, call: &CallId) -> Option<&ToolName> {
+        self.ended_calls.get(call).map(|(tool, _)| tool)
+    }
+
+    /// A hook says which call it wants next.
+    fn keep_wanted(&mut self, facts: EventFacts<'_>) {
+        let (next, follows) = (facts.text("followUp"), facts.text("callId"));
+        if let Some((next, follows)) = next.zip(follows) {
+            let wanted = WantedCall { hook_id: facts.word("hookId"), follows: follows.into() };
+            self.wanted.insert(next.into(), wanted);
+        }
     }
 }
 
@@ -147,6 +177,7 @@ impl OpenRun {
         }
         let took = facts.count("durationMs");
         self.unread.hooked(facts);
+        self.hooks.keep_wanted(facts);
         self.blocked_steer(moment);
         if let Some(call_id) = facts.text("callId").filter(|_| facts.flag("changed")) {
             self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
@@ -221,6 +252,7 @@ impl OpenRun {
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
             replacement: facts.read("replacement"),
+            follow_up: facts.text("followUp").map(CallId::from),
             confinement: facts.read("confinement"),
             round: facts.count("round").filter(|round| *round != 1),
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),

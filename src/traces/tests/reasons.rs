@@ -120,6 +120,33 @@ fn what_a_hook_changed_of_a_call_is_told_before_and_after() {
     assert_eq!(thinned.tool.unwrap().asked_input, None);
 }
 
+/// What was refused, taken back by the next hook or came to the same is no change: the model's arguments stand alone.
+#[test]
+fn a_change_that_never_counted_is_none() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+        2 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 1}
+        2 tool.state {"callId": "c1", "from": "validating", "to": "error", "name": "write_file", "error": {"type": "HOOK_DENIED", "message": "a hook changed the call into one that cannot be made: no path"}}
+        3 tool.state {"callId": "c2", "to": "validating", "name": "write_file", "arguments": {"path": "b"}}
+        4 hook.fired {"firingId": "g", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c2", "changed": true, "outcome": "answered", "durationMs": 1}
+        4 hook.fired {"firingId": "g", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c2", "changed": true, "outcome": "answered", "durationMs": 1}
+        4 tool.state {"callId": "c2", "from": "validating", "to": "executing", "name": "write_file"}
+        4 tool.state {"callId": "c2", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": []}}
+        5 tool.state {"callId": "c3", "to": "validating", "name": "write_file", "arguments": {"path": "./c"}}
+        5 tool.state {"callId": "c3", "from": "validating", "to": "awaitingApproval", "name": "write_file", "arguments": {"path": "c"}}
+        5 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c3", "title": "Write c", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}}
+        6 confirmation.resolved {"confirmationId": "q", "toolCallId": "c3", "outcome": "modify", "by": "client", "name": "ada@pts/3-3fa91c02"}
+        6 tool.state {"callId": "c3", "from": "awaitingApproval", "to": "executing", "name": "write_file", "arguments": {"path": "c"}}
+        7 tool.state {"callId": "c3", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": []}}
+    "#;
+    let calls = spans(log).into_iter().filter_map(|span| span.tool);
+    let told: Vec<_> = calls.map(|tool| (tool.call_id, tool.asked_input, tool.changed_by)).collect();
+    let same = |call: &str| (call.into(), None, Vec::new());
+    assert_eq!(told, [same("c1"), same("c2"), same("c3")]);
+    assert!(!document(TraceFormat::Markdown, log).contains("changed the arguments"));
+}
+
 /// A backend learns of a run what a person reads of it here.
 #[test]
 fn a_run_says_to_others_who_started_it_and_where_its_time_went() {

@@ -24,6 +24,8 @@ pub(super) struct OpenToolSpan {
     rule: Option<String>,
     /// The one whose word that is.
     origin: Option<RuleOrigin>,
+    /// Hooks that changed its arguments: what the log tells of it next says what they are by now, where the change counts.
+    changed_by_hooks: Vec<String>,
     /// The person who changed its arguments: the log tells next what they are by now.
     modified_by: Option<String>,
 }
@@ -91,7 +93,14 @@ impl OpenRun {
             let call_id = CallId::from(call_id);
             let span = self.call_begun(&call_id, moment);
             edges.push(SpanEdge::Began(Box::new(span.clone())));
-            let call = OpenToolSpan { span, request: None, rule: None, origin: None, modified_by: None };
+            let call = OpenToolSpan {
+                span,
+                request: None,
+                rule: None,
+                origin: None,
+                changed_by_hooks: Vec::new(),
+                modified_by: None,
+            };
             self.calls.insert(call_id, call);
         }
         let Some(call) = self.calls.get_mut(call_id) else { return };
@@ -198,12 +207,13 @@ impl OpenRun {
         }
     }
 
-    /// A hook changed the arguments of a call: the log tells next what they are by now.
+    /// A hook changed the arguments of a call: the log tells next what they are by now, unless they came to the same, or the call was
+    /// refused.
     pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
-        let Some(tool) = call.span.tool.as_mut().filter(|tool| tool.waited_ms.is_none()) else { return };
-        tool.asked_input.get_or_insert_with(|| call.span.input.clone().unwrap_or_default());
-        tool.changed_by.push(hook_id.to_owned());
+        if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
+            call.changed_by_hooks.push(hook_id.to_owned());
+        }
     }
 
     /// The daemon was away for so long: what was open was not at work meanwhile.
@@ -244,15 +254,18 @@ impl OpenToolSpan {
         let (facts, details) = (moment.facts, moment.facts.within("details"));
         // Said anew when validation made them canonical.
         let arguments = facts.value("arguments");
-        let before = self.span.input.clone().filter(|_| self.modified_by.is_some());
+        let mut changed_by = std::mem::take(&mut self.changed_by_hooks);
+        let mut before = None;
         if facts.has("arguments") {
-            self.span.input = text::of_value(arguments);
+            changed_by.extend(self.modified_by.take());
+            before = std::mem::replace(&mut self.span.input, text::of_value(arguments));
         }
         let began_at = self.span.started_at;
         let tool = self.span.tool.as_mut()?;
-        if let Some(by) = self.modified_by.take_if(|_| facts.has("arguments")) {
+        // What came to the same is no change.
+        if facts.has("arguments") && before != self.span.input && !changed_by.is_empty() {
             tool.asked_input.get_or_insert(before.unwrap_or_default());
-            tool.changed_by.push(by);
+            tool.changed_by.append(&mut changed_by);
         }
         if facts.has("details") {
             tool.description = details.owned("description").or(tool.description.take());

@@ -26,6 +26,7 @@ use traces::{AttributeValue, SpanFold, TraceTimeline, TraceWriter};
 use self::receiver::{Answer, Receiver};
 use super::*;
 
+mod called;
 mod console;
 mod delivery;
 mod following;

@@ -131,6 +131,32 @@ fn a_result_is_not_told_before_hooks_have_answered() {
     );
     assert_eq!(stopped["tool"]["resultWithheld"], true, "{stopped}");
     assert!(!stopped.to_string().contains("SECRET"), "{stopped}");
+/// A hook that was at work and of which no answer is told, since another one's was enough: it lasted until then, and not to the end of
+/// the turn.
+#[test]
+fn a_hook_without_an_answer_is_over_when_its_firing_is() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        1 tool.state {"callId": "c1", "to": "executing", "name": "read_file", "arguments": {}}
+        2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "hooked": true, "result": {"llmContent": []}}
+        1500 hook.started {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+        1500 hook.started {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/3", "event": "PostToolUse", "source": "user", "callId": "c1", "async": true, "elapsedMs": 1000}
+        2000 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "settles": true}
+        9000 turn.completed {"turn": 1}
+    "#;
+    let spans = spans(log);
+    hold(&spans);
+    let ended = |id: &str| {
+        let hook =
+            spans.iter().find(|span| span.hook.as_ref().is_some_and(|hook| hook.hook_id == id)).unwrap();
+        (hook.status.as_str(), hook.end_us.map(|us| (us - BEGAN_US) / 1_000))
+    };
+    assert_eq!(ended("user/PostToolUse/1"), ("cancelled", Some(2_000)));
+    // One that goes on beside the run does.
+    assert_eq!(ended("user/PostToolUse/3"), ("open", None));
+}
+
     // The hook is gone, and the run goes on: the model reads it.
     let gone =
         call("2000 run.resumed {}\n2001 turn.completed {\"turn\": 1}\n2001 turn.started {\"turn\": 2}");

@@ -276,6 +276,9 @@ pub struct LlmSpan {
     /// 1-based within its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,
+    /// The request before it was cut off as the daemon ended, and it asks the same once more.
+    #[serde(skip_serializing_if = "is_default")]
+    pub again: bool,
     /// Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing came, and on what
     /// the daemon itself asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

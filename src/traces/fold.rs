@@ -21,7 +21,8 @@ pub enum SpanEdge {
     Ended(Box<TraceSpan>),
     /// It is still open at the end of what was read.
     Open(Box<TraceSpan>),
-    /// The run goes on, after there was no daemon or after it was parked: what is known of it then, and what is said of that.
+    /// The run goes on, after there was no daemon or after it was parked: what is known of it then, with the turn that
+    /// another daemon goes on with, and what is said of that.
     Resumed(Box<TraceSpan>, SpanEvent),
 }
 

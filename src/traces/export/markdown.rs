@@ -55,6 +55,10 @@ fn resumed(span: &TraceSpan, event: &SpanEvent, out: &mut String) {
         why => format!("**{agent}** was interrupted: {}. It goes on, at {at}.", plain(why)),
     };
     paragraph(out, &told);
+    if let Some(turn) = span.turn {
+        let turn = format!("{}, turn {turn}, after the daemon was started again", self::agent(span));
+        heading_of(out, SpanKind::Turn, span.depth, &turn);
+    }
 }
 
 /// The wait of a run that has not ended, where something else than its spans says it.
@@ -91,7 +95,9 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    let again = if hook.round.is_some() { ", asked again about the changed arguments," } else { "" };
+    let round = hook.round.map(|_| ", asked again about the changed arguments,");
+    let attempt = hook.attempt.map(|attempt| format!(", asked again (attempt {attempt}),"));
+    let again = format!("{}{}", round.unwrap_or_default(), attempt.unwrap_or_default());
     format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
 }
 
@@ -187,7 +193,9 @@ fn request(span: &TraceSpan, out: &mut String) {
     let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
     let attempt = attempt.map(|attempt| format!(" (attempt {attempt})")).unwrap_or_default();
     let agent = agent(span);
-    let told = format!("**{agent}** asks {name}{purpose}{attempt} · {took}{}{calls}{cut}{said}", spent(span));
+    let again = if llm.again { " again, which the end of the daemon had cut off" } else { "" };
+    let told =
+        format!("**{agent}** asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
     paragraph(out, &told);
     quote(span.output.as_ref(), out);
     if let Some(error) = &span.error {
@@ -340,8 +348,12 @@ fn agent(span: &TraceSpan) -> String {
 
 /// Below the heading of the run that called it, as far as there are headings.
 fn heading(out: &mut String, span: &TraceSpan, title: &str) {
-    let depth = usize::try_from(span.depth).unwrap_or(usize::MAX);
-    let level = depth.saturating_add(if span.kind == SpanKind::Turn { 2 } else { 1 }).min(6);
+    heading_of(out, span.kind, span.depth, title);
+}
+
+fn heading_of(out: &mut String, kind: SpanKind, depth: u32, title: &str) {
+    let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+    let level = depth.saturating_add(if kind == SpanKind::Turn { 2 } else { 1 }).min(6);
     let _infallible = write!(out, "{} {title}\n\n", "#".repeat(level));
 }
 

@@ -40,6 +40,8 @@ pub(super) struct OpenRun {
     model: Option<TraceSpan>,
     /// The end of its reply, when that was cut: what the log tells next says whether it failed or was stopped.
     cut_at: Option<Timestamp>,
+    /// The daemon ended while the model was asked, and it is asked the same again.
+    is_cut_off: bool,
     /// A reply that is complete, and asks for calls of which the log tells next.
     replied: Option<UntoldReply>,
     /// What the next request brings along.
@@ -126,6 +128,7 @@ impl OpenRun {
             turn: None,
             model: None,
             cut_at: None,
+            is_cut_off: false,
             replied: None,
             unread: UnreadMessages::default(),
             failure: None,

@@ -239,3 +239,40 @@ fn opentelemetry_gets_its_own_names() {
         assert!(nanos("startTimeUnixNano") <= nanos("endTimeUnixNano"));
     }
 }
+
+/// What a crash cut off stands before it, and what was asked again after it, where it says that it is the second time.
+#[test]
+fn a_story_has_what_was_asked_again_behind_the_crash() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        5000 run.resumed {"unclean": true, "awayMs": 1000}
+        5000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "discarded": true, "message": "the daemon was restarted"}
+        5001 model.started {"model": "m", "stream": "s2", "attempt": 1}
+        5500 model.completed {"model": "m", "stream": "s2", "text": "x", "calls": ["c1"], "usage": {}}
+        5500 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {}}
+        6600 hook.started {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+        9000 run.resumed {"unclean": true, "awayMs": 1000}
+        10100 hook.started {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000, "attempt": 2}
+        11000 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1900, "attempt": 2}
+        11000 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "write_file"}
+        11000 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": []}}
+    "#;
+    let story = document(TraceFormat::Markdown, log);
+    let told: Vec<&str> = story.lines().filter(|line| line.starts_with(['#', '*', 'H'])).collect();
+    expect![[r#"
+        # Trace of lead
+        ## lead, turn 1
+        **lead** asks `m` · 5.0 s, cut off.
+        **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:05Z.
+        ## lead, turn 1, after the daemon was started again
+        **lead** asks `m` again, which the end of the daemon had cut off · 499 ms, asks for 1 call:
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file` was cut off (after 2.4 s).
+        **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:09Z.
+        ## lead, turn 1, after the daemon was started again
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file`, asked again (attempt 2), decided nothing (after 1.9 s).
+        **lead** calls `write_file`: done after 5.5 s (of it at most 1.0 s without a daemon).
+        **lead** is still at work."#]]
+    .assert_eq(&told.join("\n"));
+}

@@ -193,7 +193,8 @@ impl OpenRun {
         let attempt = moment.facts.count("attempt");
         let UnreadMessages { said, answered, more_answered, .. } = std::mem::take(&mut self.unread);
         span.input = said;
-        span.llm = Some(Box::new(LlmSpan { model, attempt, ..LlmSpan::default() }));
+        let again = std::mem::take(&mut self.is_cut_off);
+        span.llm = Some(Box::new(LlmSpan { model, attempt, again, ..LlmSpan::default() }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         if let Some(llm) = &mut span.llm {
             (llm.answered, llm.more_answered) = (answered, more_answered);
@@ -212,7 +213,8 @@ impl OpenRun {
             llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
             self.unread.put_back(span);
         }
-        let (status, error) = match facts.flag("restarted") {
+        self.is_cut_off = facts.flag("restarted");
+        let (status, error) = match self.is_cut_off {
             true => (SpanStatus::Cancelled, None),
             false => (
                 SpanStatus::Error,

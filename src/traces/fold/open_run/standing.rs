@@ -101,7 +101,13 @@ impl OpenRun {
         };
         self.note(moment, &said);
         let event = SpanEvent { name: moment.event.kind.clone(), at, at_us: at.0, text: said };
-        let resumed = SpanEdge::Resumed(Box::new(self.span.clone()), event);
+        if is_taken_up {
+            // They ended with the daemon, before the run went on.
+            self.cut_off_hooks(away_from, edges);
+        }
+        // The turn that goes on is no field of a run, but of its going on.
+        let turn = self.turn.as_ref().filter(|_| is_taken_up).and_then(|turn| turn.turn);
+        let resumed = SpanEdge::Resumed(Box::new(TraceSpan { turn, ..self.span.clone() }), event);
         // A request that the restart cut off is told before it: that is what the log says next.
         match self.model.is_some() && is_taken_up {
             true => self.standing.resumed = Some(resumed),
@@ -111,8 +117,6 @@ impl OpenRun {
             let run = self.facts();
             run.restarts += 1;
             run.unclean_restarts += u64::from(facts.flag("unclean"));
-            // They ended with the daemon.
-            self.cut_off_hooks(away_from, edges);
         }
     }
 

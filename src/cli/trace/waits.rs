@@ -1,7 +1,7 @@
 //! Where did time go that no bar tells? What runs and calls waited for, and models until they said something.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap},
     time::Duration,
 };
 
@@ -26,11 +26,12 @@ struct Wait<'trace> {
 
 /// All waits, the longest first.
 pub(super) fn waits(spans: &[SpanView]) -> String {
-    let asked: HashSet<&str> = spans
-        .iter()
-        .filter(|span| span.confirmation.is_some())
-        .filter_map(|span| span.parent_span_id.as_deref())
-        .collect();
+    // The first question within each call.
+    let mut asked: HashMap<&str, i64> = HashMap::new();
+    for span in spans.iter().filter(|span| span.confirmation.is_some()) {
+        let Some(call) = span.parent_span_id.as_deref() else { continue };
+        asked.entry(call).and_modify(|at| *at = span.start_us.min(*at)).or_insert(span.start_us);
+    }
     let mut waits: Vec<Wait> = spans.iter().flat_map(|span| of_span(span, &asked)).collect();
     waits.retain(|wait| SHORTEST_WAIT_MS <= wait.ms);
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.ms));
@@ -42,7 +43,7 @@ pub(super) fn waits(spans: &[SpanView]) -> String {
     listed(&lines.collect::<Vec<_>>(), "wait")
 }
 
-fn of_span<'trace>(span: &'trace SpanView, asked: &HashSet<&str>) -> Vec<Wait<'trace>> {
+fn of_span<'trace>(span: &'trace SpanView, asked: &HashMap<&str, i64>) -> Vec<Wait<'trace>> {
     let mut waits = Vec::new();
     if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
         let ms = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
@@ -57,9 +58,15 @@ fn of_span<'trace>(span: &'trace SpanView, asked: &HashSet<&str>) -> Vec<Wait<'t
     tell(llm.and_then(|llm| llm.first_token_ms), None, &|ms| format!("{}: nothing came for {ms}", place()));
     tell(llm.and_then(|llm| llm.retry_after_ms), None, &|ms| format!("{}: asked again after {ms}", place()));
     let Some(tool) = &span.tool else { return waits };
-    // How long a person took stands beside the call.
-    let waited = tool.waited_ms.filter(|_| !asked.contains(span.span_id.as_str()));
-    tell(waited, Some(span), &|ms| format!("{}: waited {ms} until it ran", place()));
+    // How long a person took stands beside the call: here is what it waited for before that.
+    let asked_after =
+        asked.get(span.span_id.as_str()).map(|at| at.saturating_sub(span.start_us).max(0) / 1_000);
+    // What a tool itself asks comes after that.
+    let is_before = |ms: &u64| tool.waited_ms.is_none_or(|waited| *ms <= waited);
+    let asked_after = asked_after.and_then(|ms| u64::try_from(ms).ok()).filter(is_before);
+    let until = if asked_after.is_some() { "a person was asked" } else { "it ran" };
+    let waited = asked_after.or(tool.waited_ms);
+    tell(waited, Some(span), &|ms| format!("{}: waited {ms} until {until}", place()));
     let down = Some(tool.down_ms).filter(|ms| *ms != 0);
     tell(down, None, &|ms| format!("{}: for at most {ms} of its time there was no daemon", place()));
     waits
@@ -103,4 +110,27 @@ fn us(ms: u64) -> i64 {
 
 fn said(ms: u64) -> String {
     human::duration(Duration::from_millis(ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A guard took a second, and then had a person asked, who took another: the person's time stands beside the call.
+    #[test]
+    fn a_call_that_a_person_was_asked_about_says_what_it_waited_for_before_that() {
+        let spans = json!([
+            { "spanId": "1", "kind": "tool", "name": "write_file", "agent": "lead", "turn": 1, "startUs": 0, "endUs": 2_100_000,
+              "tool": { "callId": "c", "waitedMs": 2_000 } },
+            { "spanId": "2", "parentSpanId": "1", "kind": "hook", "name": "PreToolUse", "turn": 1, "startUs": 0, "endUs": 990_000,
+              "hook": { "hookId": "user/PreToolUse/1", "tool": "write_file", "decision": "ask" } },
+            { "spanId": "3", "parentSpanId": "1", "kind": "confirmation", "name": "Write?", "turn": 1, "startUs": 1_000_000,
+              "endUs": 2_000_000, "confirmation": { "callId": "c" } },
+        ]);
+        let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
+        let told = "lead, turn 1, write_file: waited 1.0 s until a person was asked, for the hook user/PreToolUse/1\n";
+        assert_eq!(waits(&spans), told);
+    }
 }

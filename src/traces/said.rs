@@ -175,11 +175,11 @@ pub fn changers_said(changed_by: &[String], decision: Option<&CallDecision>) -> 
     [hooks, person].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-/// The words for a result that its model did not read, where that is so: which hook kept it back.
+/// The words for a result that was not read, by a model or by the client that made the call, where that is so: which hook kept it back.
 pub fn result_said(changed_by: Option<&str>, is_withheld: bool) -> Option<String> {
     match (changed_by, is_withheld) {
-        (Some(hook), true) => Some(format!("result withheld from the model by the hook {hook}")),
-        (Some(hook), false) => Some(format!("the model read another result, by the hook {hook}")),
+        (Some(hook), true) => Some(format!("result withheld by the hook {hook}")),
+        (Some(hook), false) => Some(format!("another result was read, by the hook {hook}")),
         (None, true) => Some("result not told: the run ended before its hooks had answered".to_owned()),
         (None, false) => None,
     }
@@ -206,8 +206,8 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let changed = hook.changed.then(|| "changed it".to_owned());
     // The text itself says that it was withheld, and why.
     let read = hook.replacement.as_ref().map(|it| match it.withheld {
-        true => "withheld the result from the model".to_owned(),
-        false => format!("the model read in place of the result: {}", cut(&it.text)),
+        true => "withheld the result".to_owned(),
+        false => format!("read in place of the result: {}", cut(&it.text)),
     });
     let changed = changed.filter(|_| read.is_none());
     let wants = hook.follow_up.as_ref().map(|_| "wants one more call in place of this result".to_owned());

@@ -246,8 +246,8 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let changed =
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
     let wants = told.follow_up.as_ref();
-    let wants =
-        wants.map(|_| "It wants one more call, in place of whose result the model reads its.".to_owned());
+    let wants = wants
+        .map(|_| "It wants one more call: what comes of that is read in place of this result.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
@@ -259,10 +259,7 @@ fn hook(span: &TraceSpan, out: &mut String) {
     }
     if let Some(replacement) = told.replacement {
         let how = if replacement.withheld { "withheld" } else { "replaced" };
-        paragraph(
-            out,
-            &format!("It {how} the result of the call. The model did not read that, and read in its place:"),
-        );
+        paragraph(out, &format!("It {how} the result of the call. What was read in its place:"));
         quote(Some(&SpanText { text: replacement.text, bytes: replacement.bytes }), out);
     }
     if let Some(error) = &span.error {

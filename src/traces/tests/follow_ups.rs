@@ -44,7 +44,7 @@ fn a_call_that_a_hook_wants_says_which_one_and_after_which_call() {
         "**lead** calls `read_file`",
         "The hook `user/AfterTool/1` wants this call after `read_file`, and the agent did not ask for it: `write_file`: done",
         "The hook `user/PreToolUse/1` changed the arguments. The hook `user/AfterTool/1` had asked for:",
-        "It wants one more call, in place of whose",
+        "It wants one more call: what comes of that is read in place of this result.",
     ] {
         assert!(story.contains(words), "{words}: {story}");
     }

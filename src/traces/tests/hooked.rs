@@ -63,16 +63,16 @@ fn what_hooks_keep_from_a_model_is_told_as_that() {
         said,
         [
             "deny: not now",
-            "deny: private; withheld the result from the model",
+            "deny: private; withheld the result",
             "changed it",
-            "the model read in place of the result: HIDDEN",
+            "read in place of the result: HIDDEN",
             "",
         ]
     );
     let story = document(TraceFormat::Markdown, HOOKED);
     for words in [
-        "It withheld the result of the call. The model did not read that, and read in its place:\n\n> the hook user/PostToolUse/1 withheld",
-        "It replaced the result of the call. The model did not read that, and read in its place:\n\n> HIDDEN\n",
+        "It withheld the result of the call. What was read in its place:\n\n> the hook user/PostToolUse/1 withheld",
+        "It replaced the result of the call. What was read in its place:\n\n> HIDDEN\n",
         "`run.steered`: ada (pts/3): forget it\n",
         "a text was not told to the agent, by the hook user/UserPromptSubmit/1: not now\n",
     ] {

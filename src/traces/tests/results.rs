@@ -64,13 +64,7 @@ fn a_result_that_hooks_kept_from_the_model_is_told_to_nobody() {
             ]),
             json!([7_000 - 1_000, "HIDDEN", "user/PostToolUse/2", null, null]),
             json!([8_000, "plain", null, null, null]),
-            json!([
-                9_000,
-                "withheld",
-                "user/PostToolUseFailure/1",
-                true,
-                "what it said was kept from the model"
-            ]),
+            json!([9_000, "withheld", "user/PostToolUseFailure/1", true, "what it said was kept back"]),
         ]
     );
     for format in
@@ -80,7 +74,7 @@ fn a_result_that_hooks_kept_from_the_model_is_told_to_nobody() {
         assert!(!text.contains("SECRET") && text.contains("HIDDEN"), "{format:?}: {text}");
     }
     let story = document(TraceFormat::Markdown, JUDGED);
-    let read = "In place of what it gave (the model read another result, by the hook user/PostToolUse/2):\n\n```text\nHIDDEN\n```";
+    let read = "In place of what it gave (another result was read, by the hook user/PostToolUse/2):\n\n```text\nHIDDEN\n```";
     assert!(story.contains(read), "{story}");
     // The call is told before those who were asked about it.
     let at = |words: &str| story.find(words).unwrap();
@@ -131,6 +125,12 @@ fn a_result_is_not_told_before_hooks_have_answered() {
     );
     assert_eq!(stopped["tool"]["resultWithheld"], true, "{stopped}");
     assert!(!stopped.to_string().contains("SECRET"), "{stopped}");
+    // The hook is gone, and the run goes on: the model reads it.
+    let gone =
+        call("2000 run.resumed {}\n2001 turn.completed {\"turn\": 1}\n2001 turn.started {\"turn\": 2}");
+    assert_eq!((&gone["output"]["text"], &gone["tool"]["resultWithheld"]), (&json!("SECRET"), &Value::Null));
+}
+
 /// A hook that was at work and of which no answer is told, since another one's was enough: it lasted until then, and not to the end of
 /// the turn.
 #[test]
@@ -155,12 +155,6 @@ fn a_hook_without_an_answer_is_over_when_its_firing_is() {
     assert_eq!(ended("user/PostToolUse/1"), ("cancelled", Some(2_000)));
     // One that goes on beside the run does.
     assert_eq!(ended("user/PostToolUse/3"), ("open", None));
-}
-
-    // The hook is gone, and the run goes on: the model reads it.
-    let gone =
-        call("2000 run.resumed {}\n2001 turn.completed {\"turn\": 1}\n2001 turn.started {\"turn\": 2}");
-    assert_eq!((&gone["output"]["text"], &gone["tool"]["resultWithheld"]), (&json!("SECRET"), &Value::Null));
 }
 
 /// Where calls are not sent, nobody's words about them are, however they came into the span of a turn or a run.

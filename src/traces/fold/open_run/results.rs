@@ -7,8 +7,8 @@ use protocol::{CallId, ResultReplacement, SpanText, TraceSpan};
 use super::{super::SpanEdge, calls::EndedToolSpan};
 use crate::facts::EventFacts;
 
-/// The message of an error that the model was not given to read.
-const NOT_READ: &str = "what it said was kept from the model";
+/// The message of an error that nobody was given to read: the model of a run, or the client of a call of its own.
+const NOT_READ: &str = "what it said was kept back";
 
 /// The text in place of a result that hooks were asked about when the run ended.
 const NOT_SETTLED: &str = "the run ended before hooks had said whether the model may read the result";

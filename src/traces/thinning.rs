@@ -13,9 +13,9 @@ const SOME_TOOL: &str = "tool";
 /// The type of the error of a call of a tool that there is not.
 const NOT_REGISTERED: &str = "TOOL_NOT_REGISTERED";
 
-/// Events of turns and runs in whose words calls are quoted: what hooks say to people, what a call has remembered, which call is made
-/// again and again.
-const QUOTING: &[&str] = &["warning", "memory.saved", "loop.detected"];
+/// Events of turns and runs in whose words calls are quoted: what hooks say to people, what a call has remembered, which skill it asks
+/// for, which call is made again and again.
+const QUOTING: &[&str] = &["warning", "memory.saved", "skill.activated", "loop.detected"];
 
 /// Purposes of requests to models whose answers are about calls: what hooks ask, and what calls do.
 const ABOUT_CALLS: &[&str] = &["hook", "webFetch", "webSearch", "mcpSampling"];

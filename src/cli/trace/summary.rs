@@ -152,6 +152,8 @@ fn said(spans: &[SpanView]) -> String {
         let what = match name {
             "warning" => "warning: ",
             "run.steered" => "said to it: ",
+            "skill.activated" => "skill: ",
+            "memory.saved" => "remembers: ",
             _ => "",
         };
         format!("{}{turn}: {what}{text}", span.agent.as_deref().unwrap_or("-"))

@@ -253,6 +253,11 @@ impl OpenRun {
             "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
             "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
             "warning" => self.note(moment, facts.text("message").unwrap_or_default()),
+            "skill.activated" => {
+                let extension = facts.within("extension").text("name");
+                let of = extension.map(|name| format!(", of the extension {name}")).unwrap_or_default();
+                self.note(moment, &format!("{}{of}", facts.text("name").unwrap_or_default()));
+            }
             "memory.saved" => self.note(moment, facts.text("fact").unwrap_or_default()),
             _ => {}
         }

@@ -233,3 +233,24 @@ fn a_run_that_another_called_says_so_where_its_trace_begins_with_it() {
     let whole = format!("0 run.started {{\"agent\": \"lead\", \"model\": \"m\", \"query\": \"q\"}}\n{log}");
     assert!(!document(TraceFormat::Markdown, &whole).contains("called by run"));
 }
+
+/// Skills are in force from then on: those that a run is begun with, and those that its model asks for.
+#[test]
+fn skills_of_a_run_are_told_where_they_begin() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 skill.activated {"name": "pdf", "folder": "/w/.agents/skills/pdf"}
+        1 turn.started {"turn": 1}
+        2 skill.activated {"callId": "c1", "name": "deploy", "folder": "/p/skills/deploy", "extension": {"id": "e", "name": "acme.tools"}}
+    "#;
+    let told: Vec<String> = spans(log)
+        .iter()
+        .flat_map(|span| {
+            span.events.iter().map(|event| format!("{} {}: {}", span.name, event.name, event.text))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["lead skill.activated: pdf", "turn 1 skill.activated: deploy, of the extension acme.tools"]
+    );
+}

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use subagentd::{models::ModelError, protocol::RunErrorCode};
+
 use super::*;
 
 const NAMED: &str = "ada@pts/3-3fa91c02";
@@ -189,6 +191,39 @@ async fn a_call_that_a_person_changed_says_so() {
     assert!(call["input"]["text"].as_str().unwrap().contains("PERSON"), "{call}");
     let story = export(&mut client, json!({ "runId": run }), "markdown").await;
     assert!(story.contains("ada (pts/3) changed the arguments. The model had asked for:"), "{story}");
+    drop(client);
+    running.stop().await;
+}
+
+/// The last turn of a run: what it may not call is refused for that reason, and a request that fails is told with its words.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_turn_of_a_run_says_what_went_wrong_in_it() {
+    let read = || Reply::calls(&[("read_file", json!({ "path": "a.md" }))]);
+    let no_key = || {
+        let message = "the key is not valid".to_owned();
+        Reply::Fails(ModelError::Final { code: RunErrorCode::ProviderAuth, message })
+    };
+    let once = || json!({ "limits": { "maxTurns": 1 } });
+    let refused = house(&Cast::new([("lead", vec![read(), read()])]));
+    let running = refused.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, _) = client.start(&running, "lead", once()).await;
+    client.ended(&run).await;
+    let told = spans(&mut client, &run, 1_000).await;
+    let calls: Vec<&Value> = told.iter().filter(|span| span["kind"] == "tool").collect();
+    assert_eq!(calls[1]["tool"]["decision"]["source"], "grace", "{calls:#?}");
+    drop(client);
+    running.stop().await;
+    let failed = house(&Cast::new([("lead", vec![read(), no_key()])]));
+    let running = failed.boot().await;
+    let mut client = as_ada(&running).await;
+    let (run, _) = client.start(&running, "lead", once()).await;
+    let ended = client.ended(&run).await;
+    assert_eq!(ended["reason"], "MAX_TURNS");
+    assert!(ended["message"].as_str().unwrap().contains("the key is not valid"), "{ended}");
+    let told = spans(&mut client, &run, 1_000).await;
+    let request = told.iter().rfind(|span| span["kind"] == "llm").unwrap();
+    assert_eq!((&request["status"], &request["error"]["type"]), (&json!("error"), &json!("MODEL_FAILED")));
     drop(client);
     running.stop().await;
 }

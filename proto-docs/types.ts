@@ -5053,6 +5053,10 @@ export interface SkillActivated {
 }
 
 /** The owner of a skill. */
+  /** The name of its file in that folder: `SKILL.md`. Missing in events of earlier versions. */
+  file?: string | null;
+  /** Over the bytes of that file, as the model was given them. Missing in events of earlier versions. */
+  fileDigest?: string | null;
 export type SkillScope =
   | "project" | "user"
   /** An extension brings it along. */

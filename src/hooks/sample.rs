@@ -1,5 +1,7 @@
 //! Facts of an event that did not happen, to try a hook by hand.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::{HookFacts, HookFiring, HookedCall, HookedResult};
@@ -28,6 +30,8 @@ impl HookFiring {
             turn_id: None,
             mode: ApprovalMode::Default,
             is_headless: false,
+            skills: Arc::new([]),
+            background: Vec::new(),
         }
     }
 }

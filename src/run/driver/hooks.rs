@@ -214,6 +214,8 @@ impl RunDriver {
             models: Some(Arc::new(self.tool_asking())),
             news: Some(self.news.0.clone()),
             tools: Some(Arc::new(HookToolCaller::new(
+            skills: self.skills_for_hooks(),
+            background: self.gate.supplies.commands.background.clone(),
                 Arc::clone(&self.gate),
                 self.judge_context(machine),
                 Arc::clone(&self.parts.clock),

@@ -399,3 +399,34 @@ fn of_several_calls_that_hooks_want_the_most_trusted_places_is_made() {
         Some("read_file")
     );
 }
+
+/// A call in the place of the one by which a person answered is another answer, too.
+#[test]
+fn the_call_of_a_project_stands_in_the_place_of_no_persons_answer() {
+    let wants = HookAnswer {
+        follow_up: Some(("read_file".to_owned(), json!({ "file_path": "yes.txt" }))),
+        ..HookAnswer::default()
+    };
+    for (tool, is_persons) in [("ask_user", true), ("present_plan", true), ("read_file", false)] {
+        let result = HookedResult {
+            call: call(tool, json!({})),
+            text: "no".to_owned(),
+            has_more_than_text: false,
+            data: None,
+            error: None,
+            is_interrupt: false,
+            duration_ms: 1,
+        };
+        let ended = firing(HookFacts::PostToolUse { result });
+        let come_to = |origin: HookOrigin| {
+            let mut builder = VerdictBuilder::new(&ended, Path::new("/w"));
+            builder.take(HeardHook { hook: hook(&ended, 0, origin), answer: wants.clone(), page: None });
+            let verdict = builder.finish();
+            (verdict.follow_up.is_some(), verdict.warnings)
+        };
+        let (is_made, warnings) = come_to(project());
+        assert_eq!(is_made, !is_persons, "{tool}");
+        assert_eq!(warnings.iter().any(|it| it.contains("than the person's")), is_persons, "{warnings:?}");
+        assert!(come_to(HookOrigin::User).0, "{tool}");
+    }
+}

@@ -139,7 +139,8 @@ impl<'a> VerdictBuilder<'a> {
             }
         }
         if let Some(input) = input {
-            counted.changed = true;
+            // Beside an advice they are carried out by nobody.
+            counted.changed = event != HookEventName::PermissionRequest;
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }
@@ -185,7 +186,6 @@ impl<'a> VerdictBuilder<'a> {
         !is_persons || hook.speaks_for_person()
     }
 
-    /// Takes in what the model is to read in place of a result; true if that is another one. What is as it was read takes back no change
     fn warn_of_persons_words(&mut self, hook: &Hook) {
         self.warn(format!(
             "the hook {} wants the model to read another answer than the person's, which only hooks of the person's own may do \
@@ -194,6 +194,7 @@ impl<'a> VerdictBuilder<'a> {
         ));
     }
 
+    /// Takes in what the model is to read in place of a result; true if that is another one. What is as it was read takes back no change
     /// of others.
     fn take_output(&mut self, hook: &Hook, output: serde_json::Value) -> bool {
         if !self.is_as_read(hook, &output) {

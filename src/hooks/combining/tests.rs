@@ -430,3 +430,25 @@ fn the_call_of_a_project_stands_in_the_place_of_no_persons_answer() {
         assert!(come_to(HookOrigin::User).0, "{tool}");
     }
 }
+
+/// Arguments beside an advice are carried out by nobody.
+#[test]
+fn advice_changes_nothing() {
+    let asked = firing(HookFacts::PermissionRequest {
+        call: call("run_shell_command", json!({ "command": "ls" })),
+        reason: "r".to_owned(),
+    });
+    let said = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": {
+        "behavior": "allow", "updatedInput": { "command": "ls -l" },
+    } } });
+    let hook = hook(&asked, 0, HookOrigin::User);
+    let end = HandlerEnd { exit_code: Some(0), stdout: said.to_string(), ..HandlerEnd::default() };
+    let answer = read(&end, asked.facts.event(), hook.contract, false);
+    let mut builder = VerdictBuilder::new(&asked, Path::new("/w"));
+    let counted = builder.take(HeardHook { hook, answer, page: None });
+    assert!(!counted.changed, "the record says that it changed the call");
+    let verdict = builder.finish();
+    // Whoever would answer in the person's place has to know of it.
+    assert_eq!(verdict.updated_input, Some(json!({ "command": "ls -l" })));
+    assert!(verdict.delegate.is_some());
+}

@@ -24,6 +24,7 @@ const EVERYTHING: &str = r#"
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
     6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED", "confinement": {"confined": true, "why": "PLANTED"}}
+    6 hook.fired {"firingId": "f2", "hookId": "PLANTED", "event": "PreToolUse", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "outcome": "answered", "durationMs": 1}
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}

@@ -279,7 +279,7 @@ impl HookFacts {
         self
     }
 
-    fn call_mut(&mut self) -> Option<&mut HookedCall> {
+    pub(super) fn call_mut(&mut self) -> Option<&mut HookedCall> {
         match self {
             HookFacts::PreToolUse { call }
             | HookFacts::PermissionRequest { call, .. }

@@ -154,3 +154,29 @@ async fn hooks_under_a_misspelt_name_are_told() {
         running.stop().await;
     }
 }
+
+/// A hook that is tried reads what somebody typed in its product's words as of a real call: paths whole.
+#[tokio::test]
+async fn a_trial_tells_a_hook_whole_paths() {
+    let group = json!({ "matcher": "Write", "hooks": [{ "type": "command", "command": "true" }] });
+    let named = json!({ "matcher": "Write", "hooks": [{ "type": "command", "if": "Write(sub/**)", "command": "exit 0" }] });
+    let house = House::new().settings(&json!({ "hooks": { "PreToolUse": [group, named] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let whole = running.work().join("sub/x.txt");
+    for typed in ["file_path", "path"] {
+        for at in 0..2 {
+            let params = json!({
+                "id": listed["hooks"][at]["id"], "workspace": running.work(), "tool": "Write",
+                "input": { typed: "sub/x.txt", "content": "y" },
+            });
+            let tried = client.call("hooks/test", params).await;
+            let read = &tried["input"]["tool_input"];
+            assert_eq!(*read, json!({ "file_path": whole, "content": "y" }), "{typed}: {tried}");
+            assert_eq!(tried["fires"], true, "{typed}: {tried}");
+        }
+    }
+    drop(client);
+    running.stop().await;
+}

@@ -218,7 +218,7 @@ async fn test(
     };
     let named = tool.as_deref().unwrap_or(USUAL_TOOL);
     let tool_name = ToolName::from(protocol::listed_tool(named).unwrap_or(named));
-    let facts = HookFacts::sample(event, &tool_name, input);
+    let facts = HookFacts::sample(event, &tool_name, input).typed_for(hook.contract);
     if tool.is_some() && facts.call().is_none() && event != HookEventName::PostToolBatch {
         return Err(violation("/tool", "means nothing at an event that is about no call"));
     }

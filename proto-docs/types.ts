@@ -2572,6 +2572,13 @@ export interface ImportedAgentPermissions {
   starts?: string[];
 }
 
+/** A file that a memory file imports. */
+export interface ImportedMemoryFile {
+  path: string;
+  /** The file that names it. */
+  by: string;
+}
+
 export interface InitializeParams {
   /** `"1"`. */
   protocolVersion: string;
@@ -5046,6 +5053,10 @@ export interface SkillActivated {
   name: string;
   /** Tools may read what lies there from now on, and never write it. */
   folder: string;
+  /** The name of its file in that folder: `SKILL.md`. Missing in events of earlier versions. */
+  file?: string | null;
+  /** Over the bytes of that file, as the model was given them. Missing in events of earlier versions. */
+  fileDigest?: string | null;
   /** Over path, mode and bytes of all its files, of one that a workspace brings along. */
   digest?: string | null;
   /** The extension that brings it along; `digest` is of the bytes of its `SKILL.md` then. */
@@ -6136,6 +6147,8 @@ export interface WorkspaceRecord {
    * say later. Of `workspace/open`.
    */
   memoryFiles?: string[];
+  /** Files that these import, whose texts agents are told with theirs. Of `workspace/open`. */
+  memoryImports?: ImportedMemoryFile[];
   /**
    * Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait
    * for them: what those guarded is refused until the workspace is trusted without them. Paths below the

@@ -132,13 +132,14 @@ fn violations(refusal: &ErrorReply) -> Vec<String> {
     let Some(details) = &refusal.details else { return Vec::new() };
     let listed = details.get("violations").unwrap_or(details);
     let text_of = |violation: &Value, key: &str| violation.get(key)?.as_str().map(str::to_owned);
-    let show = |violation: &Value| {
+    let show = |violation: &Value| -> Option<String> {
         // What is the whole refusal has been said.
         let message = text_of(violation, "message").filter(|message| *message != refusal.message)?;
-        match text_of(violation, "pointer")?.as_str() {
-            "" => Some(message),
-            pointer => Some(format!("{pointer}: {message}")),
-        }
+        let told = match text_of(violation, "pointer")?.as_str() {
+            "" => message,
+            pointer => format!("{pointer}: {message}"),
+        };
+        (told != refusal.message).then_some(told)
     };
     listed.as_array().map(|all| all.iter().filter_map(show).collect()).unwrap_or_default()
 }

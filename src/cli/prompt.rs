@@ -111,10 +111,38 @@ pub(super) fn prompt(
             surroundings.stdout.write(&format!("{}\n", text.trim_end()))?;
         }
     }
+    // Of those that the parts name a line says enough.
+    if let Some(note) = hooks_told(&told, arguments).filter(|_| !arguments.tokens) {
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &note);
+    }
     for warning in &told.warnings {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
     }
     Ok(0)
+}
+
+/// Hooks that are named in a line.
+const MOST_HOOKS: usize = 3;
+
+/// A sentence about hooks whose texts stand in no prompt that is rendered; `None` = there are none.
+fn hooks_told(told: &RenderedPromptView, arguments: &PromptArguments) -> Option<String> {
+    let hooks: Vec<&str> = told
+        .parts
+        .iter()
+        .filter(|part| part.name == HOOK)
+        .filter_map(|part| part.source.split_whitespace().next())
+        .collect();
+    let named = hooks.iter().copied().take(MOST_HOOKS).collect::<Vec<_>>().join(", ");
+    let (who, whom, when) = match hooks.len() {
+        0 => return None,
+        1 => ("a hook".to_owned(), "it knows", "says when"),
+        n => (format!("{n} hooks"), "they know", "lists them"),
+    };
+    let more = if MOST_HOOKS < hooks.len() { ", …" } else { "" };
+    Some(format!(
+        "{who} may add text that only {whom}: {named}{more}; `subagent prompt {} --tokens` {when}",
+        arguments.agent
+    ))
 }
 
 /// Never over a file that is there: somebody may have changed it.
@@ -134,6 +162,9 @@ fn write(path: &Path, told: &RenderedPromptView, arguments: &PromptArguments) ->
 fn absolute(path: &Path, surroundings: &ProcessIo) -> PathBuf {
     surroundings.working_folder.join(path)
 }
+
+/// The name of a part that a hook may add.
+const HOOK: &str = "hook";
 
 const PART: &str = "PART";
 const TOKENS: &str = "TOKENS";
@@ -156,7 +187,7 @@ fn draw(told: &RenderedPromptView, stdout: &OutputWriter) -> String {
             Some(why) => format!("off: {why}"),
             None => part.source.clone(),
         };
-        let is_within = part.tokens == 0 && matches!(part.name.as_str(), "import" | "hook");
+        let is_within = part.tokens == 0 && matches!(part.name.as_str(), "import" | HOOK);
         let tokens = if part.off.is_some() || is_within { "-".to_owned() } else { part.tokens.to_string() };
         // A reason that is cut off is none.
         let about = safe_text::line(&about, usize::MAX);

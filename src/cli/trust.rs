@@ -92,6 +92,8 @@ struct WorkspaceTrustView {
     discovery: DiscoveryCommandView,
     /// The ones that count once it is trusted.
     memory_files: Vec<String>,
+    /// Files that these import.
+    memory_imports: Vec<ImportedMemoryView>,
     /// Acknowledged, and not there any more.
     gone: Vec<String>,
 }
@@ -101,6 +103,14 @@ struct WorkspaceTrustView {
 #[serde(default)]
 struct DiscoveryCommandView {
     command: Option<String>,
+}
+
+/// A file that a memory file imports.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ImportedMemoryView {
+    path: String,
+    by: String,
 }
 
 #[derive(Deserialize)]
@@ -259,6 +269,8 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     }));
     if !workspace.memory_files.is_empty() {
         sheet.facts(workspace.memory_files.iter().map(|path| ("memory", path.clone())));
+        let imports = workspace.memory_imports.iter();
+        sheet.facts(imports.map(|it| ("imported", format!("{}, which {} imports", it.path, it.by))));
         sheet.ours("once it is trusted, every agent here is told what these memory files say, also after they change");
     }
     let count = counted(&workspace.files);

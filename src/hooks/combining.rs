@@ -139,17 +139,14 @@ impl<'a> VerdictBuilder<'a> {
             }
         }
         if let Some(input) = input {
-            counted.changed = true;
+            // Beside an advice they are carried out by nobody.
+            counted.changed = event != HookEventName::PermissionRequest;
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }
         match answer.updated_output {
             Some(output) if self.may_replace(&hook) => counted.changed |= self.take_output(&hook, output),
-            Some(_) => self.warn(format!(
-                "the hook {} wants the model to read another answer than the person's, which only hooks of the person's own may do \
-                 that run in no sandbox",
-                hook.id
-            )),
+            Some(_) => self.warn_of_persons_words(&hook),
             None => {}
         }
         self.verdict.session_title = answer.session_title.or(self.verdict.session_title.take());
@@ -168,8 +165,13 @@ impl<'a> VerdictBuilder<'a> {
             self.elicit(&hook, &action, content);
         }
         counted.changed |= self.take_model(&hook, answer.model);
-        if let Some((name, arguments)) = answer.follow_up {
-            self.take_follow_up(&hook, &name, &arguments);
+        match answer.follow_up {
+            // What it comes to stands in the place of the result.
+            Some((name, arguments)) if self.may_replace(&hook) => {
+                self.take_follow_up(&hook, &name, &arguments);
+            }
+            Some(_) => self.warn_of_persons_words(&hook),
+            None => {}
         }
         counted
     }
@@ -182,6 +184,14 @@ impl<'a> VerdictBuilder<'a> {
             .result()
             .is_some_and(|result| ANSWERED_BY_PEOPLE.contains(&result.call.tool.as_str()));
         !is_persons || hook.speaks_for_person()
+    }
+
+    fn warn_of_persons_words(&mut self, hook: &Hook) {
+        self.warn(format!(
+            "the hook {} wants the model to read another answer than the person's, which only hooks of the person's own may do \
+             that run in no sandbox",
+            hook.id
+        ));
     }
 
     /// Takes in what the model is to read in place of a result; true if that is another one. What is as it was read takes back no change

@@ -1,9 +1,10 @@
 //! One event with its facts, as hooks are told it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
+use super::{HookedCommand, HookedSkill};
 use protocol::{AgentName, ApprovalMode, CallId, HookEventName, ResourceAccess, RunId, SessionId, ToolName};
 
 /// An event, and to whom it happened.
@@ -28,6 +29,10 @@ pub struct HookFiring {
     pub turn_id: Option<String>,
     pub mode: ApprovalMode,
     pub is_headless: bool,
+    /// The skills that the run's model has, oldest first.
+    pub skills: Arc<[HookedSkill]>,
+    /// The session's commands that go on in the background; only where a run is about to end.
+    pub background: Vec<HookedCommand>,
 }
 
 /// A tool call. Names and arguments are ours; what hooks read is made of them by a table.
@@ -274,7 +279,7 @@ impl HookFacts {
         self
     }
 
-    fn call_mut(&mut self) -> Option<&mut HookedCall> {
+    pub(super) fn call_mut(&mut self) -> Option<&mut HookedCall> {
         match self {
             HookFacts::PreToolUse { call }
             | HookFacts::PermissionRequest { call, .. }

@@ -144,12 +144,13 @@ impl HandlerParts {
         outlook::warning(hook, &self.around(hook, (root, roots), &environment))
     }
 
-    /// The variables that a hook's command gets in every run.
+    /// The variables that a hook's command gets in every run, and those that a person named for it and that it does not get.
     fn told_to(&self, hook: &Hook, settings: &HookSettings, redactor: &Redactor) -> CommandEnvironment {
         let mut environment = CommandEnvironment::of(&self.environment, &settings.environment, redactor);
         if !hook.is_confined() {
             environment.pass_withheld(&self.environment, &settings.environment);
         }
+        environment.withheld.retain(|name| settings.environment.contains(name));
         environment
     }
 

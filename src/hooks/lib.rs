@@ -23,6 +23,7 @@ mod idle;
 mod lexical;
 mod library;
 mod matcher;
+mod ongoing;
 mod outlook;
 mod own_scripts;
 mod pins;
@@ -53,6 +54,7 @@ pub use hook::{Hook, HookHandler, HookId, HookOrigin, HookState, PinnedProgram, 
 pub use idle::{KnownTools, problems_of_agent};
 pub use library::HookLibrary;
 pub use matcher::HookMatcher;
+pub use ongoing::{HookedCommand, HookedSkill};
 pub use outlook::HookOutlook;
 pub use own_scripts::own_scripts;
 pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, home_files, read_hooks};

@@ -130,16 +130,35 @@ pub(super) fn outlook(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<H
     }
 }
 
-/// A sentence about the variables that a hook's command uses and that have no value when it runs, and what to do; `None` = there are none.
+/// A sentence about the variables that a hook's command uses and that have no value when it runs, or that a person named for it and that it
+/// does not get, and what to do; `None` = there are none.
 pub(super) fn warning(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<String> {
     let unset = around.unset(&hook.handler);
-    if hook.state != HookState::On || unset.is_empty() {
+    if hook.state != HookState::On {
         return None;
+    }
+    if unset.is_empty() {
+        return withheld(hook, around);
     }
     let (what, them) = if unset.len() == 1 { ("its value", "it") } else { ("their values", "them") };
     let told = without_value(&unset);
     Some(format!(
         "{told} in its command; write {what} there, or start the daemon with {them} and name {them} in the setting `hooks.environment`"
+    ))
+}
+
+/// A sentence about secrets that a person named for their own hook, which runs in a sandbox and gets none.
+fn withheld(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<String> {
+    let names = &around.environment.withheld;
+    let is_command = matches!(hook.handler, HookHandler::Command { .. });
+    if names.is_empty() || !is_command || !hook.is_confined() || !hook.origin.is_own() {
+        return None;
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    Some(format!(
+        "it does not get {}, which `hooks.environment` names: what is a secret goes only to hooks that run outside of a sandbox; keep its program \
+         outside of the workspace, and name it there",
+        names.join(", ")
     ))
 }
 

@@ -1,8 +1,10 @@
 //! Facts of an event that did not happen, to try a hook by hand.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use super::{HookFacts, HookFiring, HookedCall, HookedResult};
+use super::{HookContract, HookFacts, HookFiring, HookedCall, HookedResult, tool_names};
 use protocol::{AgentName, ApprovalMode, CallId, HookEventName, SessionId, ToolName};
 
 /// The command of a made-up call.
@@ -28,11 +30,30 @@ impl HookFiring {
             turn_id: None,
             mode: ApprovalMode::Default,
             is_headless: false,
+            skills: Arc::new([]),
+            background: Vec::new(),
         }
     }
 }
 
 impl HookFacts {
+    /// The same where somebody typed the arguments of its call, in the words of a contract or in ours: hooks read them as of a real call.
+    pub fn typed_for(mut self, contract: HookContract) -> HookFacts {
+        let calls = match &mut self {
+            HookFacts::PostToolBatch { results } => {
+                results.iter_mut().map(|result| &mut result.call).collect()
+            }
+            other => other.call_mut().into_iter().collect::<Vec<_>>(),
+        };
+        for call in calls.into_iter().filter(|call| call.mcp.is_none() && call.answered_by.is_none()) {
+            // What cannot be read stays as it was typed: the hook is tried with that.
+            if let Ok(ours) = tool_names::in_our_words(call.tool.as_str(), contract, &call.arguments) {
+                call.arguments = ours;
+            }
+        }
+        self
+    }
+
     /// Facts of this event, made up where `input` says nothing. Of an event that is about a call `input` is the call's
     /// arguments.
     pub fn sample(event: HookEventName, tool: &ToolName, input: Option<Map<String, Value>>) -> HookFacts {

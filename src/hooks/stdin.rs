@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, HookedResult, event,
+    Hook, HookContract, HookFacts, HookFiring, HookWorkspace, HookedCall, HookedResult, event, ongoing,
     response::shown_result, tool_names,
 };
 use protocol::{AgentName, ApprovalMode, ResourceAccess, Timestamp};
@@ -165,7 +165,10 @@ impl StdinWriter<'_> {
                 put_some(&mut put, "command_source", source.as_deref());
                 put("prompt", json!(prompt));
             }
-            HookFacts::PreToolUse { call } => self.put_call(&mut put, call, true),
+            HookFacts::PreToolUse { call } => {
+                self.put_call(&mut put, call, true);
+                self.put_skills(&mut put);
+            }
             HookFacts::PermissionRequest { call, .. } => self.put_call(&mut put, call, false),
             HookFacts::PermissionDenied { call, reason } => {
                 self.put_call(&mut put, call, true);
@@ -173,6 +176,7 @@ impl StdinWriter<'_> {
             }
             HookFacts::PostToolUse { result } => {
                 self.put_call(&mut put, &result.call, true);
+                self.put_skills(&mut put);
                 put("tool_response", shown_result(result, contract, self.root));
                 if !is_codex && !is_gemini {
                     put("duration_ms", json!(result.duration_ms));
@@ -180,6 +184,7 @@ impl StdinWriter<'_> {
             }
             HookFacts::PostToolUseFailure { result } => {
                 self.put_call(&mut put, &result.call, true);
+                self.put_skills(&mut put);
                 if is_gemini || is_codex {
                     put("tool_response", shown_result(result, contract, self.root));
                 } else {
@@ -201,10 +206,12 @@ impl StdinWriter<'_> {
                 put("tool_calls", calls.collect());
             }
             HookFacts::Stop { is_going_on, last_message } => {
+                self.put_background(&mut put);
                 put("stop_hook_active", json!(is_going_on));
                 self.put_last(&mut put, last_message.as_deref());
             }
             HookFacts::SubagentStop { is_going_on, last_message } => {
+                self.put_background(&mut put);
                 put("stop_hook_active", json!(is_going_on));
                 put("agent_transcript_path", json!(self.workspace.transcript.to_string_lossy()));
                 self.put_last(&mut put, last_message.as_deref());
@@ -284,6 +291,20 @@ impl StdinWriter<'_> {
         match self.hook.contract {
             HookContract::Codex => put("last_assistant_message", json!(last)),
             HookContract::Claude | HookContract::Gemini => put_some(put, "last_assistant_message", last),
+        }
+    }
+
+    /// The skills that the model has. Only Codex's contract has them.
+    fn put_skills(&self, put: &mut impl FnMut(&str, Value)) {
+        if self.hook.contract == HookContract::Codex {
+            put("skill_activations", ongoing::skill_activations(&self.firing.skills));
+        }
+    }
+
+    /// Everything that goes on when a run wants to end. Only Codex's contract has it.
+    fn put_background(&self, put: &mut impl FnMut(&str, Value)) {
+        if self.hook.contract == HookContract::Codex {
+            put("background", ongoing::background(&self.firing.background));
         }
     }
 

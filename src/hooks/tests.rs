@@ -1,6 +1,6 @@
 //! What all tests of this crate make hooks of.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -87,6 +87,8 @@ pub fn firing(facts: HookFacts) -> HookFiring {
         turn_id: Some("t1".to_owned()),
         mode: ApprovalMode::Default,
         is_headless: false,
+        skills: Arc::new([]),
+        background: Vec::new(),
     }
 }
 

@@ -92,6 +92,22 @@ impl Project {
         self.skills.trust()
     }
 
+    /// The same workspace as if a person had trusted it as it is, to say beforehand what runs would be told. Nothing is started by it.
+    pub fn as_if_trusted(&self) -> Project {
+        Project {
+            catalog: Arc::clone(&self.catalog),
+            rules: WorkspaceRules::new(self.rules.in_force().clone(), self.rules.own().to_vec()),
+            settings: self.settings.clone(),
+            roots: self.roots.clone(),
+            is_trusted: true,
+            names_unread_command: self.names_unread_command,
+            unread_servers: self.unread_servers.clone(),
+            problems: self.problems.clone(),
+            system_file: None,
+            skills: self.skills.clone(),
+        }
+    }
+
     /// Tells whether it was trusted when it was read, and nobody has taken that back.
     pub fn is_trusted_by_now(&self) -> bool {
         let trust = self.trust();

@@ -33,6 +33,7 @@ pub use models::MODEL_EVENTS;
 pub(crate) use models::{HookedRequest, ModelHookLedger};
 pub use points::{BEGIN_EVENTS, POINT_EVENTS, PointOfRun, shows_beginning};
 pub use scene::HookScene;
+pub(crate) use scene::turn_id;
 pub(crate) use services::{ChangeableCall, HookModels, HookTools};
 pub use session_starts::SessionStarts;
 pub use watchers::{HookWatchers, WatchedFact};

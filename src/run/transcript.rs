@@ -30,7 +30,9 @@ pub struct ContextTranscript {
     /// Active skills, in the order in which they were activated.
     skills: Vec<ActiveSkill>,
     /// Skills of calls that have not ended.
-    activated: Vec<SkillActivated>,
+    activated: Vec<(SkillActivated, (RunId, u32))>,
+    /// The turn that its newest run is in.
+    turn: u32,
     /// The editor as the context was told of it last, if it still has that.
     editor: Option<IdeContext>,
 }
@@ -95,6 +97,7 @@ impl ContextTranscript {
             EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
                 self.past.prompt_tokens = data.usage.prompt_tokens;
             }
+            EventBody::TurnStarted(data) => self.turn = data.turn,
             EventBody::SkillActivated(data) => self.activate(run, data),
             // What it was given went with it.
             EventBody::RunCompleted(_) => {
@@ -122,23 +125,26 @@ impl ContextTranscript {
 
     fn activate(&mut self, run: &RunId, data: &SkillActivated) {
         if data.call_id.is_some() {
-            return self.activated.push(data.clone());
+            return self.activated.push((data.clone(), (run.clone(), self.turn)));
         }
-        let origin = ActiveSkillOrigin::Given(run.clone());
-        let SkillActivated { name, folder, digest, .. } = data.clone();
-        self.skills.push(ActiveSkill { name, folder, digest, origin });
+        // Its text stands in each request of the run, from the first one on.
+        let (origin, since) = (ActiveSkillOrigin::Given(run.clone()), (run.clone(), 1));
+        self.skills.push(ActiveSkill::of(data.clone(), since, origin));
     }
 
     /// The text of a skill is what its call returned.
     fn take_skill_text(&mut self, end: &ToolState) {
-        let is_its = |data: &SkillActivated| data.call_id.as_ref() == Some(&end.call_id);
+        let is_its = |(data, _): &(SkillActivated, (RunId, u32))| data.call_id.as_ref() == Some(&end.call_id);
         let Some(at) = self.activated.iter().position(is_its) else { return };
-        let SkillActivated { name, folder, digest, .. } = self.activated.swap_remove(at);
+        let (activated, since) = self.activated.swap_remove(at);
         let texts = end.result.iter().flat_map(|result| &result.llm_content);
         let text = texts.filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
         let origin = ActiveSkillOrigin::Asked { call: end.call_id.clone(), text };
-        self.skills.retain(|known| known.name != name || matches!(known.origin, ActiveSkillOrigin::Given(_)));
-        self.skills.push(ActiveSkill { name, folder, digest, origin });
+        let stays = |known: &ActiveSkill| {
+            known.name != activated.name || matches!(known.origin, ActiveSkillOrigin::Given(_))
+        };
+        self.skills.retain(stays);
+        self.skills.push(ActiveSkill::of(activated, since, origin));
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
@@ -201,7 +207,16 @@ mod tests {
     fn a_skill_whose_text_was_cut_is_active_no_longer() {
         let skill = |name: &str| {
             let origin = ActiveSkillOrigin::Asked { call: CallId::from(name), text: name.to_owned() };
-            ActiveSkill { name: name.to_owned(), folder: "/s".to_owned(), digest: None, origin }
+            let activated = SkillActivated {
+                call_id: None,
+                name: name.to_owned(),
+                folder: "/s".to_owned(),
+                file: None,
+                file_digest: None,
+                digest: None,
+                extension: None,
+            };
+            ActiveSkill::of(activated, (RunId::from("r"), 1), origin)
         };
         let mut transcript =
             ContextTranscript { skills: vec![skill("cut"), skill("whole")], ..ContextTranscript::default() };

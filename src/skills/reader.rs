@@ -115,6 +115,8 @@ pub struct ActivatedSkill {
     pub body: String,
     /// The name of its file, below the folder.
     pub file_name: &'static str,
+    /// Over the bytes of that file.
+    pub file_digest: String,
     /// Names of its other files, below the folder; not more than a model is told.
     pub files: Vec<String>,
     /// The number of all of them.
@@ -302,7 +304,7 @@ impl SkillReader {
             }
         };
         let bytes = bytes.ok_or_else(|| faulty("is gone".to_owned()))?;
-        let text = SkillText::read(&path, &bytes);
+        let (text, file_digest) = (SkillText::read(&path, &bytes), trust::digest(&bytes));
         if !text.file.is_sound() {
             return Err(faulty("has errors by now: `subagent skills validate` tells them".to_owned()));
         }
@@ -325,6 +327,7 @@ impl SkillReader {
             extension,
             body: text.body,
             file_name,
+            file_digest,
             files,
             n_files,
             notes,

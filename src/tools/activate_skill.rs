@@ -82,6 +82,8 @@ pub fn skill_event(skill: &ActivatedSkill, call_id: Option<protocol::CallId>) ->
         call_id,
         name: skill.name.clone(),
         folder: skill.folder.to_string_lossy().into_owned(),
+        file: Some(skill.file_name.to_owned()),
+        file_digest: Some(skill.file_digest.clone()),
         digest: skill.digest.clone(),
         extension: skill.extension.clone(),
     }

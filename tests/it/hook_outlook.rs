@@ -1,10 +1,11 @@
 //! What is told of a hook before anybody needs it: that it cannot work as it is written, and what would come of that?
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::{Value, json};
+use subagentd::redact::{Redactor, RedactorParts};
 
-use crate::support::House;
+use crate::{support::House, trust::trust};
 
 /// Hooks of which some cannot work, each with what is told of it: the fault, what a failure means, and what else is odd.
 fn rows() -> Vec<(&'static str, Value, &'static str, &'static str, &'static str)> {
@@ -84,6 +85,35 @@ async fn a_hook_that_cannot_work_is_told_by_list_doctor_and_check() {
     running.stop().await;
 }
 
+/// A key that a person names for their hooks goes to those that run with their rights; of the others it is told why they have none.
+#[tokio::test]
+async fn secret_that_a_confined_hook_does_not_get_is_told_with_what_to_do() {
+    const KEY: &str = "wK3vT9mQ2xZ8rB5n";
+    let hooks = ["\"$CLAUDE_PROJECT_DIR\"/guard.sh", "printf %s \"$ACME_API_KEY\" > ../got"];
+    let hooks = hooks.map(|command| json!({ "type": "command", "command": command }));
+    let mut house = House::new().file("guard.sh", "#!/bin/sh\n");
+    fs::set_permissions(house.work().join("guard.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    house.sources.environment.push(("ACME_API_KEY".into(), KEY.into()));
+    let environment = [("ACME_API_KEY".to_owned(), KEY.to_owned())].into_iter();
+    house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
+    let house = house.settings(&json!({ "hooks": {
+        "environment": ["ACME_API_KEY"], "PreToolUse": [{ "hooks": hooks }],
+    } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, running.work()).await;
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let told: Vec<Option<&str>> =
+        listed["hooks"].as_array().unwrap().iter().map(|hook| hook["warning"].as_str()).collect();
+    assert!(told[0].is_some_and(|text| text.starts_with("it does not get `ACME_API_KEY`")), "{listed}");
+    assert_eq!(told[1], None, "{listed}");
+    let id = listed["hooks"][1]["id"].clone();
+    client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
+    assert_eq!(fs::read_to_string(house.work().join("../got")).unwrap(), KEY);
+    drop(client);
+    running.stop().await;
+}
+
 /// A hook that nobody has acknowledged is not run by a trial, so nothing is said of what it would answer.
 #[tokio::test]
 async fn a_trial_of_what_nobody_acknowledged_says_only_that() {
@@ -153,4 +183,30 @@ async fn hooks_under_a_misspelt_name_are_told() {
         drop(client);
         running.stop().await;
     }
+}
+
+/// A hook that is tried reads what somebody typed in its product's words as of a real call: paths whole.
+#[tokio::test]
+async fn a_trial_tells_a_hook_whole_paths() {
+    let group = json!({ "matcher": "Write", "hooks": [{ "type": "command", "command": "true" }] });
+    let named = json!({ "matcher": "Write", "hooks": [{ "type": "command", "if": "Write(sub/**)", "command": "exit 0" }] });
+    let house = House::new().settings(&json!({ "hooks": { "PreToolUse": [group, named] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let whole = running.work().join("sub/x.txt");
+    for typed in ["file_path", "path"] {
+        for at in 0..2 {
+            let params = json!({
+                "id": listed["hooks"][at]["id"], "workspace": running.work(), "tool": "Write",
+                "input": { typed: "sub/x.txt", "content": "y" },
+            });
+            let tried = client.call("hooks/test", params).await;
+            let read = &tried["input"]["tool_input"];
+            assert_eq!(*read, json!({ "file_path": whole, "content": "y" }), "{typed}: {tried}");
+            assert_eq!(tried["fires"], true, "{typed}: {tried}");
+        }
+    }
+    drop(client);
+    running.stop().await;
 }

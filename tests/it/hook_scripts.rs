@@ -152,6 +152,8 @@ impl Bench {
             turn_id: None,
             mode: ApprovalMode::Default,
             is_headless: false,
+            skills: Arc::new([]),
+            background: Vec::new(),
         };
         let workspace = HookWorkspace {
             roots: vec![self.root().into()],

@@ -164,6 +164,7 @@ mod agents;
 mod answering;
 mod calls;
 mod client_calls;
+mod codex;
 mod conditions;
 mod exit_codes;
 mod faults;

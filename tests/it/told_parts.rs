@@ -82,6 +82,34 @@ async fn memory_of_folders_below_is_named_before_a_call_comes_there() {
     running.stop().await;
 }
 
+/// Whoever trusts a workspace agrees to what its memory files import as well, so that is named.
+#[tokio::test]
+async fn imports_of_memory_are_named_before_anybody_trusts_them() {
+    let house = House::new()
+        .agent("reader", READER)
+        .file("AGENTS.md", "Mind @docs/style.md and @docs/gone.md\n")
+        .file("docs/style.md", "Use tabs, as @more.md says.\n")
+        .file("docs/more.md", "More.\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let work = running.work().canonicalize().unwrap();
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let imported = |path: &str, by: &str| json!({ "path": work.join(path), "by": work.join(by) });
+    assert_eq!(
+        opened["workspace"]["memoryImports"],
+        json!([imported("docs/style.md", "AGENTS.md"), imported("docs/more.md", "docs/style.md")]),
+        "{opened}"
+    );
+    // Nobody is told what they say before.
+    let told = parts(&mut client, &running, "import").await;
+    assert!(told.is_empty(), "{told:?}");
+    trust(&mut client, running.work()).await;
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    assert!(opened["workspace"]["memoryImports"].is_null(), "{opened}");
+    drop(client);
+    running.stop().await;
+}
+
 /// Whoever adds up the parts comes to the whole, also where the workspace says something.
 #[tokio::test]
 async fn tokens_of_the_parts_come_to_those_of_the_whole() {

@@ -212,6 +212,11 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     opened["workspace"]["memoryFiles"] = json!(["/w/AGENTS.md"]);
     let told = trust(&["--yes"], None, opened, true).stderr;
     assert!(told.contains("/w/AGENTS.md") && told.contains("told what these memory files say"), "{told}");
+    let mut opened = workspace(false, false);
+    opened["workspace"]["memoryFiles"] = json!(["/w/AGENTS.md"]);
+    opened["workspace"]["memoryImports"] = json!([{ "path": "/w/docs/style.md", "by": "/w/AGENTS.md" }]);
+    let told = trust(&["--yes"], None, opened, true).stderr;
+    assert!(told.contains("/w/docs/style.md, which /w/AGENTS.md imports"), "{told}");
     // A file that changed since is asked about again; one that did not is no question.
     let changed = trust(&["."], Some(&AGREES), workspace(true, false), true);
     assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);

@@ -395,6 +395,8 @@ fn a_refused_start_tells_what_and_what_to_do() {
             {"kind": "NOT_FOUND", "retryable": false, "details": {"didYouMean": "scouts"}}}),
         json!({"code": -31022, "message": "bad inputs", "data":
             {"kind": "INVALID_INPUT", "retryable": false, "details": violations, "hint": "mend depth"}}),
+        json!({"code": -31004, "message": "/tool: there is no tool `Reed`", "data": {"kind": "INVALID_PARAMS", "retryable": false,
+            "details": {"violations": [{"pointer": "/tool", "message": "there is no tool `Reed`"}]}}}),
         json!({"code": -31999, "message": "sorry", "data": {"kind": "TOO_BLUE"}}),
     ]
     .map(refuse)
@@ -407,6 +409,8 @@ fn a_refused_start_tells_what_and_what_to_do() {
         error: bad inputs
           /depth: 3 is not of type string
         hint: mend depth
+        error: /tool: there is no tool `Reed`
+        hint: fix the value above; `subagent COMMAND --help` lists what is allowed
         error: sorry
         hint: this daemon is newer than `subagent`; its documentation knows more
     "#]]

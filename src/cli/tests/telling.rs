@@ -54,6 +54,30 @@ fn the_reason_why_a_part_is_off_is_never_cut() {
     }
 }
 
+/// Whoever reads the prompt alone would believe that it is all.
+#[test]
+fn a_prompt_says_that_hooks_may_add_to_it() {
+    let hook = |id: &str| json!({"name": "hook", "source": format!("{id} may add text at SessionStart"), "tokens": 0});
+    let told = |parts: Vec<Value>| {
+        let answer = json!({ "text": "You look.", "tokens": 9, "parts": parts });
+        let script: DaemonScript = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("prompt/render", answer);
+        });
+        let ran = Command::new(&["prompt", "lead"]).against(vec![script]);
+        assert_eq!(ran.stdout, "You look.\n");
+        ran.stderr
+    };
+    let one = told(vec![hook("user/SessionStart/1c40e2aa")]);
+    assert_eq!(
+        one,
+        "note: a hook may add text that only it knows: user/SessionStart/1c40e2aa; `subagent prompt lead --tokens` says when\n"
+    );
+    let many = told((1..=5).map(|n| hook(&format!("user/SessionStart/{n}"))).collect());
+    assert!(many.contains("5 hooks may add text that only they know: user/SessionStart/1, user/SessionStart/2, user/SessionStart/3, …;"), "{many}");
+    assert_eq!(told(Vec::new()), "");
+}
+
 #[test]
 fn what_a_hook_says_is_wrapped_between_words() {
     let answer = json!({

@@ -218,7 +218,7 @@ async fn test(
     };
     let named = tool.as_deref().unwrap_or(USUAL_TOOL);
     let tool_name = ToolName::from(protocol::listed_tool(named).unwrap_or(named));
-    let facts = HookFacts::sample(event, &tool_name, input);
+    let facts = HookFacts::sample(event, &tool_name, input).typed_for(hook.contract);
     if tool.is_some() && facts.call().is_none() && event != HookEventName::PostToolBatch {
         return Err(violation("/tool", "means nothing at an event that is about no call"));
     }
@@ -400,10 +400,15 @@ fn meaning(
         sentences.push(format!("The run ends: {}.", stop.reason.trim_end_matches('.')));
     }
     if verdict.updated_input.is_some() {
-        sentences.push(
-            "The call's arguments change, and are judged and shown to the other guards as they are then."
-                .to_owned(),
-        );
+        let what = match event {
+            HookEventName::PermissionRequest => {
+                "Its other arguments are shown beside the question and do not count."
+            }
+            _ => {
+                "The call's arguments change, and are judged and shown to the other guards as they are then."
+            }
+        };
+        sentences.push(what.to_owned());
     }
     if verdict.updated_output.is_some() {
         sentences.push("The model reads another result.".to_owned());

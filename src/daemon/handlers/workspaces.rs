@@ -22,9 +22,10 @@ use memory::MemoryFileState;
 use project::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 use protocol::{
     AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
-    NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
-    WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams, WorkspaceOpenResult, WorkspaceParam,
-    WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams, WorkspaceTrustResult, WorkspaceTrusted,
+    ImportedMemoryFile, NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile,
+    WorkspaceFileKind, WorkspaceList, WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams,
+    WorkspaceOpenResult, WorkspaceParam, WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams,
+    WorkspaceTrustResult, WorkspaceTrusted,
 };
 use store::NewEvent;
 use trust::{AcknowledgementState, TrustRecords, canonical};
@@ -55,6 +56,7 @@ async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<Wo
         problems: Vec::new(),
         discovery: None,
         memory_files: Vec::new(),
+        memory_imports: Vec::new(),
         gone: Vec::new(),
     };
     Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
@@ -71,9 +73,18 @@ async fn trust(
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
         roots.iter().for_each(|root| state.servers.distrust(root));
-        let (files, problems, memory_files, gone) = Default::default();
-        let workspace =
-            WorkspaceRecord { roots, trusted, files, problems, discovery: None, memory_files, gone };
+        let (files, problems, memory_files, memory_imports, gone) = Default::default();
+        let discovery = None;
+        let workspace = WorkspaceRecord {
+            roots,
+            trusted,
+            files,
+            problems,
+            discovery,
+            memory_files,
+            memory_imports,
+            gone,
+        };
         return Ok(WorkspaceTrustResult { workspace, seq });
     }
     let survey = survey(&state, &workspace).await?;
@@ -348,6 +359,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
         problems: super::super::redaction::without_secrets(survey.problems.clone(), &redactor),
         discovery: None,
         memory_files: Vec::new(),
+        memory_imports: Vec::new(),
         gone: survey.gone.clone(),
     }
 }
@@ -367,5 +379,12 @@ async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<Wo
         .map(|file| redactor.owned(file.path.display().to_string()))
         .take(MOST_MEMORY_FILES)
         .collect();
-    Ok(WorkspaceRecord { discovery: discovery::record(state, &found), memory_files, ..record })
+    let imports = state.executor.memory_imports_waiting(&project).await.into_iter();
+    let shown = |path: PathBuf| redactor.owned(path.display().to_string());
+    let memory_imports = imports
+        .map(|it| ImportedMemoryFile { path: shown(it.path), by: shown(it.by) })
+        .take(MOST_MEMORY_FILES)
+        .collect();
+    let discovery = discovery::record(state, &found);
+    Ok(WorkspaceRecord { discovery, memory_files, memory_imports, ..record })
 }

@@ -399,3 +399,56 @@ fn of_several_calls_that_hooks_want_the_most_trusted_places_is_made() {
         Some("read_file")
     );
 }
+
+/// A call in the place of the one by which a person answered is another answer, too.
+#[test]
+fn the_call_of_a_project_stands_in_the_place_of_no_persons_answer() {
+    let wants = HookAnswer {
+        follow_up: Some(("read_file".to_owned(), json!({ "file_path": "yes.txt" }))),
+        ..HookAnswer::default()
+    };
+    for (tool, is_persons) in [("ask_user", true), ("present_plan", true), ("read_file", false)] {
+        let result = HookedResult {
+            call: call(tool, json!({})),
+            text: "no".to_owned(),
+            has_more_than_text: false,
+            data: None,
+            error: None,
+            is_interrupt: false,
+            duration_ms: 1,
+        };
+        let ended = firing(HookFacts::PostToolUse { result });
+        let come_to = |origin: HookOrigin| {
+            let mut builder = VerdictBuilder::new(&ended, Path::new("/w"));
+            builder.take(HeardHook { hook: hook(&ended, 0, origin), answer: wants.clone(), page: None });
+            let verdict = builder.finish();
+            (verdict.follow_up.is_some(), verdict.warnings)
+        };
+        let (is_made, warnings) = come_to(project());
+        assert_eq!(is_made, !is_persons, "{tool}");
+        assert_eq!(warnings.iter().any(|it| it.contains("than the person's")), is_persons, "{warnings:?}");
+        assert!(come_to(HookOrigin::User).0, "{tool}");
+    }
+}
+
+/// Arguments beside an advice are carried out by nobody.
+#[test]
+fn advice_changes_nothing() {
+    let asked = firing(HookFacts::PermissionRequest {
+        call: call("run_shell_command", json!({ "command": "ls" })),
+        reason: "r".to_owned(),
+    });
+    let said = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": {
+        "behavior": "allow", "updatedInput": { "command": "ls -l" },
+    } } });
+    let hook = hook(&asked, 0, HookOrigin::User);
+    let end = HandlerEnd { exit_code: Some(0), stdout: said.to_string(), ..HandlerEnd::default() };
+    let answer = read(&end, asked.facts.event(), hook.contract, false);
+    let mut builder = VerdictBuilder::new(&asked, Path::new("/w"));
+    let counted = builder.take(HeardHook { hook, answer, page: None });
+    assert!(!counted.changed, "the record says that it changed the call");
+    let verdict = builder.finish();
+    // Whoever would answer in the person's place has to know of it.
+    assert_eq!(verdict.updated_input, Some(json!({ "command": "ls -l" })));
+    assert!(verdict.delegate.is_some());
+}

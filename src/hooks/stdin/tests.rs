@@ -119,17 +119,28 @@ const CLAUDE_MAY: &[&str] =
 
 /// In Codex's schemas all fields are required and no other is allowed.
 const CODEX: &[(&str, &[&str])] = &[
-    ("PreToolUse", &["permission_mode", "tool_input", "tool_name", "tool_use_id", "turn_id"]),
+    (
+        "PreToolUse",
+        &["permission_mode", "skill_activations", "tool_input", "tool_name", "tool_use_id", "turn_id"],
+    ),
     ("PermissionRequest", &["permission_mode", "tool_input", "tool_name", "turn_id"]),
     (
         "PostToolUse",
-        &["permission_mode", "tool_input", "tool_name", "tool_response", "tool_use_id", "turn_id"],
+        &[
+            "permission_mode",
+            "skill_activations",
+            "tool_input",
+            "tool_name",
+            "tool_response",
+            "tool_use_id",
+            "turn_id",
+        ],
     ),
     ("PreCompact", &["trigger", "turn_id"]),
     ("PostCompact", &["trigger", "turn_id"]),
     ("UserPromptSubmit", &["permission_mode", "prompt", "turn_id"]),
     ("SessionStart", &["permission_mode", "source"]),
-    ("Stop", &["last_assistant_message", "permission_mode", "stop_hook_active", "turn_id"]),
+    ("Stop", &["background", "last_assistant_message", "permission_mode", "stop_hook_active", "turn_id"]),
     ("SubagentStart", &["agent_id", "agent_type", "permission_mode", "turn_id"]),
     (
         "SubagentStop",
@@ -137,6 +148,7 @@ const CODEX: &[(&str, &[&str])] = &[
             "agent_id",
             "agent_transcript_path",
             "agent_type",
+            "background",
             "last_assistant_message",
             "permission_mode",
             "stop_hook_active",
@@ -220,4 +232,57 @@ fn modes_errors_and_results_are_said_in_the_products_words() {
     assert_eq!((&before["tool_name"], &before["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
     let after = told(HookFacts::PostToolUse { result: result("run_shell_command") }, HookContract::Gemini);
     assert_eq!(after["tool_response"]["llmContent"], "out");
+}
+
+/// Skills and commands stand in Codex's words, each with where and since when it is there.
+#[test]
+fn codexs_hooks_read_which_skills_are_active_and_what_goes_on() {
+    let digest = "ab".repeat(32);
+    let skill = |name: &str, is_of_workspace: bool, is_given: bool| crate::HookedSkill {
+        name: name.to_owned(),
+        path: PathBuf::from(format!("/s/{name}/SKILL.md")),
+        file_digest: format!("sha256:{digest}"),
+        is_of_workspace,
+        is_given,
+        turn_id: "r1#2".to_owned(),
+    };
+    let told = |facts: HookFacts| {
+        let bench = Bench::new();
+        bench.user(
+            &json!({ facts.event().as_str(): [{ "hooks": [{ "type": "command", "command": "true" }] }] }),
+        );
+        let read = bench.read(&trust::TrustRecords::default());
+        let hook = Hook { contract: HookContract::Codex, ..Hook::clone(&read.set.hooks()[0]) };
+        let firing = HookFiring {
+            skills: [skill("pdf", true, false), skill("house", false, true)].into(),
+            background: vec![crate::HookedCommand {
+                id: "3".to_owned(),
+                command: "make watch".to_owned(),
+                folder: PathBuf::from("/w"),
+            }],
+            ..firing(facts)
+        };
+        written(&hook, &firing, &bench.workspace(), Timestamp(0))
+    };
+    let before = told(HookFacts::PreToolUse { call: call("run_shell_command", json!({ "command": "ls" })) });
+    assert_eq!(
+        before["skill_activations"],
+        json!([
+            { "name": "pdf", "path": "/s/pdf/SKILL.md", "scope": "repo", "invocation": "implicit", "turn_id": "r1#2",
+              "content_sha256": digest },
+            { "name": "house", "path": "/s/house/SKILL.md", "scope": "user", "invocation": "explicit", "turn_id": "r1#2",
+              "content_sha256": digest },
+        ])
+    );
+    let ends = told(HookFacts::Stop { is_going_on: false, last_message: None });
+    assert_eq!(
+        ends["background"],
+        json!({
+            "background_terminals": [{ "process_id": "3", "command": "make watch", "cwd": "/w" }],
+            "running_background_terminals": 1,
+            "monitors": [],
+            "running_monitors": 0,
+            "unacknowledged_notifications": 0,
+        })
+    );
 }

@@ -15,6 +15,12 @@ pub struct SkillActivated {
     pub name: String,
     /// Tools may read what lies there from now on, and never write it.
     pub folder: String,
+    /// The name of its file in that folder: `SKILL.md`. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Over the bytes of that file, as the model was given them. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_digest: Option<String>,
     /// Over path, mode and bytes of all its files, of one that a workspace brings along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,

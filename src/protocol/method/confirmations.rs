@@ -275,10 +275,22 @@ pub struct WorkspaceRecord {
     /// `workspace/open`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_files: Vec<String>,
+    /// Files that these import, whose texts agents are told with theirs. Of `workspace/open`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_imports: Vec<ImportedMemoryFile>,
     /// Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait for them: what those
     /// guarded is refused until the workspace is trusted without them. Paths below the root; of several roots whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
+}
+
+/// A file that a memory file imports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedMemoryFile {
+    pub path: String,
+    /// The file that names it.
+    pub by: String,
 }
 
 /// What a workspace's discovery of tools came to.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use protocol::{CallId, ContextMessage, MessagePart, RunId};
+use protocol::{CallId, ContextMessage, MessagePart, RunId, SkillActivated};
 
 /// Bytes of the texts that are told again, the newest first (spec 08).
 const MOST_BYTES: usize = 64 * 1024;
@@ -18,6 +18,12 @@ pub struct ActiveSkill {
     pub folder: String,
     /// The digest with which it was activated, of a workspace's.
     pub digest: Option<String>,
+    /// The workspace brings it along.
+    pub is_of_workspace: bool,
+    /// Its file and the digest of that file's bytes, where the log has them.
+    pub file: Option<(String, String)>,
+    /// The run and the turn from which on the model has it.
+    pub since: (RunId, u32),
     pub origin: ActiveSkillOrigin,
 }
 
@@ -31,6 +37,13 @@ pub enum ActiveSkillOrigin {
 }
 
 impl ActiveSkill {
+    /// A skill that the model has since this turn of this run.
+    pub fn of(activated: SkillActivated, since: (RunId, u32), origin: ActiveSkillOrigin) -> ActiveSkill {
+        let SkillActivated { name, folder, file, file_digest, digest, extension, .. } = activated;
+        let is_of_workspace = digest.is_some() && extension.is_none();
+        ActiveSkill { name, folder, digest, is_of_workspace, file: file.zip(file_digest), since, origin }
+    }
+
     /// The call whose result has its text.
     pub fn call(&self) -> Option<&CallId> {
         match &self.origin {

@@ -14,6 +14,7 @@ use super::{
     RunDriver, RunMessage, TaskOutput,
     hook_tools::HookToolCaller,
 };
+use models::DICTATED;
 use protocol::{EventBody, HookEventName, HookPoint, ToolName};
 use sys::ids;
 use tools::ToolLookup;
@@ -140,13 +141,15 @@ impl RunDriver {
         let at = self.at(&point, &self.machine, &scene);
         let (gate, hooks) = (Arc::clone(&self.gate), self.gate.hooks.clone());
         let redactor = self.gate.supplies.redactor.clone();
+        let is_of_client = self.machine.model() == DICTATED;
         let asking = async move {
             let mut effects = match at {
                 Some(at) => at.ask(&hooks, &scene, &redactor).await,
                 None => HookEffects::default(),
             };
             // To hand in a result is the model's alone.
-            effects.keep_follow_up(|name| matches!(gate.toolset.lookup(name), ToolLookup::Found(_)));
+            let has = |name: &ToolName| matches!(gate.toolset.lookup(name), ToolLookup::Found(_));
+            effects.keep_follow_up(has, is_of_client);
             TaskOutput::Input(MachineInput::Hooked { point, hooks: Box::new(effects) })
         };
         self.launch(want, asking, None);
@@ -211,6 +214,8 @@ impl RunDriver {
             session_start: self.holdings.session_start,
             expansions: self.seed.expansions.as_slice().into(),
             messages: self.transcript.messages().into(),
+            skills: self.skills_for_hooks(),
+            background: self.gate.supplies.commands.background.clone(),
             models: Some(Arc::new(self.tool_asking())),
             news: Some(self.news.0.clone()),
             tools: Some(Arc::new(HookToolCaller::new(

@@ -12,6 +12,7 @@ use protocol::{
     SessionId, Timestamp,
 };
 use store::NewEvent;
+use tools::BackgroundCommands;
 use tracing::{Instrument as _, Span, instrument::Instrumented};
 
 /// Who the events are about.
@@ -114,6 +115,8 @@ impl RunIdentity {
             session_start,
             expansions: expansions.into(),
             messages: Arc::new([]),
+            skills: Arc::new([]),
+            background: BackgroundCommands::default(),
             models: None,
             news: None,
             tools: None,

@@ -15,7 +15,7 @@ use crate::{
     resources::RunResources,
     unblocked,
 };
-use memory::MemoryFile;
+use memory::{MemoryFile, MemoryImport};
 use project::Project;
 use prompts::PromptPart;
 use protocol::{AgentDefinition, ModelRef};
@@ -107,6 +107,17 @@ pub struct FoundMemory {
 }
 
 impl RunExecutor {
+    /// Everything that the workspace's memory files import and that nobody is told before it is trusted. Reads files.
+    pub async fn memory_imports_waiting(&self, project: &Arc<Project>) -> Vec<MemoryImport> {
+        let (supplies, project) = (self.supplies(), Arc::clone(project));
+        unblocked(move || {
+            let told = plan::memory(&project, &supplies).imports;
+            let later = plan::memory(&project.as_if_trusted(), &supplies).imports;
+            later.into_iter().filter(|import| import.left.is_none() && !told.contains(import)).collect()
+        })
+        .await
+    }
+
     /// Looks for memory files, whoever would be told of them. Reads files.
     pub async fn memory(&self, project: &Arc<Project>) -> FoundMemory {
         let (supplies, project) = (self.supplies(), Arc::clone(project));

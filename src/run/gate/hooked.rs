@@ -21,7 +21,7 @@ use protocol::{
 };
 use tools::{PrepareContext, SeenFileDigests, Tool};
 
-/// Letters of the rules that a hook would have, beside a question.
+/// Letters of the rules that a hook would have, or of its arguments, beside a question.
 const MOST_SHOWN_CHARS: usize = 1_000;
 
 /// The tools of an agent that a hook asks.
@@ -231,8 +231,16 @@ impl CallGate {
             allowed_by = (may && is_plain && !is_for_people).then(|| delegate.hook.to_string());
             let reason = &confirmation.reason;
             let mut text = format!("{reason}; the hook {} advises to allow it", delegate.hook);
+            if let Some(changed) = &verdict.updated_input {
+                let mut changed = changed.clone();
+                redactor.value(&mut changed);
+                text.push_str(&format!(
+                    ", with other arguments, which do not count: {}",
+                    shortened(&changed.to_string())
+                ));
+            }
             if let Some(permissions) = &delegate.shown_permissions {
-                let shown: String = permissions.to_string().chars().take(MOST_SHOWN_CHARS).collect();
+                let shown = shortened(&permissions.to_string());
                 text.push_str(&format!(", and these for longer: {shown}"));
             }
             confirmation.reason = text;
@@ -423,6 +431,11 @@ pub(crate) fn asks(ask: &HookAsk) -> PolicyDecision {
 /// Everything that the model is told of a call that hooks refused.
 pub(super) fn denied(message: String) -> CallRefusal {
     ToolError { kind: ToolErrorType::HookDenied, message }.into()
+}
+
+/// The beginning of a text, as much as stands beside a question.
+fn shortened(text: &str) -> String {
+    text.chars().take(MOST_SHOWN_CHARS).collect()
 }
 
 /// The place where the hook is configured that decided.

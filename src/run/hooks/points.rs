@@ -12,7 +12,7 @@ use super::{
     scene::HookScene,
 };
 use protocol::{
-    CallId, HookDecision, HookEventName, HookFired, HookPoint, MessagePart, PromptExpansion,
+    COMPLETE_TASK, CallId, HookDecision, HookEventName, HookFired, HookPoint, MessagePart, PromptExpansion,
     PromptExpansionKind, ResultReplacement, RunId, RunStarted, ToolCall, ToolName,
 };
 use redact::Redactor;
@@ -151,13 +151,23 @@ fn firing_names(facts: &[HookFacts], run: &RunId, about: &str) -> Vec<String> {
 }
 
 impl HookEffects {
-    /// Without the call that a hook wants, where it is of no tool that the run has.
-    pub(crate) fn keep_follow_up(&mut self, has: impl Fn(&ToolName) -> bool) {
-        if self.follow_up.take_if(|call| !has(&call.name)).is_some() {
-            self.fired.iter_mut().for_each(|record| record.follow_up = None);
-            self.warnings
-                .push("a hook wants a tool called that this run does not have; no call is made".to_owned());
+    /// Without the call that a hook wants, where it is of no tool that the run has. `is_of_client`: the run is one call of a client.
+    pub(crate) fn keep_follow_up(&mut self, has: impl Fn(&ToolName) -> bool, is_of_client: bool) {
+        let Some(call) = self.follow_up.take_if(|call| !has(&call.name)) else { return };
+        let is_its = |record: &&mut HookFired| record.follow_up.as_ref() == Some(&call.call_id);
+        let mut hook = "a hook".to_owned();
+        for record in self.fired.iter_mut().filter(is_its) {
+            hook = format!("the hook {}", record.hook_id);
+            record.follow_up = None;
         }
+        let why = match is_of_client {
+            _ if call.name.as_str() == COMPLETE_TASK => "to hand in a result is the agent's alone",
+            true => {
+                "after a client's own call (`tools/call`) only the same tool may be called again, so the client gets its result as it is"
+            }
+            false => "the agent does not have that tool, so the model reads the result as it is",
+        };
+        self.warnings.push(format!("{hook} wants `{}` called, and no call is made: {why}", call.name));
     }
 
     /// No model reads what they add, so no record says that one does.

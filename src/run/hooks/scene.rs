@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hooks::{HookFacts, HookFiring};
+use hooks::{HookFacts, HookFiring, HookedCommand, HookedSkill};
 
 use tokio::sync::mpsc::Sender;
 
@@ -12,6 +12,7 @@ use super::{
     session_log::HookLog,
 };
 use protocol::{AgentName, ApprovalMode, ContextMessage, PromptExpansion, RunId, SessionId};
+use tools::BackgroundCommands;
 
 /// The place where a run stands when its hooks are asked.
 #[derive(Clone)]
@@ -34,6 +35,10 @@ pub struct HookScene {
     pub expansions: Arc<[PromptExpansion]>,
     /// Everything that was said in the run's context.
     pub messages: Arc<[Arc<ContextMessage>]>,
+    /// The skills that its model has.
+    pub skills: Arc<[HookedSkill]>,
+    /// The daemon's commands that go on after the calls that started them.
+    pub background: BackgroundCommands,
     /// Whom hooks may ask that are questions; missing before the run has begun.
     pub models: Option<Arc<dyn HookModels>>,
     /// The way in which the run hears of hooks that are at work for long; missing where it has none, or does not wait for them.
@@ -61,6 +66,8 @@ impl HookScene {
             session_start: None,
             expansions: Arc::new([]),
             messages: Arc::new([]),
+            skills: Arc::new([]),
+            background: BackgroundCommands::default(),
             models: None,
             news: None,
             tools: None,
@@ -75,6 +82,7 @@ impl HookScene {
 
     /// An event of this run, as hooks are told it.
     pub(super) fn firing(&self, facts: HookFacts, firing_id: String, attempt: u32) -> HookFiring {
+        let is_ending = matches!(facts, HookFacts::Stop { .. } | HookFacts::SubagentStop { .. });
         HookFiring {
             firing_id,
             attempt,
@@ -86,9 +94,28 @@ impl HookScene {
             agent: self.agent.clone(),
             agent_path: self.path.clone(),
             model: self.run.as_ref().map(|_| self.model.clone()),
-            turn_id: self.run.as_ref().map(|run| format!("{run}#{}", self.turn)),
+            turn_id: self.run.as_ref().map(|run| turn_id(run, self.turn)),
             mode: self.mode,
             is_headless: self.is_headless,
+            skills: Arc::clone(&self.skills),
+            background: if is_ending { self.going_on() } else { Vec::new() },
         }
     }
+
+    /// The session's commands that run in the background.
+    fn going_on(&self) -> Vec<HookedCommand> {
+        let running = self.background.jobs(&self.session).into_iter().filter(|job| job.ended().is_none());
+        running
+            .map(|job| HookedCommand {
+                id: job.id.clone(),
+                command: job.command.clone(),
+                folder: job.folder.clone(),
+            })
+            .collect()
+    }
+}
+
+/// Names a turn, for hooks that are told its `turn_id`.
+pub(crate) fn turn_id(run: &RunId, turn: u32) -> String {
+    format!("{run}#{turn}")
 }

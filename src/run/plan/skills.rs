@@ -93,8 +93,8 @@ pub(crate) fn means_skill_tool(entry: &ToolName) -> bool {
 
 /// The event that tells the log of a skill that a run begins with.
 pub(super) fn told(skill: &ActivatedSkill, redactor: &Redactor) -> SkillActivated {
-    let SkillActivated { call_id, name, folder, digest, extension } = skill_event(skill, None);
-    SkillActivated { call_id, name: redactor.owned(name), folder: redactor.owned(folder), digest, extension }
+    let told = skill_event(skill, None);
+    SkillActivated { name: redactor.owned(told.name), folder: redactor.owned(told.folder), ..told }
 }
 
 /// The skill of this name, as it is now, to stand beside those that are given already. Blocks on the file system.

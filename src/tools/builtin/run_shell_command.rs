@@ -285,6 +285,7 @@ impl RunShellCommandInvocation {
         bounds: CommandBounds,
         cx: &CallContext,
     ) -> ToolResult {
+        let folder = self.directory.clone();
         let running = match self.starter.start(wanted, &cx.session).await {
             Ok(running) => running,
             Err(error) => return refused(&error),
@@ -292,7 +293,7 @@ impl RunShellCommandInvocation {
         let command = self.starter.redactor().text(&self.arguments.command).into_owned();
         match self.starter.background().take(
             &cx.session,
-            command,
+            (command, folder),
             running,
             &bounds,
             (&cx.clock, self.starter.redactor()),

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -69,6 +70,8 @@ pub struct BackgroundCommand {
     /// Counted in its session.
     pub id: String,
     pub command: String,
+    /// The folder that it was started in.
+    pub folder: PathBuf,
     stop: CancellationToken,
     state: Mutex<BackgroundCommandState>,
     /// Fires when it has ended.
@@ -105,7 +108,7 @@ impl BackgroundCommands {
     pub fn take(
         &self,
         session: &SessionId,
-        command: String,
+        (command, folder): (String, PathBuf),
         running: RunningCommand,
         bounds: &CommandBounds,
         (clock, redactor): (&Arc<dyn Clock>, &Redactor),
@@ -124,6 +127,7 @@ impl BackgroundCommands {
             let job = Arc::new(BackgroundCommand {
                 id: shells.number.to_string(),
                 command,
+                folder,
                 stop: self.stop.child_token(),
                 state: Mutex::new(BackgroundCommandState {
                     output: OutputCapture::of(KEPT.0, KEPT.1),

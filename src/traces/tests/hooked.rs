@@ -137,3 +137,19 @@ fn each_round_of_guards_has_its_own_time_and_says_what_it_was_about() {
         "{story}"
     );
 }
+
+/// A hook of an earlier version's log advised to allow a call with other arguments, which nobody carried out.
+#[test]
+fn an_advice_is_no_change_of_a_call() {
+    let log = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    1 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+    2 hook.fired {"firingId": "r1:PermissionRequest:c1", "hookId": "user/PermissionRequest/1", "event": "PermissionRequest", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 1}
+    3 tool.state {"callId": "c1", "to": "executing", "name": "write_file", "arguments": {"path": "a"}}
+    4 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": [{"type": "text", "text": "written"}]}}
+"#;
+    let call = spans(log).into_iter().find(|span| span.kind == SpanKind::Tool).unwrap();
+    let tool = call.tool.unwrap();
+    assert!(tool.changed_by.is_empty() && tool.asked_input.is_none(), "{tool:?}");
+}

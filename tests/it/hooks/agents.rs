@@ -195,7 +195,7 @@ async fn call_that_a_hook_wants_is_judged() {
         json!({ "AfterTool": [["read_file", wants("run_shell_command", &json!({ "command": "id" }))]] });
     let (running, _) = run_worker(&house(&script, &tools)).await;
     let told = told(&running.log().await);
-    assert!(told.contains("a tool called that this run does not have"), "{told}");
+    assert!(told.contains("the agent does not have that tool"), "{told}");
     assert!(heard(&script).contains("the first line"), "{}", heard(&script));
     running.stop().await;
 }
@@ -230,7 +230,7 @@ async fn no_hook_ends_a_run_by_a_call() {
     let run = vec![read("a.txt"), Reply::done("ok")];
     let (_house, script, running) = play(json!({ "AfterTool": [["read_file", tail]] }), run).await;
     let told = told(&running.log().await);
-    assert!(told.contains("GOAL ok") && told.contains("a tool called that this run does not have"), "{told}");
+    assert!(told.contains("GOAL ok") && told.contains("to hand in a result is the agent's alone"), "{told}");
     assert!(heard(&script).contains("the first line"), "{}", heard(&script));
     running.stop().await;
 }

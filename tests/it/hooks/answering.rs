@@ -115,3 +115,26 @@ async fn no_hook_answers_for_what_is_critical() {
     assert!(!json!(resolved).to_string().contains("hook"), "{resolved:?}");
     assert!(!heard(&script).contains("success"), "{}", heard(&script));
 }
+
+/// Arguments beside an advice are shown as what they are, and the call is told to nobody as changed.
+#[tokio::test]
+async fn an_advice_with_other_arguments_is_shown_and_changes_nothing() {
+    let changes = r#"echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"file_path":"c.txt","content":"y"}}}}'"#;
+    let house = asking_house().settings(&settings(true, changes));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({ "approval": { "headless": true } })).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let fired = log.iter().find(|it| it["data"]["event"] == "PermissionRequest").unwrap();
+    assert!(fired["data"]["changed"].is_null(), "{fired}");
+    let asked = log.iter().find(|it| it["type"] == "confirmation.requested").unwrap();
+    let reason = asked["data"]["confirmation"]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("advises to allow it, with other arguments, which do not count: {")
+            && reason.contains("c.txt"),
+        "{reason}"
+    );
+    assert!(!reason.contains("a hook changed the call"), "{reason}");
+    running.stop().await;
+}

@@ -51,3 +51,40 @@ async fn a_client_reads_what_a_hook_adds_behind_its_calls_result() {
     let plain = called(json!({}), "read_file", json!({ "path": "a.txt" })).await;
     assert_eq!(result["data"].is_null(), plain["data"].is_null());
 }
+
+/// A call that a hook wants next is made where it is of the client's tool; of another one the log says why not.
+#[tokio::test]
+async fn a_client_reads_what_came_of_the_call_that_a_hook_wanted_next() {
+    let wants = |name: &str| {
+        let next = json!({ "name": name, "args": { "file_path": "b.txt" } });
+        says(&json!({ "hookSpecificOutput": { "hookEventName": "AfterTool", "tailToolCallRequest": next } }))
+    };
+    for (name, expected, warning) in [
+        ("read_file", "the second file", None),
+        (
+            "write_file",
+            "the first line",
+            Some("wants `write_file` called, and no call is made: after a client's own call"),
+        ),
+    ] {
+        let house = house(&Script::new(Vec::new()), &json!({})).file("b.txt", "the second file\n");
+        // In a file of its own: a command that names a file of the workspace would be one that runs it.
+        let program = house.dir.path().join("hook.sh");
+        fs::write(&program, wants(name)).unwrap();
+        let hook = json!({ "type": "command", "command": format!("sh '{}'", program.display()) });
+        let house = house.settings(&json!({ "hooks": { "AfterTool": [{ "hooks": [hook] }] } }));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let created = client.call("session/create", json!({ "workspace": running.work() })).await;
+        let params = json!({ "sessionId": created["sessionId"], "tool": "read_file", "arguments": { "path": "a.txt" } });
+        let answer = client.call("tools/call", params).await;
+        assert!(answer["result"]["llmContent"].to_string().contains(expected), "{name}: {answer}");
+        let log = running.log().await;
+        let warned =
+            log.iter().filter(|it| it["type"] == "warning").map(|it| it["data"]["message"].as_str().unwrap());
+        let warned: Vec<&str> = warned.filter(|it| it.contains("call")).collect();
+        assert_eq!(warned.len(), usize::from(warning.is_some()), "{warned:?}");
+        assert!(warned.iter().all(|it| it.contains(warning.unwrap())), "{warned:?}");
+        running.stop().await;
+    }
+}

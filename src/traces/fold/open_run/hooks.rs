@@ -14,6 +14,9 @@ use crate::{facts::EventFacts, text};
 /// The outcome of a hook that was to be told something when the daemon ended.
 const INTERRUPTED: &str = "interrupted";
 
+/// The event whose hooks may change the arguments of a call.
+const BEFORE_CALLS: &str = "PreToolUse";
+
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
 
@@ -186,7 +189,9 @@ impl OpenRun {
         self.unread.hooked(facts);
         self.hooks.keep_wanted(facts);
         self.blocked_steer(moment);
-        if let Some(call_id) = facts.text("callId").filter(|_| facts.flag("changed")) {
+        // Of a question and of a result a hook changes something else, or nothing.
+        let is_of_arguments = facts.text("event") == Some(BEFORE_CALLS) && facts.flag("changed");
+        if let Some(call_id) = facts.text("callId").filter(|_| is_of_arguments) {
             self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
         }
         let mut span = match self.hooks.take(&key(facts)) {

@@ -16,7 +16,7 @@ use protocol::{
 };
 use traces::{
     changers_said, confinement_said, decided, hook_said, lets_run, requested_said, result_said,
-    stated_reason, wait_said,
+    standing_said, stated_reason,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -135,8 +135,7 @@ impl RunSpanView {
 
     /// The thing that one which has not ended waits for, and since when.
     fn waits(&self) -> Option<String> {
-        let cause = self.waits_for.as_ref()?;
-        Some(format!("{} since {}", wait_said(cause), human::moment(cause.since)))
+        self.waits_for.as_ref().map(standing_said)
     }
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`

@@ -356,7 +356,7 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         "subagent approve q1",
         "4.0 s in a queue",
         "the daemon was away 1 time",
-        "PostToolUse for run_shell_command make · all · user/PostToolUse/1 · attempt 2",
+        "PostToolUse · user/PostToolUse/1 · attempt 2 for run_shell_command make · all",
         "at work",
         "2.0 s…",
         "lead, turn 2, m: nothing came for 3.0 s",

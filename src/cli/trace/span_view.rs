@@ -171,13 +171,13 @@ fn told_after(description: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!(" {}", lines.join(" · ")))
 }
 
-/// ` for write_file src/a.rs · user/PostToolUse/1`
+/// ` · user/PostToolUse/1 for write_file src/a.rs`: what it is about gives way first.
 fn hook_label(hook: &HookSpan, names_call: bool) -> String {
     let description = hook.description.as_deref().and_then(told_after);
     let tool = hook.tool.as_ref().filter(|_| names_call);
     let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
     let attempt = hook.attempt.map(|attempt| format!(" · attempt {attempt}"));
-    format!("{} · {}{}", tool.unwrap_or_default(), hook.hook_id, attempt.unwrap_or_default())
+    format!(" · {}{}{}", hook.hook_id, attempt.unwrap_or_default(), tool.unwrap_or_default())
 }
 
 impl SpanView {
@@ -202,6 +202,11 @@ impl SpanView {
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)
+    }
+
+    /// `PostToolUse · user/PostToolUse/1`; nothing of what is no hook.
+    pub(super) fn hook_name(&self) -> String {
+        self.hook.as_ref().map(|hook| format!("{} · {}", self.name, hook.hook_id)).unwrap_or_default()
     }
 
     /// `lead, turn 2, read_file a.md: yes: builtin:risk=safe`

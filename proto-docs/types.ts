@@ -2333,6 +2333,11 @@ export interface HookSpan {
   /** The text that the model read in place of the call's result, by the word of this hook. */
   replacement?: ResultReplacement | null;
   /**
+   * The call that is made because it wants that: the model reads what comes of it in place of the result of
+   * `callId`.
+   */
+  followUp?: CallId | null;
+  /**
    * The place where its command ran, in a sandbox or with the person's rights, and why. Missing if it is no
    * command, and in logs of earlier versions.
    */
@@ -2857,6 +2862,8 @@ export interface LlmSpan {
   purpose?: string | null;
   /** 1-based within its turn. */
   attempt?: number | null;
+  /** The request before it was cut off as the daemon ended, and it asks the same once more. */
+  again?: boolean;
   /**
    * Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing
    * came, and on what the daemon itself asked for.
@@ -5450,7 +5457,19 @@ export interface ToolSpan {
   risk?: string | null;
   /** The decision whether it runs; missing where nobody had to decide. */
   decision?: CallDecision | null;
-  /** The arguments as the model gave them, where hooks or a person changed them; `input` has what ran. */
+  /** The hook that wants this call, by its id; missing of a call that the agent asked for. */
+  requestedBy?: string | null;
+  /**
+   * The call that it follows, where a hook wants it: the model reads what comes of it in place of that call's
+   * result.
+   */
+  follows?: CallId | null;
+  /** The tool of that call. */
+  followsTool?: ToolName | null;
+  /**
+   * The arguments as the model gave them, or the hook that wants the call, where hooks or a person changed
+   * them; `input` has what ran.
+   */
   askedInput?: SpanText | null;
   /** The hooks that changed them, by their ids, then the client of a person who did. */
   changedBy?: string[];
@@ -5713,6 +5732,8 @@ export interface TraceListParams {
 
 export interface TraceListResult {
   traces: TraceSummary[];
+  /** The daemon's time, up to which traces that have not ended have lasted. */
+  now: Timestamp;
   /** There is more; give it as `cursor`. */
   nextCursor?: string | null;
 }
@@ -6025,6 +6046,10 @@ export interface WaitCause {
    * daemon was started again, and has not taken it up yet.
    */
   for: string;
+  /**
+   * The time from which on it waits; of `daemon` the time of the last that the log tells of it, which is
+   * before the daemon ended.
+   */
   since: Timestamp;
   /**
    * The title of the question, the model, the tool with what the call is about, the agent, the hook, or the

@@ -103,8 +103,7 @@ impl<const N: usize> TableLayout<N> {
             rows.iter().map(|row| width::of(&row[at].text)).max().unwrap_or(0).max(heading)
         });
         if let Some(room) = stdout.width {
-            let gaps = GAP.len() * N.saturating_sub(1);
-            shrink(&mut widths, columns, room.saturating_sub(gaps + indent));
+            shrink(&mut widths, columns, room.saturating_sub(gaps(N) + indent));
         }
         TableLayout { widths, has_color: stdout.has_color }
     }
@@ -139,6 +138,11 @@ fn shrink<const N: usize>(widths: &mut [usize; N], columns: &[TableColumn; N], r
         let step = widths[widest].saturating_sub(next).clamp(1, excess);
         widths[widest] -= step;
     }
+}
+
+/// The columns between so many.
+pub(super) fn gaps(columns: usize) -> usize {
+    GAP.len() * columns.saturating_sub(1)
 }
 
 /// A whole table. A terminal gets the columns' names above the rows.

@@ -94,8 +94,10 @@ fn list(
         return Ok(0);
     }
     let listed: Vec<ListedTrace> = paging::entries(&answer, "traces")?;
+    // Missing from a daemon of an earlier version.
+    let now = answer.get("now").and_then(|now| Timestamp::deserialize(now).ok());
     let length = ids::short_length(listed.iter().map(|trace| trace.trace_id.as_str()));
-    let rows: Vec<[TableCell; 8]> = listed.iter().map(|trace| trace.cells(length)).collect();
+    let rows: Vec<[TableCell; 8]> = listed.iter().map(|trace| trace.cells(length, now)).collect();
     let narrow = surroundings.stdout.width.filter(|width| *width < WIDE && !rows.is_empty());
     if let Some(width) = narrow {
         let text = narrow_table(rows, width, &surroundings.stdout);
@@ -171,10 +173,12 @@ struct ListedTrace {
 }
 
 impl ListedTrace {
-    fn cells(&self, id_length: usize) -> [TableCell; 8] {
+    /// `now`: up to where one that has not ended has lasted.
+    fn cells(&self, id_length: usize, now: Option<Timestamp>) -> [TableCell; 8] {
         let asked_at = self.asked_at.or(self.started_at);
-        let took = match (asked_at, self.ended_at) {
-            (Some(started), Some(ended)) => human::duration(ended.since(started)),
+        let took = match (asked_at, self.ended_at, now) {
+            (Some(started), Some(ended), _) => human::duration(ended.since(started)),
+            (Some(started), None, Some(now)) => format!("{}…", human::duration(now.since(started))),
             _ => "-".to_owned(),
         };
         let status = self.reason.as_ref().map_or(self.state.as_str(), OpenEnum::as_str);

@@ -105,6 +105,13 @@ pub fn wait_said(cause: &WaitCause) -> String {
     }
 }
 
+/// The same with since when it waits. Of one that a daemon before this one left, nobody knows when that ended: with when the log told
+/// of it last.
+pub fn standing_said(cause: &WaitCause) -> String {
+    let since = if cause.waits_for == "daemon" { "last heard of at" } else { "since" };
+    format!("{}, {since} {}", wait_said(cause), moment(cause.since))
+}
+
 /// The word that a rule of no file goes back to, and what to call the rule before that: a remembered one has a number that
 /// tells nobody anything.
 fn origin(decision: &CallDecision) -> Option<(String, String)> {

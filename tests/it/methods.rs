@@ -2796,8 +2796,8 @@ fn rows() -> Vec<Row> {
                 };
                 result["traces"].as_array().unwrap().iter().map(line).collect()
             },
-            again: same,
-            restarted: same,
+            again: |first, again| same_but(&["/now"], first, again),
+            restarted: |first, again| same_but(&["/now"], first, again),
             golden: expect![[r#"
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"

@@ -345,7 +345,7 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         "called by run r0: subagent trace show r0",
         "changed it; added: the template first; told people: look twice",
         "part of the trace 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        "waits for a person's answer to “Change a.rs?” since 2025-11-20 11:04:07Z",
+        "waits for a person's answer to “Change a.rs?”, since 2025-11-20 11:04:07Z",
         "2.0 s for hooks about its prompt",
         "ABORTED by ada (pts/3): wrong turn",
         "From now on it allows: `make`, in this session. It saved the rule remembered:session:1: run_shell_command · commands make.",
@@ -356,7 +356,7 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         "subagent approve q1",
         "4.0 s in a queue",
         "the daemon was away 1 time",
-        "PostToolUse for run_shell_command make · all · user/PostToolUse/1 · attempt 2",
+        "PostToolUse · user/PostToolUse/1 · attempt 2 for run_shell_command make · all",
         "at work",
         "2.0 s…",
         "lead, turn 2, m: nothing came for 3.0 s",
@@ -381,7 +381,8 @@ fn traces_are_a_table() {
             "cost": {"amount": "0.0192", "currency": "USD"},
         },
         {"traceId": "r2", "agent": "scout", "state": "dreaming", "runs": 1},
-    ], "nextCursor": "7"});
+        {"traceId": "r3", "agent": "lead", "state": "queued", "runs": 1, "askedAt": "2025-11-20T11:05:00.000Z"},
+    ], "now": "2025-11-20T11:06:01.500Z", "nextCursor": "7"});
     let params = json!({"limit": 20});
     check(
         Command::new(&["trace", "list"]),
@@ -391,6 +392,7 @@ fn traces_are_a_table() {
             --- stdout
             019aa1b2-c3d4  lead   GOAL      2025-11-20 11:03Z  1 min 38 s  12.0k → 10  $0.0192  Mend the ^[docs
             r2             scout  dreaming  -                  -           -           -        -
+            r3             lead   queued    2025-11-20 11:05Z  1 min 2 s…  -           -        -
             --- stderr
             note: there are more: raise --limit, or go on with --cursor 7
         "#]],

@@ -16,7 +16,7 @@ use protocol::{
 };
 use traces::{
     changers_said, confinement_said, decided, hook_said, lets_run, requested_said, result_said,
-    stated_reason, wait_said,
+    standing_said, stated_reason,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -135,8 +135,7 @@ impl RunSpanView {
 
     /// The thing that one which has not ended waits for, and since when.
     fn waits(&self) -> Option<String> {
-        let cause = self.waits_for.as_ref()?;
-        Some(format!("{} since {}", wait_said(cause), human::moment(cause.since)))
+        self.waits_for.as_ref().map(standing_said)
     }
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
@@ -172,13 +171,13 @@ fn told_after(description: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!(" {}", lines.join(" · ")))
 }
 
-/// ` for write_file src/a.rs · user/PostToolUse/1`
+/// ` · user/PostToolUse/1 for write_file src/a.rs`: what it is about gives way first.
 fn hook_label(hook: &HookSpan, names_call: bool) -> String {
     let description = hook.description.as_deref().and_then(told_after);
     let tool = hook.tool.as_ref().filter(|_| names_call);
     let tool = tool.map(|tool| format!(" for {tool}{}", description.unwrap_or_default()));
     let attempt = hook.attempt.map(|attempt| format!(" · attempt {attempt}"));
-    format!("{} · {}{}", tool.unwrap_or_default(), hook.hook_id, attempt.unwrap_or_default())
+    format!(" · {}{}{}", hook.hook_id, attempt.unwrap_or_default(), tool.unwrap_or_default())
 }
 
 impl SpanView {
@@ -203,6 +202,11 @@ impl SpanView {
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)
+    }
+
+    /// `PostToolUse · user/PostToolUse/1`; nothing of what is no hook.
+    pub(super) fn hook_name(&self) -> String {
+        self.hook.as_ref().map(|hook| format!("{} · {}", self.name, hook.hook_id)).unwrap_or_default()
     }
 
     /// `lead, turn 2, read_file a.md: yes: builtin:risk=safe`

@@ -6,6 +6,7 @@ use super::{span_view::SpanView, time};
 use crate::{
     OutputWriter, safe_text,
     table::{self, TableCell, cell, drawn, free, whole},
+    width,
 };
 
 /// Columns of the bars: a fifth of the terminal, but never less or more than this.
@@ -203,7 +204,20 @@ fn drawn_table(
         return table::draw(columns, &rows, stdout);
     };
     let has_cost = rows.iter().any(|[.., cost, _]| !cost.is_empty());
-    let most = columns * 3 / 8;
+    // Hooks are told apart by their ids, which stand whole where there is room.
+    let ids = tree
+        .lines(depth)
+        .into_iter()
+        .map(|(at, level, _)| 2 * level + width::of(&spans[at].hook_name()) + width::of(" …"));
+    let beside = rows.iter().map(|[_, place, took, tokens, cost, _]| {
+        let used = if has_cost { cost } else { tokens };
+        [place, took, used].map(|cell| width::of(cell.text()))
+    });
+    let beside = beside.fold(["WHEN", "TIME", "TOKENS"].map(width::of), |most, row| {
+        std::array::from_fn(|at| most[at].max(row[at]))
+    });
+    let taken = ids.max().unwrap_or(0) + beside.iter().sum::<usize>() + table::gaps(5);
+    let most = (columns * 3 / 8).min(columns.saturating_sub(taken).max(columns / 5));
     let rows: Vec<[TableCell; 5]> = rows
         .into_iter()
         .map(|[name, place, took, tokens, cost, note]| {
@@ -218,4 +232,40 @@ fn drawn_table(
     let used = if has_cost { "COST" } else { "TOKENS" };
     let columns = [free("SPAN"), whole(place), whole("TIME"), whole(used), whole("ALLOWED, ENDED")];
     table::draw(columns, &rows, stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The hook is what is looked for: what it is about gives way first.
+    #[test]
+    fn a_row_of_a_hook_has_its_id_whole_before_what_it_is_about() {
+        let span = json!({
+            "spanId": "1", "kind": "hook", "name": "PostToolUse", "status": "ok", "startUs": 0, "endUs": 1_000, "hook": {
+                "hookId": "project/PostToolUse/12", "tool": "write_file", "outcome": "answered",
+                "description": "src/a/long/path/of/a/file.rs", "added": "The file is generated: change its template.",
+            },
+        });
+        let spans: Vec<SpanView> = vec![serde_json::from_value(span).unwrap()];
+        let drawn = |columns| {
+            let stdout = OutputWriter {
+                writer: Box::new(std::io::sink()),
+                is_terminal: true,
+                has_color: false,
+                is_live: false,
+                width: Some(columns),
+                is_for_programs: false,
+            };
+            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), &stdout);
+            rows.last().unwrap().text.clone()
+        };
+        let wide = drawn(100);
+        assert!(wide.starts_with("PostToolUse · project/PostToolUse/12 …"), "{wide}");
+        let narrow = drawn(60);
+        let name = narrow.split("  ").next().unwrap();
+        assert!(name.starts_with("PostToolUse · pro") && name.ends_with('…'), "{narrow}");
+    }
 }

@@ -53,7 +53,7 @@ async fn list(
         let total = totals.remove(&run.run_id).unwrap_or_default();
         summary(run, total)
     });
-    Ok(TraceListResult { traces: traces.collect(), next_cursor: listed.next })
+    Ok(TraceListResult { traces: traces.collect(), now: state.clock.now(), next_cursor: listed.next })
 }
 
 fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
@@ -97,7 +97,8 @@ async fn get(
     let open = open_runs(&state);
     let TracePage { next, .. } =
         state.traces.page(&state.store, &open, &subject, cursor.as_deref(), take).await?;
-    Ok(TraceGetResult { trace_id, spans, now: state.clock.now(), next_cursor: next })
+    // The time up to which waits that go on were counted.
+    Ok(TraceGetResult { trace_id, spans, now: open.now, next_cursor: next })
 }
 
 async fn export(

@@ -30,6 +30,8 @@ pub struct TraceListParams {
 #[serde(rename_all = "camelCase")]
 pub struct TraceListResult {
     pub traces: Vec<TraceSummary>,
+    /// The daemon's time, up to which traces that have not ended have lasted.
+    pub now: Timestamp,
     /// There is more; give it as `cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

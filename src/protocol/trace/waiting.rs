@@ -14,6 +14,7 @@ pub struct WaitCause {
     /// its prompt. `unparked`: that it is no longer parked. `daemon`: the daemon was started again, and has not taken it up yet.
     #[serde(rename = "for")]
     pub waits_for: String,
+    /// The time from which on it waits; of `daemon` the time of the last that the log tells of it, which is before the daemon ended.
     pub since: Timestamp,
     /// The title of the question, the model, the tool with what the call is about, the agent, the hook, or the reason why it is
     /// parked or was not taken up.

@@ -10,7 +10,7 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    said::{LAST_TURN, confinement_said, decider, granted, rule_said, wait_said},
+    said::{LAST_TURN, confinement_said, decider, granted, rule_said, standing_said},
     text::{client, duration as time, line_shown as line, lines_shown as lines, moment, person},
 };
 
@@ -66,7 +66,7 @@ fn standing(span: &TraceSpan) -> String {
     let cause = span.run.as_ref().and_then(|run| run.waits_for.as_ref());
     let at_work = ["person", "model", "tool", "agent", "hook"];
     match cause.filter(|cause| !at_work.contains(&cause.waits_for.as_str())) {
-        Some(cause) => format!("{}, since {}", plain(&wait_said(cause)), moment(cause.since)),
+        Some(cause) => plain(&standing_said(cause)),
         None => "is still at work".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use protocol::{SpanKind, TraceFormat, WaitCause};
 
 use super::{documents::document, *};
-use crate::wait_said;
+use crate::{standing_said, wait_said};
 
 const BEGUN: &str = r#"
     0 run.started {"agent": "lead", "model": "gemini/flash", "query": "q"}
@@ -70,6 +70,15 @@ fn an_open_run_says_what_it_waits_for() {
     assert_eq!(
         told(cause("daemon")),
         "was interrupted: the daemon was started again and has not taken it up yet"
+    );
+    // That the log tells last of it is no time at which the daemon ended.
+    assert_eq!(
+        standing_said(&cause("daemon")),
+        "was interrupted: the daemon was started again and has not taken it up yet, last heard of at 2025-11-24 16:00:00Z"
+    );
+    assert_eq!(
+        standing_said(&cause("place")),
+        "is queued for a place among the runs at work, since 2025-11-24 16:00:00Z"
     );
     // A word of a newer daemon.
     assert_eq!(told(cause("stars")), "waits for stars");

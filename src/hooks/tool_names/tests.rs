@@ -110,7 +110,13 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "web_fetch",
         json!({ "urls": ["https://a.example"] }),
         "WebFetch",
-        json!({ "urls": ["https://a.example"], "url": "https://a.example", "prompt": "" }),
+        json!({ "urls": ["https://a.example/"], "url": "https://a.example/", "prompt": "" }),
+    );
+    claude(
+        "web_fetch",
+        json!({ "prompt": "see https://EVIL.invalid:443/a/../b" }),
+        "WebFetch",
+        json!({ "prompt": "see https://EVIL.invalid:443/a/../b", "url": "https://evil.invalid/b" }),
     );
     claude(
         "web_fetch",
@@ -118,7 +124,7 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "WebFetch",
         json!({
             "prompt": "see HTTPS://A.example/x, https://b.example/y.",
-            "url": "https://c.example",
+            "url": "https://c.example/",
             "urls": ["https://c.example/", "https://a.example/x", "https://b.example/y"]
         }),
     );

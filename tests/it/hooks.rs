@@ -167,6 +167,7 @@ mod client_calls;
 mod conditions;
 mod exit_codes;
 mod faults;
+mod imports;
 mod interrupted;
 mod kept_back;
 mod late;

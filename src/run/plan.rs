@@ -13,7 +13,6 @@ use super::{
     completion::{BadOutputSchema, CompletionTool},
     equipment::{AgentRules, RunEquipment},
     hooks::RunHooks,
-    machine::RemainingBudget,
     resources::RunResources,
 };
 use agents::{self, MissingTemplateInput};
@@ -23,7 +22,7 @@ use project::Project;
 use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, AgentName, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode,
-    ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed,
+    ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, RunApproval, RunLimits, RunSeed,
     RunTask, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType,
     ToolName, ToolSource, TraceContext,
 };
@@ -49,6 +48,7 @@ mod unheld;
 
 pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
+pub(super) use below::ChildInheritance;
 pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules, memory_target};
 pub(super) use memory_below::memory_below;
 pub(super) use memory_imports::ImportRules;
@@ -173,21 +173,6 @@ pub struct RunPlan {
 pub(super) struct DriverResources {
     pub model: ResolvedModel,
     pub equipment: Arc<RunEquipment>,
-}
-
-/// What a run that is called by another gets from it.
-pub(super) struct ChildInheritance<'a> {
-    pub equipment: &'a RunEquipment,
-    /// Spec 03: "capped by what the parent has left".
-    pub left: RemainingBudget,
-    pub max_depth: u32,
-    pub now: Timestamp,
-    /// How its questions are put is how those of the run that calls it are.
-    pub approval: &'a RunApproval,
-    /// What runs of the run that calls it without being asked about: the default asks that are dropped there.
-    pub auto_approve: &'a [Risk],
-    /// From the root run's agent to the one that calls.
-    pub callers: &'a [AgentName],
 }
 
 impl RunPlan {

@@ -56,7 +56,7 @@ pub(super) async fn post(
     let is_guard = hook.on_failure != HookFailurePolicy::Continue
         || hook.events.iter().any(|event| event::is_guard(*event));
     match exchanged(request).await {
-        Ok(HttpAnswer { content_type, text }) if is_guard && is_page(content_type.as_deref(), &text) => {
+        Ok(HookHttpAnswer { content_type, text }) if is_guard && is_page(content_type.as_deref(), &text) => {
             let kind = content_type.as_deref().unwrap_or("no type");
             let why = format!(
                 "answered with a page ({kind}) and not with JSON or plain text: another server may stand in its place, \
@@ -64,11 +64,11 @@ pub(super) async fn post(
             );
             HandlerEnd::failed(HookOutcome::Invalid, why)
         }
-        Ok(HttpAnswer { text, .. }) if goes_async(&text) => {
+        Ok(HookHttpAnswer { text, .. }) if goes_async(&text) => {
             let why = "said that it goes on by itself, which an address cannot";
             HandlerEnd::failed(HookOutcome::Invalid, why)
         }
-        Ok(HttpAnswer { text, .. }) => HandlerEnd::answered(text),
+        Ok(HookHttpAnswer { text, .. }) => HandlerEnd::answered(text),
         Err((how, why)) => HandlerEnd::failed(how, why),
     }
 }
@@ -95,12 +95,12 @@ fn goes_async(text: &str) -> bool {
 }
 
 /// An answer with a status that says that all went well.
-struct HttpAnswer {
+struct HookHttpAnswer {
     content_type: Option<String>,
     text: String,
 }
 
-async fn exchanged(request: reqwest::RequestBuilder) -> Result<HttpAnswer, (HookOutcome, String)> {
+async fn exchanged(request: reqwest::RequestBuilder) -> Result<HookHttpAnswer, (HookOutcome, String)> {
     let failed = |error: reqwest::Error| {
         (HookOutcome::Failed, format!("cannot be reached: {}", notify::request_problem(&error)))
     };
@@ -118,7 +118,7 @@ async fn exchanged(request: reqwest::RequestBuilder) -> Result<HttpAnswer, (Hook
             return Err((HookOutcome::Invalid, format!("answered more than {} MiB", MAX_ANSWER >> 20)));
         }
     }
-    Ok(HttpAnswer { content_type, text: String::from_utf8_lossy(&body).into_owned() })
+    Ok(HookHttpAnswer { content_type, text: String::from_utf8_lossy(&body).into_owned() })
 }
 
 fn variable(parts: &HandlerParts, name: &str) -> Option<String> {

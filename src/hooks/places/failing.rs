@@ -142,7 +142,7 @@ pub(super) fn changed(reason: String) -> impl Fn(&mut Hook) {
     }
 }
 
-/// What a hook guards, as marks to be kept with an acknowledgement.
+/// The marks of what a hook guards, to be kept with an acknowledgement.
 pub(super) fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
     let matcher = hook.matcher.text().filter(|text| !text.trim().is_empty());
     hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))

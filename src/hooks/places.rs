@@ -8,19 +8,20 @@
 //! | of Claude Code's and Codex's own files in the home | if `hooks.places` names them; else only listed |
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
 use serde_json::Value;
 
 use self::{
-    failing::{changed_reason, failing_guard, guard_of_unreadable, guards_now},
+    failing::{GuardedByFile, changed, changed_reason, failing_guard, guards_of, guards_of_unreadable},
     telling::{effect, mistake_of, mistake_of_hooks, nothing_in, problem_of_gone},
 };
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
     WorkspaceReach,
+    condition::HookCondition,
     document::{DocumentContent, DocumentNode},
     event,
     matcher::HookMatcher,
@@ -33,7 +34,7 @@ use protocol::{
     AcknowledgedAgentFile, AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity,
 };
 use sys::mark::problem;
-use trust::{AcknowledgementState, TrustRecords, digest, guard_mark};
+use trust::{AcknowledgementState, TrustRecords, digest};
 
 /// Largest file of hooks; larger ones are slips.
 const LARGEST: u64 = 1024 * 1024;
@@ -130,14 +131,14 @@ impl HookPlacesRead {
     /// Notes what files of the person's own guard. One that is gone, empty or unreadable says nothing of what it guarded.
     pub(super) fn note_guarded(&self, guarded: &mut GuardedEvents) {
         for file in &self.own_objects {
-            let guards = self.set.hooks().iter().filter(|hook| hook.file == *file && guards_now(hook));
-            guarded.insert(file.clone(), guards.flat_map(|hook| hook.events).copied().collect());
+            let of_file = self.set.hooks().iter().filter(|hook| hook.file == *file);
+            guarded.insert(file.clone(), GuardedByFile::of(of_file.map(AsRef::as_ref)));
         }
     }
 }
 
-/// Files of the person's own as they were when they could be read last, and the events that hooks of theirs guarded.
-pub(super) type GuardedEvents = BTreeMap<PathBuf, BTreeSet<HookEventName>>;
+/// Files of the person's own, and what they guarded when they could be read last.
+pub(super) type GuardedEvents = BTreeMap<PathBuf, GuardedByFile>;
 
 /// Reads all hooks that hold in a workspace now. Blocks on the file system.
 pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecords) -> HookPlacesRead {
@@ -208,7 +209,7 @@ impl PlacesReader<'_> {
                     self.take(Some(&root), &place, |_| (), counts);
                 }
                 Ok(root) if counts => {
-                    let had_guards = self.guarded.get(file).is_some_and(|events| !events.is_empty());
+                    let had_guards = self.guarded.get(file).is_some_and(|known| !known.is_empty());
                     let problem = nothing_in(file, root.as_ref(), had_guards);
                     let fails = problem.severity == ProblemSeverity::Error;
                     self.unreadable_file(&place, problem, fails);
@@ -238,9 +239,16 @@ impl PlacesReader<'_> {
             return self.unreadable_file(place, found, counts);
         }
         let mut read = reading::read(hooks, place, &mut self.sequence);
-        let hooks = std::mem::take(&mut read.hooks);
+        let (hooks, too_many) = (std::mem::take(&mut read.hooks), read.too_many.take());
         if is_told {
             self.tell(read);
+        }
+        if let Some(found) = too_many {
+            if counts {
+                // Whatever it guarded before: one that nobody reads may guard something else.
+                self.fail(place, &found, None);
+            }
+            return self.read.problems.push(found);
         }
         for mut hook in hooks {
             mend(&mut hook);
@@ -259,9 +267,15 @@ impl PlacesReader<'_> {
     /// Nobody can tell which hooks stand in it, so what guards fails.
     fn unreadable_file(&mut self, place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) {
         if fails {
-            self.add(guard_of_unreadable(place, &problem, self.guarded.get(place.file)));
+            self.fail(place, &problem, self.guarded.get(place.file));
         }
         self.read.problems.push(problem);
+    }
+
+    fn fail(&mut self, place: &ReadingPlace<'_>, problem: &FileProblem, known: Option<&GuardedByFile>) {
+        for guard in guards_of_unreadable(place, problem, known) {
+            self.add(guard);
+        }
     }
 
     fn project_file(&mut self, root: &str, path: &str, contract: HookContract) {
@@ -368,11 +382,13 @@ impl PlacesReader<'_> {
         let node = DocumentNode::of_value(&agent.hooks);
         let mut read = reading::read(&node, &place, &mut self.sequence);
         let mut hooks = std::mem::take(&mut read.hooks);
-        if let Some(mistake) = mistake_of_hooks(&node, &agent.file) {
+        let too_many = read.too_many.take();
+        if let Some(mistake) = mistake_of_hooks(&node, &agent.file).or_else(|| too_many.clone()) {
             // An agent may be called as a place of settings is.
             let place = ReadingPlace { label: &format!("agent.{label}"), ..place };
-            hooks.push(guard_of_unreadable(&place, &mistake, None));
+            hooks.extend(guards_of_unreadable(&place, &mistake, None));
         }
+        self.read.problems.extend(too_many);
         self.tell(read);
         for mut hook in hooks {
             if !agent.is_trusted && hook.state != HookState::NeverFires {
@@ -471,21 +487,8 @@ impl PlacesReader<'_> {
     }
 }
 
-fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
-    let matcher = hook.matcher.text().filter(|text| !text.trim().is_empty());
-    hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))
-}
-
 mod failing;
 mod telling;
-/// Makes hooks rest, and those that guard fail, until a person has looked.
-fn changed(reason: String) -> impl Fn(&mut Hook) {
-    move |hook| {
-        if hook.state != HookState::NeverFires {
-            hook.state = HookState::Changed { reason: reason.clone() };
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

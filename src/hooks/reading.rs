@@ -59,6 +59,8 @@ pub(super) struct ReadHooks {
     pub problems: Vec<FileProblem>,
     /// The ones among them that are of events that are none: whoever wrote one believes that it is asked.
     pub misspelt: Vec<FileProblem>,
+    /// Says that there are more hooks than are read. Any of the rest may be a guard, so the file counts as one that cannot be read.
+    pub too_many: Option<FileProblem>,
 }
 
 /// Reads the object that stands behind `hooks`. `sequence`: the number of the last sequential group.
@@ -421,9 +423,9 @@ impl HookReader<'_, '_> {
 
     fn add(&mut self, mut hook: Hook) {
         if MOST_HOOKS <= self.read.hooks.len() {
-            if MOST_HOOKS == self.read.hooks.len() {
-                let message = format!("has more than {MOST_HOOKS} hooks; the rest is left out");
-                self.error(hook.line, FileProblemCode::TooLarge, message);
+            if self.read.too_many.is_none() {
+                let message = format!("has more than {MOST_HOOKS} hooks; what it may guard is refused");
+                self.read.too_many = Some(self.found(hook.line, FileProblemCode::TooLarge, message));
             }
             return;
         }
@@ -436,10 +438,13 @@ impl HookReader<'_, '_> {
 
     fn error(&mut self, line: u32, code: FileProblemCode, message: String) {
         if self.read.problems.len() < MOST_PROBLEMS {
-            let mark = (line != 0).then_some(TextPosition { line, column: 1 });
-            let found = problem(self.place.file, mark, code, message);
-            self.read.problems.push(FileProblem { column: None, ..found });
+            self.read.problems.push(self.found(line, code, message));
         }
+    }
+
+    fn found(&self, line: u32, code: FileProblemCode, message: String) -> FileProblem {
+        let mark = (line != 0).then_some(TextPosition { line, column: 1 });
+        FileProblem { column: None, ..problem(self.place.file, mark, code, message) }
     }
 
     fn warning(&mut self, line: u32, message: String, fix: Option<String>) {

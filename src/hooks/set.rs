@@ -116,15 +116,26 @@ impl HookSet {
         concerned
     }
 
+    /// True if what happens to a tool call is decided by a hook: one that is waited for.
+    pub fn may_decide(&self, facts: &HookFacts) -> bool {
+        let decides = |hook: &Hook| {
+            !hook.is_async && hook.takes_part(facts.event()) && self.is_about_facts(hook, facts, None)
+        };
+        self.hooks.iter().any(|hook| decides(hook))
+    }
+
     /// True if what happened fires this hook, or one that is the same.
     pub(super) fn fires(&self, hook: &Hook, firing: &HookFiring) -> bool {
         hook.takes_part(firing.facts.event()) && self.is_about(hook, firing)
     }
 
     fn is_about(&self, hook: &Hook, firing: &HookFiring) -> bool {
-        let facts = &firing.facts;
+        self.is_about_facts(hook, &firing.facts, firing.agent.as_ref())
+    }
+
+    fn is_about_facts(&self, hook: &Hook, facts: &HookFacts, agent: Option<&AgentName>) -> bool {
         let is_meant = match matcher::is_about_agent(facts) {
-            true => hook.matcher.matches_agent(firing.agent.as_ref().map(AgentName::as_str)),
+            true => hook.matcher.matches_agent(agent.map(AgentName::as_str)),
             false => hook.matcher.matches(facts),
         };
         let is_this_call = || match (&hook.condition, facts.call()) {

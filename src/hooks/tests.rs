@@ -107,3 +107,16 @@ pub fn call(tool: &str, arguments: Value) -> HookedCall {
 pub fn bash(command: &str) -> HookFacts {
     HookFacts::PreToolUse { call: call("run_shell_command", json!({ "command": command })) }
 }
+
+/// A call that ended with this text.
+pub fn result(tool: &str, text: &str) -> HookedResult {
+    HookedResult {
+        call: call(tool, json!({})),
+        text: text.to_owned(),
+        has_more_than_text: false,
+        data: None,
+        error: None,
+        is_interrupt: false,
+        duration_ms: 1,
+    }
+}

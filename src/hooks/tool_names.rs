@@ -30,6 +30,8 @@ enum ArgumentShape {
     Same,
     /// Theirs is absolute.
     Path,
+    /// Several of them, or patterns of such.
+    Paths,
     /// Ours in seconds, theirs in milliseconds.
     Milliseconds,
     /// Ours counts lines that are skipped, theirs the first line.
@@ -44,7 +46,7 @@ enum ArgumentShape {
     Todos,
 }
 
-use ArgumentShape::{Edits, FirstLine, Milliseconds, Not, Path as PathShape, Same, Todos, Words};
+use ArgumentShape::{Edits, FirstLine, Milliseconds, Not, Path as PathShape, Paths, Same, Todos, Words};
 
 /// Fields of one replacement, ours and theirs.
 const EDIT_FIELDS: &[(&str, &str)] = &[
@@ -64,6 +66,12 @@ const fn row(ours: &'static str, theirs: &'static str, shape: ArgumentShape) -> 
 /// A tool of ours, its name elsewhere, and its arguments that have another name or shape there.
 type ToolRow = (&'static str, &'static str, &'static [ArgumentRow]);
 
+/// Arguments of tools of ours alone, which keep their names.
+const INCLUDED: &[ArgumentRow] = &[row("include", "include", Paths)];
+const MOVED: &[ArgumentRow] = &[row("from", "from", PathShape), row("to", "to", PathShape)];
+const DELETED: &[ArgumentRow] = &[row("path", "path", PathShape)];
+const COMMITTED: &[ArgumentRow] = &[row("paths", "paths", Paths)];
+
 /// Every name under which a built-in tool is known, as people write it.
 pub(super) fn known() -> impl Iterator<Item = &'static str> {
     CLAUDE.iter().map(|(_, theirs, _)| *theirs).chain(protocol::BUILTIN_TOOLS.iter().copied())
@@ -73,7 +81,11 @@ const CLAUDE: &[ToolRow] = &[
     (
         "run_shell_command",
         "Bash",
-        &[row("timeoutSeconds", "timeout", Milliseconds), row("background", "run_in_background", Same)],
+        &[
+            row("timeoutSeconds", "timeout", Milliseconds),
+            row("background", "run_in_background", Same),
+            row("directory", "directory", PathShape),
+        ],
     ),
     ("read_file", "Read", &[row("path", "file_path", PathShape), row("offset", "offset", FirstLine)]),
     ("write_file", "Write", &[row("path", "file_path", PathShape)]),
@@ -112,10 +124,14 @@ const CLAUDE: &[ToolRow] = &[
     ("present_plan", "ExitPlanMode", &[]),
     ("shell_output", "BashOutput", &[row("id", "bash_id", Same)]),
     ("kill_shell", "KillShell", &[row("id", "shell_id", Same)]),
+    ("read_many_files", "read_many_files", INCLUDED),
+    ("move_file", "move_file", MOVED),
+    ("delete_file", "delete_file", DELETED),
+    ("git_commit", "git_commit", COMMITTED),
 ];
 
 const GEMINI: &[ToolRow] = &[
-    ("run_shell_command", "run_shell_command", &[row("directory", "dir_path", Same)]),
+    ("run_shell_command", "run_shell_command", &[row("directory", "dir_path", PathShape)]),
     ("read_file", "read_file", &[row("path", "file_path", PathShape)]),
     ("write_file", "write_file", &[row("path", "file_path", PathShape)]),
     (
@@ -138,7 +154,10 @@ const GEMINI: &[ToolRow] = &[
     ("write_todos", "write_todos", &[row("todos", "todos", Todos)]),
     ("ask_user", "ask_user", &[]),
     ("save_memory", "save_memory", &[]),
-    ("read_many_files", "read_many_files", &[]),
+    ("read_many_files", "read_many_files", INCLUDED),
+    ("move_file", "move_file", MOVED),
+    ("delete_file", "delete_file", DELETED),
+    ("git_commit", "git_commit", COMMITTED),
 ];
 
 /// A call in the words of another product.
@@ -353,8 +372,12 @@ pub(super) fn ours(name: &str) -> String {
 impl ArgumentShape {
     fn shown(self, value: &Value, root: &Path) -> Value {
         match (self, value) {
-            // Without `.`, `..` and doubled slashes, as the tools take it: scripts that look where a path begins would pass over them.
-            (PathShape, Value::String(path)) => json!(lexical(&root.join(path)).to_string_lossy()),
+            (PathShape, Value::String(path)) => json!(absolute(path, root)),
+            (Paths, Value::Array(paths)) => {
+                let shown =
+                    |path: &Value| path.as_str().map_or_else(|| path.clone(), |it| json!(absolute(it, root)));
+                paths.iter().map(shown).collect()
+            }
             (Milliseconds, Value::Number(seconds)) => {
                 seconds.as_f64().map_or_else(|| value.clone(), |seconds| number(seconds * 1_000.0))
             }
@@ -393,6 +416,12 @@ impl ArgumentShape {
             _ => value.clone(),
         })
     }
+}
+
+/// A path without `.`, `..` and doubled slashes, as the tools take it: scripts that look where a path begins would pass over them. Behind a
+/// wildcard no tool takes `..`.
+fn absolute(path: &str, root: &Path) -> String {
+    lexical(&root.join(path)).to_string_lossy().into_owned()
 }
 
 /// Without a fraction where there is none, so that schemas that want whole numbers take it.

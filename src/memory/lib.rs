@@ -21,4 +21,4 @@ pub use collect::{
 pub use expand::{MOST_MEMORY_FILE_BYTES, MemoryImport, is_named_as_text};
 pub use facts::{plain_fact, with_fact};
 pub use find::{project_folders, repository_top};
-pub use read::{IGNORED, MANY_NAMES, MemoryRead, MemoryReader, RULED_OUT, UserFileReader};
+pub use read::{IGNORED, MANY_NAMES, MemoryRead, MemoryReader, RULED_OUT, SHOWN_TO_HOOKS, UserFileReader};

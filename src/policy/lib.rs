@@ -18,6 +18,7 @@ mod file;
 mod granting;
 mod names;
 mod pattern;
+mod reading;
 mod remember;
 mod rule;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod words;
 
 pub use default::AUTO_APPROVE;
 pub use file::{RuleFile, parse, unread};
+pub use reading::ReadingSubject;
 pub use remember::{RememberScope, RememberedAnswer};
 pub use words::{ALLOWS_EDITS, allows, extent};
 

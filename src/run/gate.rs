@@ -24,7 +24,7 @@ pub use answering::{AnswerRefusal, said};
 pub use hooked::{CallToJudge, GateJudgement};
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
-use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision};
+use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision, ReadingSubject};
 use protocol::{
     AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId, ConfirmationDetails, JudgedCall,
     PolicyRule, ResourceAccess, Risk, RuleOrigin, RuleOriginSource, RunApproval, RunId, SessionId, Timestamp,
@@ -344,38 +344,42 @@ impl CallGate {
     /// For a call that is led on from one URL to another: whether one and the same rule, or none, speaks of both, and does not
     /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
     fn same_rules(&self, tool: ToolName, judge_context: &JudgeContext) -> SameRuleCheck {
-        let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
-        let (narrowed, callers) = (self.narrowed.clone(), judge_context.asking.path.clone());
-        let (mode, auto_approve) = (judge_context.mode, self.auto_approve(judge_context));
-        let session = judge_context.asking.session.clone();
-        let aliases = self.toolset.aliases(&tool);
+        let (project, narrowed) = (Arc::clone(&self.project), self.narrowed.clone());
         let declared = self.toolset.tools().find(|it| it.declaration().name == tool);
         let (kind, risk) = declared
             .map_or((ToolKind::Other, Risk::Medium), |it| (it.declaration().kind, it.declaration().risk));
+        let subject = self.reading_subject(tool, (kind, risk), judge_context);
         Arc::new(move |from, to| {
             let policy = narrowed.with(project.rules.policy());
             let decide = |url: &str| {
-                policy.decide(&PolicyCall {
-                    tool: &tool,
-                    aliases: &aliases,
-                    agent: &agent,
-                    callers: &callers,
-                    kind,
-                    risk,
-                    accesses: &[ResourceAccess::Fetch { url: url.to_owned() }],
-                    arguments: &json!({ "urls": [url] }),
-                    commands: None,
-                    unread: None,
-                    confinement: None,
-                    mode,
-                    auto_approve: &auto_approve,
-                    session: Some(&session),
-                    roots: &roots,
-                })
+                let access = ResourceAccess::Fetch { url: url.to_owned() };
+                subject.decide(&policy, access, &json!({ "urls": [url] }))
             };
             let (first, second) = (decide(from), decide(to));
             second.verdict != Verdict::Deny && (first.verdict, first.rule) == (second.verdict, second.rule)
         })
+    }
+
+    /// The run's agent, where it would read something by this tool.
+    fn reading_subject(
+        &self,
+        tool: ToolName,
+        (kind, risk): (ToolKind, Risk),
+        judge_context: &JudgeContext,
+    ) -> ReadingSubject {
+        let asking = &judge_context.asking;
+        ReadingSubject {
+            aliases: self.toolset.aliases(&tool),
+            tool,
+            agent: self.agent.clone(),
+            callers: asking.path.clone(),
+            kind,
+            risk,
+            mode: judge_context.mode,
+            auto_approve: self.auto_approve(judge_context),
+            session: Some(asking.session.clone()),
+            roots: self.folders(),
+        }
     }
 
     /// The rules in force now, the agent's own among them.
@@ -416,7 +420,9 @@ impl CallGate {
         }
         let values = child::inputs(&callable.definition, arguments)?;
         let (approval, auto_approve) = (&judge_context.asking.approval, &self.auto_approve(judge_context));
-        let inheritance = ChildInheritance { equipment: self, left, max_depth, now, approval, auto_approve };
+        let callers = &judge_context.asking.path;
+        let inheritance =
+            ChildInheritance { equipment: self, left, max_depth, now, approval, auto_approve, callers };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
         let plan = planning.await.map_err(|error| error.refusal())?;

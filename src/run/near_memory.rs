@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    gate::CallGate,
+    gate::{AskingRun, CallGate},
     machine::NearMemoryNews,
-    plan::{WorkspaceMemoryReader, memory_rules},
+    plan::{ImportRules, WorkspaceMemoryReader, memory_rules},
     unblocked,
 };
 use memory::{CollectedMemory, MOST_MEMORY_BYTES, of_folder};
@@ -119,7 +119,7 @@ pub(super) async fn appended(
     mut result: ToolResult,
     (call, accesses): (CallId, Vec<ResourceAccess>),
     near: NearMemory,
-    gate: Arc<CallGate>,
+    (gate, asking): (Arc<CallGate>, Arc<AskingRun>),
 ) -> (ToolResult, NearMemoryNews) {
     let paths: Vec<PathBuf> = accesses
         .into_iter()
@@ -134,10 +134,15 @@ pub(super) async fn appended(
     if result.error.is_some() || !tells || paths.is_empty() {
         return (result, NearMemoryNews::default());
     }
+    // What the file says that the call has written may import what hooks would be shown of reading.
+    gate.hooks.refresh().await;
     let looking = move || {
+        let imports = ImportRules::of_run(&gate, &asking.path);
         let mut warnings = Vec::new();
         let mut blocks = Vec::new();
-        for (folder, memory) in paths.iter().flat_map(|path| folders_on_the_way(path, &near, &gate)) {
+        for (folder, memory) in
+            paths.iter().flat_map(|path| folders_on_the_way(path, &near, (&gate, &imports)))
+        {
             warnings.extend(memory.warnings.iter().cloned());
             let told: Vec<ContextBlock> = memory.used().filter_map(block).collect();
             if told.is_empty() {
@@ -172,16 +177,15 @@ fn block(file: &memory::MemoryFile) -> Option<ContextBlock> {
 
 /// Memory files of the folders between a root and this path that were not looked at yet, the nearest last. What ignore rules name is
 /// strangers' work.
-fn folders_on_the_way(path: &Path, near: &NearMemory, gate: &CallGate) -> Vec<(PathBuf, CollectedMemory)> {
+fn folders_on_the_way(
+    path: &Path,
+    near: &NearMemory,
+    (gate, imports): (&CallGate, &ImportRules),
+) -> Vec<(PathBuf, CollectedMemory)> {
     let workspace = &gate.prepare.workspace;
     let Some(place) = workspace.place_at(path) else { return Vec::new() };
     let Some(root) = workspace.place_at(workspace.root_of(&place)) else { return Vec::new() };
-    let reader = WorkspaceMemoryReader {
-        workspace,
-        roots: gate.folders(),
-        policy: gate.policy(),
-        agent: Some(gate.agent.clone()),
-    };
+    let reader = WorkspaceMemoryReader { workspace, roots: gate.folders(), imports };
     let rules = memory_rules(&gate.project, &gate.supplies);
     let is_folder = |place: &WorkspacePath| workspace.facts(place).is_ok_and(|facts| facts.is_folder);
     let is_ignored =

@@ -13,7 +13,6 @@ use super::{
     completion::{BadOutputSchema, CompletionTool},
     equipment::{AgentRules, RunEquipment},
     hooks::RunHooks,
-    machine::RemainingBudget,
     resources::RunResources,
 };
 use agents::{self, MissingTemplateInput};
@@ -22,10 +21,10 @@ use models::{NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
 use project::Project;
 use prompts::SystemFileError;
 use protocol::{
-    AgentDefinition, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage,
-    LimitsParams, MessagePart, ModelRef, PromptExpansion, Risk, RunApproval, RunLimits, RunSeed, RunTask,
-    SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType, ToolName,
-    ToolSource, TraceContext,
+    AgentDefinition, AgentName, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode,
+    ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, RunApproval, RunLimits, RunSeed,
+    RunTask, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType,
+    ToolName, ToolSource, TraceContext,
 };
 use tools::{
     AttachmentContent, ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, attached,
@@ -37,6 +36,7 @@ mod larger_trace;
 mod limits;
 mod memory;
 mod memory_below;
+mod memory_imports;
 mod model;
 mod model_plan;
 mod provenance;
@@ -48,8 +48,10 @@ mod unheld;
 
 pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
+pub(super) use below::ChildInheritance;
 pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules, memory_target};
 pub(super) use memory_below::memory_below;
+pub(super) use memory_imports::ImportRules;
 pub(super) use model::{KeyLookup, look_for_model, model_name};
 pub(super) use model_plan::ModelPlan;
 pub use told::{MEMORY_BELOW, PromptExtent};
@@ -173,19 +175,6 @@ pub(super) struct DriverResources {
     pub equipment: Arc<RunEquipment>,
 }
 
-/// What a run that is called by another gets from it.
-pub(super) struct ChildInheritance<'a> {
-    pub equipment: &'a RunEquipment,
-    /// Spec 03: "capped by what the parent has left".
-    pub left: RemainingBudget,
-    pub max_depth: u32,
-    pub now: Timestamp,
-    /// How its questions are put is how those of the run that calls it are.
-    pub approval: &'a RunApproval,
-    /// What runs of the run that calls it without being asked about: the default asks that are dropped there.
-    pub auto_approve: &'a [Risk],
-}
-
 impl RunPlan {
     /// The plan of a root run. Reads the file system.
     pub(super) fn new(
@@ -244,7 +233,7 @@ impl RunPlan {
             // It asks no model to work.
             RunTask::Compact | RunTask::Clear => &PromptExtent::Bare,
         };
-        let voice = (!approval.headless, extent);
+        let voice = (!approval.headless, extent, &[][..]);
         let bounds = (limits, completion);
         let mut plan = RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)?;
         plan.write_modules_out();
@@ -324,10 +313,10 @@ impl RunPlan {
         if definition.prompt_modules {
             supplies.commands.sandbox.mechanism().await;
         }
-        let now = parent.now;
+        let (now, callers) = (parent.now, parent.callers.to_vec());
         let filling = move || {
             // Nobody answers it: its caller is an agent.
-            let voice = (false, &PromptExtent::of_child());
+            let voice = (false, &PromptExtent::of_child(), &*callers);
             let bounds = (limits, CompletionMode::Tool);
             RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)
         };
@@ -341,7 +330,7 @@ impl RunPlan {
         values: Map<String, Value>,
         (limits, completion): (RunLimits, CompletionMode),
         resources: DriverResources,
-        (is_interactive, extent): (bool, &PromptExtent),
+        (is_interactive, extent, callers): (bool, &PromptExtent, &[AgentName]),
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
         let equipment = &*resources.equipment;
@@ -362,6 +351,7 @@ impl RunPlan {
             commands: &equipment.prepare.command_rules,
             is_interactive,
             extent,
+            imports: &ImportRules::of_run(equipment, callers),
             supplies: &equipment.supplies,
         };
         let told = subject.tell(&known, &today)?;

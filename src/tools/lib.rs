@@ -80,7 +80,7 @@ pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
 pub use registry::{RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall};
 pub use repositories::{RepositoryNote, RepositoryNotes};
-pub use spellings::{entry_allows, entry_matches};
+pub use spellings::{aliases_of, entry_allows, entry_matches};
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
 pub use walk::{FoldersWithFile, folders_with_file, outline};

@@ -168,6 +168,7 @@ mod codex;
 mod conditions;
 mod exit_codes;
 mod faults;
+mod imports;
 mod interrupted;
 mod kept_back;
 mod late;

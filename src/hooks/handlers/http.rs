@@ -1,9 +1,9 @@
 //! A hook that is an address: what others read is posted, what it answers is read like a command's output.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::HandlerParts;
-use crate::{Hook, HookHandler, HookWorkspace, answer::HandlerEnd};
+use crate::{Hook, HookFailurePolicy, HookHandler, HookWorkspace, answer::HandlerEnd, event};
 use protocol::HookOutcome;
 
 /// Bytes of an answer, as of a command's.
@@ -53,13 +53,39 @@ pub(super) async fn post(
         let value = filled(value, &allowed, &|name| variable(parts, name));
         request = request.header(name, value);
     }
+    let is_guard = hook.on_failure != HookFailurePolicy::Continue
+        || hook.events.iter().any(|event| event::is_guard(*event));
     match exchanged(request).await {
-        Ok(text) if goes_async(&text) => {
+        Ok(HookHttpAnswer { content_type, text }) if is_guard && is_page(content_type.as_deref(), &text) => {
+            let kind = content_type.as_deref().unwrap_or("no type");
+            let why = format!(
+                "answered with a page ({kind}) and not with JSON or plain text: another server may stand in its place, \
+                 a proxy say where somebody has to sign in"
+            );
+            HandlerEnd::failed(HookOutcome::Invalid, why)
+        }
+        Ok(HookHttpAnswer { text, .. }) if goes_async(&text) => {
             let why = "said that it goes on by itself, which an address cannot";
             HandlerEnd::failed(HookOutcome::Invalid, why)
         }
-        Ok(text) => HandlerEnd::answered(text),
+        Ok(HookHttpAnswer { text, .. }) => HandlerEnd::answered(text),
         Err((how, why)) => HandlerEnd::failed(how, why),
+    }
+}
+
+/// True if what came is a page for people, or a file, and no answer of whoever knows hooks. An object of JSON is one, whatever its server
+/// calls it.
+fn is_page(content_type: Option<&str>, body: &str) -> bool {
+    let body = body.trim();
+    if body.is_empty() || serde_json::from_str::<Map<String, Value>>(body).is_ok() {
+        return false;
+    }
+    let essence = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "" => body.starts_with('<'),
+        "text/plain" => false,
+        other => !other.ends_with("/json") && !other.ends_with("+json"),
     }
 }
 
@@ -68,7 +94,13 @@ fn goes_async(text: &str) -> bool {
     value.is_some_and(|value| value.get("async") == Some(&Value::Bool(true)))
 }
 
-async fn exchanged(request: reqwest::RequestBuilder) -> Result<String, (HookOutcome, String)> {
+/// An answer with a status that says that all went well.
+struct HookHttpAnswer {
+    content_type: Option<String>,
+    text: String,
+}
+
+async fn exchanged(request: reqwest::RequestBuilder) -> Result<HookHttpAnswer, (HookOutcome, String)> {
     let failed = |error: reqwest::Error| {
         (HookOutcome::Failed, format!("cannot be reached: {}", notify::request_problem(&error)))
     };
@@ -77,6 +109,8 @@ async fn exchanged(request: reqwest::RequestBuilder) -> Result<String, (HookOutc
     if !status.is_success() {
         return Err((HookOutcome::Failed, format!("answered {status}")));
     }
+    let content_type = answer.headers().get(reqwest::header::CONTENT_TYPE);
+    let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(failed)? {
         body.extend_from_slice(&piece);
@@ -84,7 +118,7 @@ async fn exchanged(request: reqwest::RequestBuilder) -> Result<String, (HookOutc
             return Err((HookOutcome::Invalid, format!("answered more than {} MiB", MAX_ANSWER >> 20)));
         }
     }
-    Ok(String::from_utf8_lossy(&body).into_owned())
+    Ok(HookHttpAnswer { content_type, text: String::from_utf8_lossy(&body).into_owned() })
 }
 
 fn variable(parts: &HandlerParts, name: &str) -> Option<String> {
@@ -117,6 +151,28 @@ fn filled(text: &str, allowed: &dyn Fn(&str) -> bool, value_of: &dyn Fn(&str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A proxy's page where somebody signs in comes with status 200.
+    #[test]
+    fn a_page_is_no_answer() {
+        const PAGE: &str = "<!DOCTYPE html><title>Sign in</title>";
+        for (content_type, body, expected) in [
+            (Some("text/html; charset=utf-8"), PAGE, true),
+            (Some("TEXT/HTML"), "no objection", true),
+            (Some("image/png"), "\u{fffd}PNG", true),
+            (None, PAGE, true),
+            (Some("nonsense"), "x", true),
+            // Servers that answer a text call it a page, if nobody tells them otherwise.
+            (Some("text/html"), r#" {"decision": "block"} "#, false),
+            (Some("text/html"), "  \n", false),
+            (Some("text/plain; charset=utf-8"), "a note", false),
+            (Some("application/json"), "a note", false),
+            (Some("application/problem+json"), "{", false),
+            (None, "a note", false),
+        ] {
+            assert_eq!(is_page(content_type, body), expected, "{content_type:?} {body}");
+        }
+    }
 
     #[test]
     fn only_variables_that_are_allowed_are_filled_in() {

@@ -233,8 +233,8 @@ fn an_empty_settings_file_has_no_hooks_unless_it_had_guards() {
     for text in ["", " \n", "\u{feff}\n", "// nothing yet\n"] {
         assert_eq!(guards(text), told, "{text:?}");
     }
-    // Hooks that guard nothing leave nothing open.
-    let watcher = r#"{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
+    // Hooks that keep nothing from anybody leave nothing open.
+    let watcher = r#"{"hooks":{"Notification":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
     assert_eq!(guards(watcher), (0, vec![]));
     assert_eq!(guards(""), told);
     assert_eq!(guards(GUARD), (1, vec![]));
@@ -273,6 +273,72 @@ fn guards_of_models_in_a_file_that_cannot_be_read_fail_as_far_as_they_were_there
     assert_eq!(asked(&library, "{ \"hooks"), [1, 0]);
     assert_eq!(asked(&library, ""), [1, 0]);
     assert_eq!(asked(&library, "{}"), [0, 0]);
+}
+
+/// A redactor is not asked as long as somebody saves its file: what it would have been shown is withheld, and nothing beside.
+#[test]
+fn results_that_hooks_of_a_file_would_have_seen_are_withheld_while_it_cannot_be_read() {
+    const OF_RESULTS: &str = r#"{"hooks":{
+        "PostToolUse":[{"matcher":"Read","hooks":[{"type":"command","command":"true"}]},
+                       {"matcher":"Bash","hooks":[{"type":"command","command":"true","async":true}]}],
+        "AfterTool":[{"matcher":"WebFetch","hooks":[{"type":"command","command":"true"}]}]}}"#;
+    let (bench, trust) = (Bench::new(), std::sync::Arc::new(TrustRecords::default()));
+    let asked = |library: &crate::HookLibrary, text: &str| {
+        bench.user_text(text);
+        let read = library.current(&bench.places(), &[], &trust);
+        let results = ["read_file", "web_fetch", "run_shell_command"].map(|tool| {
+            let result = || crate::tests::result(tool, "a text");
+            let ended = HookFacts::PostToolUse { result: result() };
+            let failed = HookFacts::PostToolUseFailure { result: result() };
+            [ended, failed].map(|facts| {
+                let hooks = read.set.matching(&firing(facts));
+                hooks.iter().filter(|hook| hook.on_failure == HookFailurePolicy::Block).count()
+            })
+        });
+        results
+    };
+    let library = crate::HookLibrary::default();
+    assert_eq!(asked(&library, "{ \"hooks"), [[1, 1], [1, 1], [1, 1]], "nobody has ever read it");
+    assert_eq!(asked(&library, GUARD.replace("PostToolUse", "Notification").as_str()), [[0, 0]; 3]);
+    assert_eq!(asked(&library, "{ \"hooks"), [[0, 0]; 3], "it saw no result");
+    assert_eq!(asked(&library, OF_RESULTS), [[0, 0]; 3]);
+    let withheld = [[1, 0], [1, 1], [0, 0]];
+    for damage in ["{ \"hooks", "", "[]", r#"{"hooks":7}"#] {
+        assert_eq!(asked(&library, OF_RESULTS), [[0, 0]; 3]);
+        assert_eq!(asked(&library, damage), withheld, "{damage}");
+    }
+    assert_eq!(asked(&library, "{}"), [[0, 0]; 3]);
+}
+
+/// The last of too many hooks may be the guard.
+#[test]
+fn a_file_with_more_hooks_than_are_read_fails_what_it_may_guard() {
+    let (bench, trust) = (Bench::new(), TrustRecords::default());
+    let watcher = json!({ "type": "command", "command": "true" });
+    let asked = |n_hooks: usize| {
+        let many: Vec<Value> = std::iter::repeat_n(watcher.clone(), n_hooks).collect();
+        let last = json!([{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "exit 2" }] }]);
+        bench.user(&json!({ "Notification": [{ "hooks": many }], "PreToolUse": last }));
+        let read = bench.read(&trust);
+        let guards = read.set.matching(&firing(bash("ls")));
+        let reasons: Vec<String> = guards.iter().map(|hook| hook.handler.shown()).collect();
+        (reasons.join("\n"), read.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("\n"))
+    };
+    assert_eq!(asked(999), ("exit 2".to_owned(), String::new()));
+    let (reasons, problems) = asked(1_000);
+    for told in [&reasons, &problems] {
+        assert!(told.contains("more than 1000 hooks"), "{told}");
+    }
+    let agent = AgentHooks {
+        agent: "a".into(),
+        file: PathBuf::from("/a.md"),
+        hooks: json!({ "Notification": [{ "hooks": vec![watcher.clone(); 1_001] }] }),
+        is_trusted: true,
+        begun_from: None,
+    };
+    bench.user(&json!({}));
+    let read = read_hooks(&bench.places(), std::slice::from_ref(&agent), &trust);
+    assert_eq!(read.set.matching(&firing(bash("ls"))).len(), 1);
 }
 
 #[test]

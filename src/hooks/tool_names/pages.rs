@@ -35,14 +35,13 @@ fn as_asked(address: &str) -> String {
     WebTarget::parse(address).map_or_else(|_| address.to_owned(), |target| target.to_string())
 }
 
-/// Claude Code's tool gets one address beside its prompt. Of several, `urls` has all.
+/// Claude Code's tool gets one address beside its prompt. Of several, `urls` has all. Each is told as it is asked for: guards compare texts.
 pub(super) fn show(theirs: &mut Map<String, Value>, call: &HookedCall) {
     let pages = pages_of(call);
-    let first = written(&call.arguments).first().map(|&address| address.to_owned());
-    if let Some(url) = call.page.clone().or(first) {
+    if let Some(url) = call.page.as_ref().or(pages.first()) {
         theirs.insert("url".to_owned(), json!(url));
     }
-    if 1 < pages.len() {
+    if 1 < pages.len() || theirs.contains_key("urls") && !pages.is_empty() {
         theirs.insert("urls".to_owned(), json!(pages));
     }
     theirs.entry("prompt").or_insert_with(|| json!(""));

@@ -41,9 +41,9 @@ fn each_row_of_claude_codes_table_there_and_back() {
     let claude = |tool, ours, name, theirs| check(HookContract::Claude, tool, ours, name, theirs);
     claude(
         "run_shell_command",
-        json!({ "command": "ls", "description": "d", "timeoutSeconds": 1.5, "background": true, "directory": "sub" }),
+        json!({ "command": "ls", "description": "d", "timeoutSeconds": 1.5, "background": true, "directory": "src/../sub" }),
         "Bash",
-        json!({ "command": "ls", "description": "d", "timeout": 1500, "run_in_background": true, "directory": "sub" }),
+        json!({ "command": "ls", "description": "d", "timeout": 1500, "run_in_background": true, "directory": "/w/sub" }),
     );
     claude(
         "read_file",
@@ -110,7 +110,13 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "web_fetch",
         json!({ "urls": ["https://a.example"] }),
         "WebFetch",
-        json!({ "urls": ["https://a.example"], "url": "https://a.example", "prompt": "" }),
+        json!({ "urls": ["https://a.example/"], "url": "https://a.example/", "prompt": "" }),
+    );
+    claude(
+        "web_fetch",
+        json!({ "prompt": "see https://EVIL.invalid:443/a/../b" }),
+        "WebFetch",
+        json!({ "prompt": "see https://EVIL.invalid:443/a/../b", "url": "https://evil.invalid/b" }),
     );
     claude(
         "web_fetch",
@@ -118,7 +124,7 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "WebFetch",
         json!({
             "prompt": "see HTTPS://A.example/x, https://b.example/y.",
-            "url": "https://c.example",
+            "url": "https://c.example/",
             "urls": ["https://c.example/", "https://a.example/x", "https://b.example/y"]
         }),
     );
@@ -132,7 +138,40 @@ fn each_row_of_claude_codes_table_there_and_back() {
     claude("present_plan", json!({ "plan": "p" }), "ExitPlanMode", json!({ "plan": "p" }));
     claude("shell_output", json!({ "id": "1" }), "BashOutput", json!({ "bash_id": "1" }));
     claude("kill_shell", json!({ "id": "1" }), "KillShell", json!({ "shell_id": "1" }));
-    claude("git_commit", json!({ "message": "m" }), "git_commit", json!({ "message": "m" }));
+    claude(
+        "git_commit",
+        json!({ "message": "m", "paths": ["src/../a"] }),
+        "git_commit",
+        json!({ "message": "m", "paths": ["/w/a"] }),
+    );
+}
+
+/// A script that looks where a path begins would pass over `..`, whichever field it stands in.
+#[test]
+fn paths_in_fields_of_ours_are_told_without_dots() {
+    for contract in [HookContract::Claude, HookContract::Codex, HookContract::Gemini] {
+        check(
+            contract,
+            "move_file",
+            json!({ "from": "src/../secrets/k", "to": "./a//b" }),
+            "move_file",
+            json!({ "from": "/w/secrets/k", "to": "/w/a/b" }),
+        );
+        check(
+            contract,
+            "read_many_files",
+            json!({ "include": ["src/../secrets/*", "a/b"], "exclude": ["*.lock"] }),
+            "read_many_files",
+            json!({ "include": ["/w/secrets/*", "/w/a/b"], "exclude": ["*.lock"] }),
+        );
+        check(
+            contract,
+            "delete_file",
+            json!({ "path": "src/../secrets/k" }),
+            "delete_file",
+            json!({ "path": "/w/secrets/k" }),
+        );
+    }
 }
 
 #[test]
@@ -140,9 +179,9 @@ fn each_row_of_gemini_clis_table_there_and_back() {
     let gemini = |tool, ours, name, theirs| check(HookContract::Gemini, tool, ours, name, theirs);
     gemini(
         "run_shell_command",
-        json!({ "command": "ls", "directory": "sub" }),
+        json!({ "command": "ls", "directory": "src/../sub" }),
         "run_shell_command",
-        json!({ "command": "ls", "dir_path": "sub" }),
+        json!({ "command": "ls", "dir_path": "/w/sub" }),
     );
     gemini(
         "read_file",
@@ -174,7 +213,7 @@ fn each_row_of_gemini_clis_table_there_and_back() {
     gemini("web_fetch", json!({ "prompt": "p" }), "web_fetch", json!({ "prompt": "p" }));
     gemini("ask_user", json!({ "questions": [] }), "ask_user", json!({ "questions": [] }));
     gemini("save_memory", json!({ "fact": "f" }), "save_memory", json!({ "fact": "f" }));
-    gemini("read_many_files", json!({ "include": ["*"] }), "read_many_files", json!({ "include": ["*"] }));
+    gemini("read_many_files", json!({ "include": ["*"] }), "read_many_files", json!({ "include": ["/w/*"] }));
     gemini(
         "write_todos",
         json!({ "todos": [{ "text": "t", "status": "pending" }] }),

@@ -187,7 +187,7 @@ impl RunDriver {
         let outputs = gate.supplies.own_files.outputs().clone();
         let limits = gate.prepare.output;
         let (near, touched) = (self.transcript.near_memory().clone(), judged.accesses.clone());
-        let telling = Arc::clone(&gate);
+        let telling = (Arc::clone(&gate), Arc::clone(&judge_context.asking));
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;

@@ -11,7 +11,7 @@ use super::RunExecutor;
 use crate::{
     child::CallableAgents,
     compaction::{TokenEstimator, weigh_text},
-    plan::{self, PlanError, PromptExtent, PromptSubject, RunPrompt},
+    plan::{self, ImportRules, PlanError, PromptExtent, PromptSubject, RunPrompt},
     resources::RunResources,
     unblocked,
 };
@@ -122,8 +122,9 @@ impl RunExecutor {
     pub async fn memory(&self, project: &Arc<Project>) -> FoundMemory {
         let (supplies, project) = (self.supplies(), Arc::clone(project));
         unblocked(move || {
-            let mut found = plan::memory(&project, &supplies);
-            let (below, warnings) = plan::memory_below(&project, &supplies);
+            let imports = ImportRules::of_anybody(&project, &supplies);
+            let mut found = plan::memory(&project, &supplies, &imports);
+            let (below, warnings) = plan::memory_below(&project, &supplies, &imports);
             found.files.extend(below);
             found.warnings.extend(warnings);
             let rules = plan::memory_rules(&project, &supplies);
@@ -168,6 +169,7 @@ impl PromptQuery {
             values.insert(input.name.clone(), input.default.clone().unwrap_or_else(unknown));
         }
         let commands = supplies.defaults.commands.clone().for_agent(definition.sandbox);
+        let imports = ImportRules::of_agent(&definition, &project, supplies);
         let subject = PromptSubject {
             definition: &definition,
             toolset: &toolset,
@@ -179,11 +181,12 @@ impl PromptQuery {
             commands: &commands,
             is_interactive: !is_headless,
             extent: &PromptExtent::Whole { append, skills: Vec::new(), is_first: false },
+            imports: &imports,
             supplies,
         };
         let mut told = subject.tell(&values, today)?;
         if !definition.omits_memory {
-            let (below, warnings) = plan::memory_below(&project, supplies);
+            let (below, warnings) = plan::memory_below(&project, supplies, &imports);
             told.parts.extend(below.iter().filter_map(plan::memory_left));
             told.warnings.extend(warnings.into_iter().map(|text| supplies.redactor.owned(text)));
         }

@@ -5,15 +5,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{CallGate, CallToJudge, GateJudgement, JudgeContext, changed::AskedCall, hooked::denied};
 use crate::{
     hooks::{HookScene, hooked_call, said},
     machine::{CallJudgement, CallRefusal},
 };
-use policy::PolicyCall;
-use protocol::{HookDecision, ResourceAccess, Risk, ToolErrorType, ToolKind, ToolName, Verdict};
+use protocol::{HookDecision, ResourceAccess, Risk, ToolErrorType, ToolKind, ToolName};
 use tools::{FileTelling, MayTellCheck, ToolLookup, canonical_arguments};
 
 /// The tools by which an agent would read the file.
@@ -40,30 +39,10 @@ impl CallGate {
         let has = |tool: &str| matches!(self.toolset.lookup(&ToolName::from(tool)), ToolLookup::Found(_));
         let can_read = READERS.iter().any(|tool| has(tool));
         let is_heard = self.hooks.hear_of_files();
-        let reader = ToolName::from(READERS[0]);
-        let (policy, agent, roots) = (self.policy(), self.agent.clone(), self.folders());
-        let (callers, aliases) = (judge_context.asking.path.clone(), self.toolset.aliases(&reader));
-        let (mode, auto_approve) = (judge_context.mode, self.auto_approve(judge_context));
-        let session = judge_context.asking.session.clone();
+        let (policy, class) = (self.policy(), (ToolKind::Read, Risk::Safe));
+        let subject = self.reading_subject(ToolName::from(READERS[0]), class, judge_context);
         Some(Arc::new(move |path, shown| {
-            let decision = policy.decide(&PolicyCall {
-                tool: &reader,
-                aliases: &aliases,
-                agent: &agent,
-                callers: &callers,
-                kind: ToolKind::Read,
-                risk: Risk::Safe,
-                accesses: &[ResourceAccess::Read { path: path.to_owned() }],
-                arguments: &json!({ "path": shown }),
-                commands: None,
-                unread: None,
-                confinement: None,
-                mode,
-                auto_approve: &auto_approve,
-                session: Some(&session),
-                roots: &roots,
-            });
-            match (decision.verdict == Verdict::Allow, is_heard, can_read) {
+            match (subject.may_read_file(&policy, path, shown), is_heard, can_read) {
                 (false, ..) => FileTelling::Nothing,
                 (true, false, true) => FileTelling::Contents,
                 (true, ..) => FileTelling::Fit,

@@ -9,7 +9,8 @@ use std::{
 
 use hooks::{
     AgentHooks, AsyncHookEnd, AsyncHookEnds, FiredHooks, Hook, HookContext, HookFacts, HookFailurePolicy,
-    HookOrigin, HookPlacesRead, HookServices, HookState, HookVerdict, HookWorkspace, HookedCall, KnownTools,
+    HookOrigin, HookPlacesRead, HookServices, HookSet, HookState, HookVerdict, HookWorkspace, HookedCall,
+    KnownTools,
 };
 use serde_json::Value;
 
@@ -168,6 +169,11 @@ impl RunHooks {
         let known = self.known.get();
         let set = &known.read.set;
         set.has_any(facts.event()) && !set.matching(&scene.firing(facts.clone(), String::new(), 1)).is_empty()
+    }
+
+    /// The hooks as they were read last. Looks at no file.
+    pub fn known(&self) -> HookSet {
+        self.known.get().read.set.clone()
     }
 
     /// True if hooks hear of calls that read or edit files, whichever files those are.

@@ -1,7 +1,22 @@
 //! What may an agent do that another calls? No more than its caller.
 
-use super::ChildInheritance;
-use protocol::AgentDefinition;
+use crate::{equipment::RunEquipment, machine::RemainingBudget};
+use protocol::{AgentDefinition, AgentName, Risk, RunApproval, Timestamp};
+
+/// Everything that a run that is called by another gets from it.
+pub(crate) struct ChildInheritance<'a> {
+    pub equipment: &'a RunEquipment,
+    /// Spec 03: "capped by what the parent has left".
+    pub left: RemainingBudget,
+    pub max_depth: u32,
+    pub now: Timestamp,
+    /// How its questions are put is how those of the run that calls it are.
+    pub approval: &'a RunApproval,
+    /// What runs of the run that calls it without being asked about: the default asks that are dropped there.
+    pub auto_approve: &'a [Risk],
+    /// From the root run's agent to the one that calls.
+    pub callers: &'a [AgentName],
+}
 
 /// The definition of an agent that another calls: nothing in it is wider than what holds for the caller. A person who was
 /// asked about the caller was asked about all that it does. It is kept with the run, so it holds after a restart as well.

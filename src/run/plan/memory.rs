@@ -7,18 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::json;
-
+use super::memory_imports::{ImportRules, UserMemoryReader};
 use crate::resources::RunResources;
 use memory::{
-    CollectedMemory, IGNORED, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, RULED_OUT,
+    CollectedMemory, IGNORED, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory,
     UserFileReader, UserMemory, collect, is_named_as_text, project_folders, repository_top,
 };
-use policy::{Policy, PolicyCall};
 use project::Project;
-use protocol::{
-    AgentName, ApprovalMode, ResourceAccess, Risk, TOOL_ALIASES, ToolErrorType, ToolKind, ToolName, Verdict,
-};
+use protocol::ToolErrorType;
 use tools::{IgnoreRules, MemoryTarget, OpenedPath, Workspace, WorkspacePath};
 
 /// The system's folder.
@@ -33,42 +29,14 @@ pub(crate) struct WorkspaceMemoryReader<'a> {
     pub workspace: &'a Workspace,
     /// Folders below which agents write.
     pub roots: Vec<PathBuf>,
-    /// The rules that say which files agents read unasked.
-    pub policy: Arc<Policy>,
-    /// The agent that is told; `None` = whichever.
-    pub agent: Option<AgentName>,
+    /// The files that may be imported.
+    pub imports: &'a ImportRules,
 }
 
 impl WorkspaceMemoryReader<'_> {
     /// The root that a path lies in, the innermost.
     fn root_of(&self, path: &Path) -> Option<&PathBuf> {
         self.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
-    }
-
-    /// True if rules let agents read a file unasked. To import it is to read it, and whoever may write a memory file imports what they like.
-    fn may_be_read(&self, path: &Path) -> bool {
-        const READER: &str = "read_file";
-        let below = self.root_of(path).and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
-        let aliases: Vec<&str> =
-            TOOL_ALIASES.iter().filter(|(_, ours)| *ours == READER).map(|(alias, _)| *alias).collect();
-        let decision = self.policy.decide(&PolicyCall {
-            tool: &ToolName::from(READER),
-            aliases: &aliases,
-            agent: &self.agent.clone().unwrap_or_else(|| AgentName::from("")),
-            callers: &[],
-            kind: ToolKind::Read,
-            risk: Risk::Safe,
-            accesses: &[ResourceAccess::Read { path: path.to_owned() }],
-            arguments: &json!({ "path": below.to_string_lossy() }),
-            commands: None,
-            unread: None,
-            confinement: None,
-            mode: ApprovalMode::Default,
-            auto_approve: &[],
-            session: None,
-            roots: &self.roots,
-        });
-        decision.verdict == Verdict::Allow
     }
 
     /// True if it, or a folder that it lies in, is named by ignore rules, or belongs to git.
@@ -99,9 +67,6 @@ impl WorkspaceMemoryReader<'_> {
         if is_import && !is_named_as_text(&real) && self.is_ignored(&place) {
             return MemoryRead::Refused(IGNORED.to_owned());
         }
-        if is_import && !self.may_be_read(&real) {
-            return MemoryRead::Refused(RULED_OUT.to_owned());
-        }
         let (file, size) = match self.workspace.open_place(&place) {
             Ok(OpenedPath::File { file, size }) => (file, size),
             // What is no file is no memory file.
@@ -112,6 +77,10 @@ impl WorkspaceMemoryReader<'_> {
             Err(error) if error.kind == ToolErrorType::FileNotFound => return MemoryRead::Missing,
             Err(error) => return MemoryRead::Refused(format!("cannot be read: {}", error.message)),
         };
+        // Only of a file that is there: most words that begin like an import name none.
+        if let Some(why) = is_import.then(|| self.imports.refusal(&real)).flatten() {
+            return MemoryRead::Refused(why.to_owned());
+        }
         match file.metadata() {
             Ok(found) if is_import && 1 < found.nlink() => {
                 return MemoryRead::Refused(MANY_NAMES.to_owned());
@@ -151,11 +120,12 @@ pub(crate) fn memory_rules(project: &Project, supplies: &RunResources) -> Memory
 }
 
 /// Every memory file that is there for a workspace with these roots. Blocks on the file system.
-pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMemory {
+pub(crate) fn memory(project: &Project, supplies: &RunResources, imports: &ImportRules) -> CollectedMemory {
     let home = std::env::home_dir();
     let folders = vec![PathBuf::from(SYSTEM), supplies.own_files.memory_folder().to_owned()];
     let hidden = supplies.own_files.hidden();
-    let user = UserFileReader { home: home.clone(), folders: folders.clone(), hidden };
+    let files = UserFileReader { home: home.clone(), folders: folders.clone(), hidden };
+    let user = UserMemoryReader { files, imports };
     let mut rules = memory_rules(project, supplies);
     rules.user_files.iter_mut().for_each(|path| *path = at_home(path));
     let user = UserMemory { reader: &user, folders };
@@ -174,12 +144,7 @@ pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMem
     let roots: Vec<PathBuf> = project.roots.iter().map(PathBuf::from).collect();
     let readers: Vec<WorkspaceMemoryReader<'_>> = opened
         .iter()
-        .map(|(workspace, _)| WorkspaceMemoryReader {
-            workspace,
-            roots: roots.clone(),
-            policy: project.rules.policy(),
-            agent: None,
-        })
+        .map(|(workspace, _)| WorkspaceMemoryReader { workspace, roots: roots.clone(), imports })
         .collect();
     let projects: Vec<ProjectMemory<'_>> = readers
         .iter()
@@ -210,7 +175,7 @@ pub(crate) fn memory_target(project: &Arc<Project>, supplies: &Arc<RunResources>
         user_names: rules.names.into(),
         is_trusted: project.is_trusted,
         standing: Some(Arc::new(move |path| {
-            let files = memory(&of, &with).files;
+            let files = memory(&of, &with, &ImportRules::of_anybody(&of, &with)).files;
             files.into_iter().find(|file| file.path == path).map(|file| file.state)
         })),
     }

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use super::memory::{WorkspaceMemoryReader, memory_rules};
+use super::{
+    memory::{WorkspaceMemoryReader, memory_rules},
+    memory_imports::ImportRules,
+};
 use crate::resources::RunResources;
 use memory::{CollectedMemory, MemoryFile, MemoryFileState, of_folder};
 use project::Project;
@@ -16,7 +19,11 @@ const MOST_LOOKED_INTO: usize = 2_000;
 const MOST_FILES: usize = 50;
 
 /// The memory files of sub-folders, the nearest to a root first, and warnings. Blocks on the file system.
-pub(crate) fn memory_below(project: &Project, supplies: &RunResources) -> (Vec<MemoryFile>, Vec<String>) {
+pub(crate) fn memory_below(
+    project: &Project,
+    supplies: &RunResources,
+    imports: &ImportRules,
+) -> (Vec<MemoryFile>, Vec<String>) {
     let roots: Vec<PathBuf> = project.roots.iter().map(PathBuf::from).collect();
     // Roots that cannot be opened are told by whoever works in them.
     let Some(workspace) = Some(&roots).filter(|roots| !roots.is_empty()).and_then(|roots| {
@@ -26,8 +33,7 @@ pub(crate) fn memory_below(project: &Project, supplies: &RunResources) -> (Vec<M
     };
     let rules = memory_rules(project, supplies);
     let found = folders_with_file(&workspace, rules.names_in_project(), MOST_LOOKED_INTO);
-    let reader =
-        WorkspaceMemoryReader { workspace: &workspace, roots, policy: project.rules.policy(), agent: None };
+    let reader = WorkspaceMemoryReader { workspace: &workspace, roots, imports };
     let mut files: Vec<MemoryFile> = Vec::new();
     let mut warnings = Vec::new();
     let mut is_cut = found.is_cut;

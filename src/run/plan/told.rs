@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{PlanError, RunPlan, memory, skills};
+use super::{ImportRules, PlanError, RunPlan, memory, skills};
 use crate::{
     child::CallableAgents,
     resources::{PromptRules, RunResources},
@@ -105,6 +105,8 @@ pub(crate) struct PromptSubject<'a> {
     pub commands: &'a CommandRules,
     pub is_interactive: bool,
     pub extent: &'a PromptExtent,
+    /// The files that the workspace's memory may import for it.
+    pub imports: &'a ImportRules,
     pub supplies: &'a RunResources,
 }
 
@@ -326,7 +328,7 @@ impl PromptSubject<'_> {
             }
         }
         if !self.definition.omits_memory {
-            let found = memory(self.project, self.supplies);
+            let found = memory(self.project, self.supplies, self.imports);
             blocks.extend(found.used().filter(|file| !file.text.trim().is_empty()).map(|file| {
                 ContextBlock {
                     kind: MEMORY.to_owned(),

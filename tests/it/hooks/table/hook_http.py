@@ -2,7 +2,7 @@
 """A hook server on 127.0.0.1: prints its port, then serves until it is ended. hook_http.py FOLDER
 
 POST /ok: {} · /deny: a PreToolUse deny · /error: 500 with a deny in it · /redirect: 307 to /deny · /slow: 20 s, then a deny ·
-/text: plain text · /wrong: JSON of a wrong shape · /context: context for the event. FOLDER/http-N.json: path, headers and body."""
+/text: plain text · /page: a page of HTML · /wrong: JSON of a wrong shape · /context: context for the event. FOLDER/http-N.json: path, headers and body."""
 import json, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,7 +18,8 @@ class Handler(BaseHTTPRequestHandler):
             json.dump({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}, "body": body}, out)
         code, answer, extra = {
             "/ok": (200, "{}", {}), "/deny": (200, DENY, {}), "/error": (500, DENY, {}),
-            "/redirect": (307, "", {"Location": "/deny"}), "/slow": (200, DENY, {}), "/text": (200, "just words", {}),
+            "/redirect": (307, "", {"Location": "/deny"}), "/slow": (200, DENY, {}), "/text": (200, "just words", {"content-type": "text/plain"}),
+            "/page": (200, "<!DOCTYPE html><title>Sign in</title>", {"content-type": "text/html; charset=utf-8"}),
             "/wrong": (200, '{"decision": 7}', {}),
             "/context": (200, json.dumps({"hookSpecificOutput": {"hookEventName": json.loads(body)["hook_event_name"],
                                           "additionalContext": "context by HTTP: F2F2"}}), {}),
@@ -26,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/slow":
             time.sleep(20)
         self.send_response(code)
-        self.send_header("content-type", "application/json")
+        extra.setdefault("content-type", "application/json")
         self.send_header("content-length", str(len(answer.encode())))
         for k, v in extra.items():
             self.send_header(k, v)

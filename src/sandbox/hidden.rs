@@ -387,6 +387,11 @@ impl HiddenPlaces {
         GuardedPlacesView { present, missing, absent, links, ids }
     }
 
+    /// People's secrets, by the names under which they are looked for.
+    pub fn names_of_secrets(&self) -> impl Iterator<Item = &Path> {
+        self.places.names_of_secrets()
+    }
+
     /// What the settings name: secrets that are hidden, and programs that are not to be written.
     pub fn named(&self) -> &NamedFiles {
         &self.named

@@ -9,12 +9,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod further;
 mod git_programs;
 mod home;
 mod kept;
 mod start_files;
+mod states;
 
-pub use kept::{AutorunGuard, WritesTold};
+pub use further::further_places;
+pub use kept::{AllowedChanges, AutorunGuard, AutorunGuards, WritesTold};
 
 use super::{
     links::LinksBelow,

@@ -36,6 +36,7 @@ use crate::{
 
 mod above;
 mod beside;
+mod further;
 mod kept;
 mod linked;
 mod of_system;

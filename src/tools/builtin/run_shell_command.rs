@@ -262,7 +262,7 @@ impl Invocation for RunShellCommandInvocation {
             let wanted = CommandRequest {
                 terminal: self.arguments.terminal(),
                 git: judged::git_use(&self.reading, self.arguments.background),
-                writes: judged::writes_told(&self.reading, self.arguments.background),
+                writes: judged::writes_told(&self.reading),
                 span: cx.span,
                 ..CommandRequest::new(words, self.directory.clone())
             };

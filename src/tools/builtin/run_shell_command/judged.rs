@@ -113,16 +113,50 @@ pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
     };
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
-    GitUse { is_alone, may_configure, goes_on: goes_on(reading), settings: git_settings(reading) }
+    let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
+    let (brings_files, brings_patch) = (is_any(BRING_FILES), is_any(BRING_PATCH));
+    let (goes_on, settings) = (goes_on(reading), git_settings(reading));
+    GitUse { is_alone, may_configure, brings_files, brings_patch, goes_on, settings }
 }
 
 /// Tells which files a text says that it writes.
-pub fn writes_told(reading: &ShellAnalysis, background: bool) -> WritesTold {
+pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
     let written = reading.accesses.iter().filter_map(|access| match access {
         ResourceAccess::Write { path } => Some(path.clone()),
         _ => None,
     });
-    WritesTold { named: written.collect(), goes_on: background }
+    WritesTold { named: written.collect() }
+}
+
+/// Sub-commands of git that write files which a commit has.
+const BRING_FILES: &[&str] = &[
+    "checkout",
+    "cherry-pick",
+    "clone",
+    "merge",
+    "pull",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "stash",
+    "submodule",
+    "switch",
+    "worktree",
+];
+
+/// Sub-commands of git that write what a file says, which need not come from a commit.
+const BRING_PATCH: &[&str] = &["am", "apply", "checkout-index", "read-tree"];
+
+/// True if the first word is `git` and its sub-command one of these; behind options of git any word may be that.
+fn is_git_command(command: &ShellCommand, names: &[&str]) -> bool {
+    let mut words = command.words.iter().map(CommandWord::text);
+    let is_git = words.next() == Some("git");
+    is_git
+        && match words.next() {
+            Some(word) if word.starts_with('-') => words.any(|word| names.contains(&word)),
+            word => word.is_some_and(|word| names.contains(&word)),
+        }
 }
 
 /// Sub-commands of git that go on with what waits, or begin what may wait.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use super::{
-    MOST_ENTRIES, candidates,
+    MOST_ENTRIES, MOST_NAMES, candidates,
     further::{FurtherPlaces, REBASE_TODO},
     states::{AutorunFileState, DEEPEST, LONGEST, PlaceState},
 };
@@ -32,10 +32,10 @@ pub use beside::{AllowedChanges, AutorunGuards};
 
 /// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
-/// Entries that are told one by one.
+/// Entries of which the agent is told one by one.
 const MOST_TOLD: usize = 5;
-/// Letters of the names of the others, for the person.
-const MOST_NAMES: usize = 3_000;
+/// Letters of what the person is told of one command.
+const MOST_TOLD_TO_PERSON: usize = 3_500;
 /// Files of hooks lie in this folder, and what their runner makes anew in folders below it.
 const HUSKY: &str = ".husky";
 
@@ -68,8 +68,15 @@ struct WatchedPlaces {
 /// Everything that was done at the end of a command.
 #[derive(Default)]
 struct DoneAtEnd {
-    /// Words, by the name that is shown.
-    done: Vec<(String, String)>,
+    done: Vec<DoneToPlace>,
+}
+
+/// A place that was treated at the end of a command.
+struct DoneToPlace {
+    /// Words for the agent.
+    told: String,
+    /// Fewer words for the person, who is told of all places.
+    brief: String,
 }
 
 impl AutorunGuard {
@@ -236,6 +243,13 @@ impl WatchedPlaces {
         done: &mut DoneAtEnd,
     ) {
         let now = PlaceState::of(path, &mut 0);
+        if now.is_cut && !before.is_cut {
+            let shown = self.shown(path);
+            let told = format!(
+                "`{shown}` has more files by now than are looked at, and {why}: the person should look at it"
+            );
+            done.done.push(DoneToPlace { brief: told.clone(), told });
+        }
         for (file, state) in &now.files {
             let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
             if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) {
@@ -259,56 +273,68 @@ impl WatchedPlaces {
         before: Option<&AutorunFileState>,
         done: &mut DoneAtEnd,
     ) {
-        let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
-        let shown = shown.display().to_string();
+        let shown = self.shown(path);
         let what = match before {
             None => format!("`{shown}` came to be"),
             Some(_) => format!("`{shown}` was changed"),
         };
-        let told = if self.further.is_secret(path) {
-            format!(
-                "{what}, and {why}. It was left there, under the name by which it is hidden from commands; the person should look at what is in it \
-                 before a program uses it"
+        let (told, brief) = if self.further.is_secret(path) {
+            let left = format!(
+                "{what}, and {why}. It was left there, under the name by which it is hidden from commands"
+            );
+            (
+                format!("{left}; the person should look at what is in it before a program uses it"),
+                format!("{what}, was left there, and is hidden from commands: look at what is in it"),
             )
         } else {
             match aside(path, before) {
                 Ok(None) => return,
                 Ok(Some(aside)) => {
                     let again = if before.is_some() { ", and what was there is there again" } else { "" };
-                    format!(
-                        "{what}, and {why}: it lies beside it as `{aside}` now{again}. Where it is wanted, write it with `write_file`, or by a \
-                         command whose words name it"
+                    let lies = format!("lies beside it as `{aside}` now{again}");
+                    (
+                        format!(
+                            "{what}, and {why}: it {lies}. Where it is wanted, write it with `write_file`, or by a command whose words name it"
+                        ),
+                        format!("{what}: it {lies}"),
                     )
                 }
-                Err(error) => format!("{what}, and {why}; it could not be put aside: {error}"),
+                Err(error) => {
+                    let failed = format!("it could not be put aside: {error}");
+                    (format!("{what}, and {why}; {failed}"), format!("{what}; {failed}"))
+                }
             }
         };
-        done.done.push((shown, told));
+        done.done.push(DoneToPlace { told, brief });
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        shown.display().to_string()
     }
 
     /// Has the person know of all of it. Answers what the agent is told.
     fn tell(&self, done: DoneAtEnd) -> Vec<String> {
-        let mut done = done.done;
-        let more = done.split_off(done.len().min(MOST_TOLD));
-        let mut told: Vec<String> = done.into_iter().map(|(_, told)| told).collect();
+        let count = done.done.len();
         let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
-        let for_person = |told: &String| format!("a command of an agent in {by}: {told}");
-        let mut reports: Vec<String> = told.iter().map(for_person).collect();
-        if !more.is_empty() {
-            let count = more.len();
-            told.push(format!("{count} more files that other programs run by themselves were treated alike"));
-            let mut names = String::new();
-            for (shown, _) in &more {
-                if MOST_NAMES < names.len() + shown.len() {
-                    names.push_str(", …");
-                    break;
-                }
-                let comma = if names.is_empty() { "" } else { ", " };
-                names.push_str(&format!("{comma}`{shown}`"));
+        let mut report =
+            format!("a command of an agent in {by} touched files that programs run by themselves: ");
+        let mut told = Vec::new();
+        for (at, place) in done.done.into_iter().enumerate() {
+            if report.len() + place.brief.len() <= MOST_TOLD_TO_PERSON {
+                report.push_str(if at == 0 { "" } else { "; " });
+                report.push_str(&place.brief);
+            } else if !report.ends_with('…') {
+                report.push_str(&format!("; and {} more, …", count - at));
             }
-            reports.push(for_person(&format!("{count} more were treated alike: {names}")));
+            told.push(place.told);
         }
-        self.reports.add(reports);
+        if MOST_TOLD < count {
+            told.truncate(MOST_TOLD);
+            let more = count - MOST_TOLD;
+            told.push(format!("{more} more files that other programs run by themselves were treated alike"));
+        }
+        self.reports.add((0 < count).then_some(report));
         told
     }
 }
@@ -350,7 +376,7 @@ fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
 
 /// Paths that are there of the rows that no build writes, with who runs them.
 fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_NAMES);
     let names: HashSet<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
@@ -359,13 +385,14 @@ fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         let found: Vec<PathBuf> = match (first.contains('*'), first == row.path) {
             // Perf: the folder is listed once for all rows.
             (true, _) => names.iter().filter(|name| row.ends_in(name)).map(|name| root.join(name)).collect(),
-            (false, true) if names.contains(first) => vec![root.join(first)],
-            (false, false) if names.contains(first) => below(root, row),
-            _ => Vec::new(),
+            // Looked up by its name: whoever fills the folder hides nothing.
+            (false, true) => vec![root.join(first)],
+            (false, false) => below(root, row),
         };
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
-    places.retain(|(path, _)| !path.to_string_lossy().contains(ASIDE));
+    let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+    places.retain(|(path, _)| is_there(path) && !path.to_string_lossy().contains(ASIDE));
     places
 }
 

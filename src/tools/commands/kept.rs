@@ -37,6 +37,12 @@ pub struct GitUse {
     pub may_configure: bool,
     /// It may bring files that other programs run by themselves, as a checkout does.
     pub brings_files: bool,
+    /// The folders in which git may begin, as far as the words tell: absolute, `..` and links as they are written.
+    pub folders: Vec<PathBuf>,
+    /// Nobody can tell all of them.
+    pub is_anywhere: bool,
+    /// It may make commits, and run the hooks of that.
+    pub makes_commits: bool,
     /// It brings what a patch says, which an agent may have written.
     pub brings_patch: bool,
     /// Its words go on with a rebase that waits, in the workspace's own repository.
@@ -89,10 +95,8 @@ impl CommandRuntime {
         }
         let is_server = matches!(program, ConfinedProgram::Server);
         let (since, git, yields, writes) = match program {
-            // git alone writes what commits have.
             ConfinedProgram::Command { temporary, git, writes, yields } => {
-                let writes = (!git.is_alone || git.brings_patch).then_some(writes);
-                (born(temporary), git, yields, writes)
+                (born(temporary), git, yields, Some(writes))
             }
             // A person acknowledged it, and some keep their notes beside their settings.
             ConfinedProgram::Hook { temporary } => {
@@ -137,6 +141,10 @@ impl CommandRuntime {
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let (guards, watched) = (self.guards.clone(), self.autorun.clone());
         let (hidden, brings_files) = (self.sandbox.hidden().clone(), git.brings_files);
+        // git alone writes what commits have, unless it runs what somebody else has written.
+        let brings_commits = git.is_alone && brings_files && !git.brings_patch && !git.is_anywhere;
+        // git puts other files in the place of those that a mount would keep.
+        let has_mounts = has_covers && !git.is_alone;
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
@@ -144,10 +152,12 @@ impl CommandRuntime {
             let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
             let further = || autorun::further_places(&roots, &below, hidden.names_of_secrets());
-            let (autorun, allowed) = match writes {
+            let is_left =
+                brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
+            let (autorun, allowed) = match writes.filter(|_| !is_left) {
                 Some(writes) => {
                     let told = (notes.reports(), &watched);
-                    (Some(AutorunGuard::over(&roots, further()?, writes, has_covers, told)), None)
+                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, told)), None)
                 }
                 None if !brings_files || watched.is_empty() => (None, None),
                 None => (None, Some(AllowedChanges::over(&roots, further()?, &watched))),

@@ -131,3 +131,70 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     }
     served.stop().await;
 }
+
+/// What a line of git alone checks out is a commit's; what its hooks and settings run is not.
+#[tokio::test]
+async fn what_git_runs_plants_nothing_and_what_it_checks_out_stays() {
+    for mechanism in mechanisms() {
+        let plant = "#!/bin/sh\nfor f in .envrc .mcp.json; do echo evil > \"$(git rev-parse --show-toplevel 2>/dev/null || pwd)/../work/$f\"; done\n";
+        let hook = "#!/bin/sh\nsh lint.sh\n";
+        let sub = "sh make.sh >/dev/null 2>&1; echo over";
+        let commands = [
+            sub,
+            "git -C sub status",
+            "git commit -q --allow-empty -m one",
+            "git switch -q other",
+            "git switch -q main",
+        ];
+        let mut replies: Vec<Reply> = commands
+            .iter()
+            .map(|command| Reply::calls(&[("run_shell_command", json!({ "command": command }))]))
+            .collect();
+        replies.push(Reply::done("done"));
+        let mut house = support::House::new()
+            .script(&Script::new(replies))
+            .agent("writer", AGENT)
+            .file("lint.sh", "echo evil > .envrc\necho evil > .mcp.json\n")
+            .file("make.sh", &format!("git init -q sub\ncat > sub/fsm <<'EOF'\n{plant}EOF\nchmod 755 sub/fsm\ngit -C sub config core.fsmonitor ./fsm\n"));
+        house.sandbox = confined_by(house.dir.path(), mechanism.clone());
+        let work = house.work();
+        let git = |arguments: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).arg("-C").arg(&work);
+            let output = git.args(arguments).output().unwrap();
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+        };
+        git(&["init", "-q", "-b", "main"]);
+        git(&["config", "user.name", "x"]);
+        git(&["config", "user.email", "x@example.com"]);
+        git(&["add", "lint.sh"]);
+        git(&["commit", "-q", "-m", "first"]);
+        git(&["switch", "-q", "-c", "other"]);
+        fs::write(work.join("mise.toml"), "of a commit\n").unwrap();
+        git(&["add", "mise.toml"]);
+        git(&["commit", "-q", "-m", "second"]);
+        git(&["switch", "-q", "main"]);
+        fs::create_dir_all(work.join(".git/hooks")).unwrap();
+        fs::write(work.join(".git/hooks/pre-push"), "#!/bin/sh\n").unwrap();
+        fs::write(work.join(".git/hooks/commit-msg.sample"), "#!/bin/sh\n").unwrap();
+        let hook_file = work.join(".git/hooks/pre-commit");
+        fs::write(&hook_file, hook).unwrap();
+        fs::set_permissions(&hook_file, fs::Permissions::from_mode(0o755)).unwrap();
+        let running = house.boot().await;
+        let mut client = running.client();
+        let approval = json!({ "autoApprove": ["low", "medium"], "headless": true });
+        let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log: Vec<Value> = running.log().await;
+        let ends: Vec<String> =
+            log.iter().filter(|event| event["activity"] == "TOOL_CALL_END").map(Value::to_string).collect();
+        assert_eq!(ends.len(), commands.len() + 1, "{ends:#?}");
+        for name in [".envrc", ".mcp.json"] {
+            assert!(!work.join(name).exists(), "{mechanism:?}, {name}: {ends:#?}");
+        }
+        assert!(ends[2].contains("`.envrc` came to be"), "{mechanism:?}: {}", ends[2]);
+        assert!(!ends[3].contains("mise.toml"), "{mechanism:?}: {}", ends[3]);
+        drop(client);
+        running.stop().await;
+    }
+}

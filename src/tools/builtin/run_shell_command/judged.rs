@@ -104,9 +104,9 @@ const KEEP_SETTINGS: &[&str] = &[
     "write-tree",
 ];
 
-/// Tells what a text is to the workspace's repositories. It may change settings where nothing runs but git, what that does is known, and it
+/// Tells what a text, run in this folder, is to the workspace's repositories. It may change settings where nothing runs but git, what that does is known, and it
 /// is not `background`: nobody knows when that ends, and no other command begins meanwhile.
-pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
+pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> GitUse {
     let keeps = |command: &ShellCommand| {
         let mut words = command.words.iter().map(|word| word.text());
         words.next() != Some("git") || words.next().is_some_and(|name| KEEP_SETTINGS.contains(&name))
@@ -116,7 +116,46 @@ pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
     let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
     let (brings_files, brings_patch) = (is_any(BRING_FILES), is_any(BRING_PATCH));
     let (goes_on, settings) = (goes_on(reading), git_settings(reading));
-    GitUse { is_alone, may_configure, brings_files, brings_patch, goes_on, settings }
+    let (folders, is_anywhere) = folders_of_git(reading, directory);
+    let makes_commits = is_any(MAKE_COMMITS);
+    GitUse {
+        is_alone,
+        may_configure,
+        brings_files,
+        folders,
+        is_anywhere,
+        makes_commits,
+        brings_patch,
+        goes_on,
+        settings,
+    }
+}
+
+/// The folders in which git may begin, and whether nobody can tell all of them.
+fn folders_of_git(reading: &ShellAnalysis, directory: &Path) -> (Vec<PathBuf>, bool) {
+    let (mut folders, mut is_anywhere) = (vec![directory.to_owned()], false);
+    for command in &reading.commands {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        let to = match words.as_slice() {
+            ["cd", to] | ["git", "-C", to, ..] => *to,
+            ["git", option, ..] if option.starts_with('-') => {
+                // `--no-pager` and the like lead nowhere.
+                is_anywhere |= !matches!(*option, "--no-pager" | "-P");
+                continue;
+            }
+            ["cd" | "pushd" | "popd", ..] => {
+                is_anywhere = true;
+                continue;
+            }
+            _ => continue,
+        };
+        is_anywhere |=
+            to.starts_with(['~', '-']) || to.contains(['$', '*', '?', '[', '`']) || 2 < folders.len();
+        let further: Vec<PathBuf> = folders.iter().map(|folder| folder.join(to)).collect();
+        folders.extend(further);
+        folders.dedup();
+    }
+    (folders, is_anywhere)
 }
 
 /// Tells which files a text says that it writes.
@@ -144,6 +183,9 @@ const BRING_FILES: &[&str] = &[
     "switch",
     "worktree",
 ];
+
+/// Sub-commands of git that may make commits.
+const MAKE_COMMITS: &[&str] = &["cherry-pick", "commit", "merge", "pull", "rebase", "revert"];
 
 /// Sub-commands of git that write what a file says, which need not come from a commit.
 const BRING_PATCH: &[&str] = &["am", "apply", "checkout-index", "read-tree"];

@@ -232,7 +232,7 @@ fn candidates(base: &Path, row: &AutorunPath) -> Vec<PathBuf> {
         return vec![base.join(row.path)];
     }
     let folder = row.path.rsplit_once('/').map_or(base.to_owned(), |(above, _)| base.join(above));
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
+    let entries = states::listed(&folder).into_iter().flatten().flatten().take(MOST_NAMES);
     let is_met = |entry: &fs::DirEntry| row.ends_in(&entry.file_name().to_string_lossy());
     entries.filter(is_met).map(|entry| entry.path()).collect()
 }

@@ -21,6 +21,8 @@ const KEYS: &str = "programs take keys from there, and some of them what they ru
 /// The list of what is left of a rebase, in the folder of a repository (git-rebase(1), INTERACTIVE MODE).
 pub(super) const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
 const REBASE: &str = "git runs its `exec` lines when the rebase goes on";
+/// Linked worktrees, and repositories of submodules, of one repository.
+const MOST_PARTS: usize = 1_000;
 const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Places of a home that programs obey and that no build, package manager or cache makes, from the manuals of those programs. Of folders
@@ -156,7 +158,11 @@ fn named_by_git(roots: &[PathBuf], repositories: &[RepositoryBelow]) -> io::Resu
         let links = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
         found.extend(links.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
         found.extend(named.places);
-        found.push(AutorunPlace { path: repository.folder.join(REBASE_TODO), why: REBASE });
+        let parts = ["worktrees", "modules"].map(|name| repository.common.join(name));
+        let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let parts = parts.take(MOST_PARTS).map(|entry| entry.path());
+        let folders = std::iter::once(repository.folder.clone()).chain(parts);
+        found.extend(folders.map(|folder| AutorunPlace { path: folder.join(REBASE_TODO), why: REBASE }));
     };
     for root in roots {
         for repository in repositories_of_root(root).iter().filter(|it| it.is_own || is_inside(it)) {

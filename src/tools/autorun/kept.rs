@@ -5,7 +5,7 @@
 //! holds keys: under another name it would be hidden from nobody.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -17,13 +17,13 @@ use std::{
 use super::{
     MOST_ENTRIES, MOST_NAMES, candidates,
     further::{FurtherPlaces, REBASE_TODO},
-    states::{AutorunFileState, DEEPEST, LONGEST, PlaceState},
+    states::{AutorunFileState, DEEPEST, LONGEST, PlaceState, is_aside, listed, open_to_owner},
 };
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
 use shell::{AUTOMATIC, AutorunPath};
-use sys::{guarded::ASIDE, regular_file};
+use sys::regular_file;
 
 mod aside;
 mod beside;
@@ -57,8 +57,8 @@ struct WatchedPlaces {
     roots: Vec<PathBuf>,
     told: WritesTold,
     further: FurtherPlaces,
-    /// Links that were on the way to such places.
-    links: HashSet<PathBuf>,
+    /// Links that were on the way to such places, and where they led.
+    links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
     noted: Mutex<NotedPlaces>,
     /// The last look is over: what changes from now on is somebody else's doing.
@@ -144,10 +144,15 @@ impl WatchedPlaces {
         told: WritesTold,
         reports: WorkspaceReports,
     ) -> WatchedPlaces {
-        let (roots, links, noted) = (roots.to_vec(), HashSet::new(), Mutex::default());
+        let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let is_over = AtomicBool::new(false);
         let mut watched = WatchedPlaces { roots, told, further, links, reports, noted, is_over };
-        watched.links = watched.ways().filter_map(|path| watched.link_on_way(&path)).collect();
+        let link = |path: PathBuf| {
+            let link = watched.link_on_way(&path)?;
+            fs::read_link(&link).ok().map(|to| (link, to))
+        };
+        let links = watched.ways().filter_map(link).collect();
+        watched.links = links;
         watched
     }
 
@@ -172,11 +177,18 @@ impl WatchedPlaces {
         between.filter(is_link).last().map(Path::to_owned)
     }
 
-    /// True if the command's words name this path, or something in it or around it; `others`: those of the commands beside it.
+    /// True if the command's words name this path, something in it, or a folder around it whose name alone says so; `others`: those of the
+    /// commands beside it.
     fn is_named(&self, path: &Path, others: &[PathBuf]) -> bool {
-        let is_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
-        let mut named = self.told.named.iter().chain(others).filter(|path| !is_root(path));
-        named.any(|named| named.starts_with(path) || path.starts_with(named))
+        self.told.named.iter().chain(others).any(|named| self.covers(named, path))
+    }
+
+    /// True if whoever was told of the name was told of the place. A folder in which a setting of git's names something, or a program of a
+    /// home looks for something, is a folder like others.
+    fn covers(&self, named: &Path, place: &Path) -> bool {
+        let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
+        let is_root = || self.roots.iter().any(|root| root.starts_with(named));
+        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_further()
     }
 
     /// True if it would see something come at this path, which is there.
@@ -209,6 +221,20 @@ impl WatchedPlaces {
         }
         let nothing = PlaceState::default();
         let mut done = DoneAtEnd::default();
+        // In a folder that its owner does not write, all would stay as it is.
+        for root in &self.roots {
+            if let Err(error) = open_to_owner(root) {
+                tracing::warn!(%error, root = %root.display(), "the rights to a workspace's folder cannot be given back");
+            }
+        }
+        // Another end of a link puts other files at all places behind it.
+        for (link, to) in &self.links {
+            if fs::read_link(link).is_ok_and(|now| now == *to) || self.is_named(link, others) {
+                continue;
+            }
+            let before = AutorunFileState::Link(to.clone());
+            self.put_aside(link, "other programs look for what they run behind it", Some(&before), &mut done);
+        }
         for (path, why) in self.places(others) {
             // What was so when the command began is left to those that go on, if they watch over it.
             let is_left = !matches!(noted.known_before(&path), KnownBefore::Unknown);
@@ -218,9 +244,13 @@ impl WatchedPlaces {
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
                 (None, None) if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
+                // git makes no link of it, so whoever writes what it leads to decides what runs.
+                (Some(_), None) if path.ends_with(REBASE_TODO) && is_link(&path) => {
+                    self.put_aside(&path, why, None, &mut done);
+                }
                 (None, None) => {
                     // Of a place that a new link leads to, it is the link that came.
-                    let link = self.link_on_way(&path).filter(|link| !self.links.contains(link));
+                    let link = self.link_on_way(&path).filter(|link| !self.links.contains_key(link));
                     self.put_aside(&link.unwrap_or(path), why, None, &mut done);
                 }
                 (before, begun) => {
@@ -243,10 +273,10 @@ impl WatchedPlaces {
         done: &mut DoneAtEnd,
     ) {
         let now = PlaceState::of(path, &mut 0);
-        if now.is_cut && !before.is_cut {
+        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
             let shown = self.shown(path);
             let told = format!(
-                "`{shown}` has more files by now than are looked at, and {why}: the person should look at it"
+                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
             );
             done.done.push(DoneToPlace { brief: told.clone(), told });
         }
@@ -347,8 +377,17 @@ impl Drop for AutorunGuard {
     }
 }
 
+/// True if it is a link, or lies in a folder of git's that is one.
+fn is_link(path: &Path) -> bool {
+    let is_one = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+    is_one(path) || path.parent().is_some_and(is_one)
+}
+
 /// True if the list of a rebase has lines that run something and were not there before; also where that cannot be told.
 fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
+    if is_link(path) {
+        return true;
+    }
     let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
     let before: &[u8] = match before {
         Some(AutorunFileState::File { bytes: Some(bytes), .. }) => bytes,
@@ -362,7 +401,7 @@ fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
 }
 
 /// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.
-fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
+pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth || *room == 0 {
         return true;
     }
@@ -376,7 +415,7 @@ fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
 
 /// Paths that are there of the rows that no build writes, with who runs them.
 fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_NAMES);
+    let entries = listed(root).into_iter().flatten().flatten().take(MOST_NAMES);
     let names: HashSet<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
@@ -392,7 +431,7 @@ fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
     let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-    places.retain(|(path, _)| is_there(path) && !path.to_string_lossy().contains(ASIDE));
+    places.retain(|(path, _)| is_there(path) && !path.iter().any(|name| is_aside(&name.to_string_lossy())));
     places
 }
 

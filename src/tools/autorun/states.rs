@@ -2,16 +2,21 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    fs, io,
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
-use super::MOST_ENTRIES;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::{MOST_ENTRIES, MOST_NAMES};
 use sys::{guarded, regular_file};
 
 /// Entries of one such folder that are noted.
-const MOST_NOTED: usize = 300;
+const MOST_NOTED: usize = 10_000;
 /// Deepest folder of one that is noted.
 pub(super) const DEEPEST: usize = 6;
 /// Bytes of a file that are noted, to be written again.
@@ -21,8 +26,10 @@ pub(super) const LONGEST: u64 = 256 << 10;
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlaceState {
     pub files: BTreeMap<PathBuf, AutorunFileState>,
-    /// There was more than is noted.
+    /// There was more than is noted, and nobody knows what.
     pub is_cut: bool,
+    /// There were files deeper than any that are noted.
+    pub is_deep: bool,
 }
 
 /// One entry that is no folder.
@@ -45,10 +52,16 @@ impl PlaceState {
         while let Some((path, depth)) = pending.pop() {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
             if found.is_dir() {
-                state.is_cut |= DEEPEST <= depth;
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                for entry in entries.take(if depth < DEEPEST { MOST_ENTRIES } else { 0 }) {
-                    if !entry.file_name().to_string_lossy().contains(guarded::ASIDE) {
+                if DEEPEST <= depth {
+                    state.is_deep |= super::kept::holds_any(&path, depth, &mut { MOST_ENTRIES });
+                    continue;
+                }
+                let Ok(entries) = listed(&path) else {
+                    state.is_cut = true;
+                    continue;
+                };
+                for entry in entries.flatten().take(MOST_NAMES) {
+                    if !is_aside(&entry.file_name().to_string_lossy()) {
                         pending.push((entry.path(), depth + 1));
                     }
                 }
@@ -68,12 +81,42 @@ impl PlaceState {
     }
 }
 
+/// The entries of a folder, also of one whose owner has taken the right to list it from himself: a command would hide what is in it.
+pub(super) fn listed(folder: &Path) -> io::Result<fs::ReadDir> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_to_owner(folder)?;
+            fs::read_dir(folder)
+        }
+        listed => listed,
+    }
+}
+
+/// Gives a folder's owner all rights to it, if that is this process's user. No link is followed.
+pub(super) fn open_to_owner(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = openat(CWD, folder, flags, Mode::empty())?;
+    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let mode = fs::metadata(&path)?.permissions().mode() & 0o7777;
+    if mode & 0o700 != 0o700 {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o700))?;
+    }
+    Ok(())
+}
+
+/// True of a name that [`guarded::ASIDE`] was put behind: a number follows, or an id.
+pub(super) fn is_aside(name: &str) -> bool {
+    name.rsplit_once(guarded::ASIDE).is_some_and(|(_, end)| {
+        !end.is_empty() && end.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
+    })
+}
+
 impl PlaceState {
     /// The part of it at a path in it; `None` = nothing was there.
     pub fn below(&self, path: &Path) -> Option<PlaceState> {
         let files = self.files.iter().filter(|(file, _)| file.starts_with(path));
         let files: BTreeMap<_, _> = files.map(|(file, state)| (file.clone(), state.clone())).collect();
-        (!files.is_empty() || self.is_cut).then_some(PlaceState { files, is_cut: self.is_cut })
+        (!files.is_empty() || self.is_cut).then_some(PlaceState { files, ..*self })
     }
 
     /// Takes what is at a path in it, or around it, for what was there.

@@ -131,7 +131,7 @@ impl WatchedPlaces {
         {
             return;
         }
-        let is_met = |place: &Path| path.starts_with(place) || place.starts_with(path);
+        let is_met = |place: &Path| self.covers(path, place);
         let places: Vec<PathBuf> =
             self.places(&[]).into_iter().map(|(place, _)| place).filter(|place| is_met(place)).collect();
         let mut noted = self.noted();

@@ -114,7 +114,19 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
     let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
-    let (brings_files, brings_patch) = (is_any(BRING_FILES), is_any(BRING_PATCH));
+    let lists = |command: &ShellCommand| {
+        let mut words = command.words.iter().map(CommandWord::text).skip(1);
+        matches!(
+            (words.next(), words.next()),
+            (Some("stash" | "worktree"), Some("list" | "show"))
+                | (Some("submodule"), Some("status" | "summary"))
+        )
+    };
+    let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
+    let (brings_files, brings_patch) = (reading.commands.iter().any(brings), is_any(BRING_PATCH));
+    let is_at_once = reading.commands.iter().all(|command| {
+        command.words.first().is_some_and(|word| word.text() == "git" || AT_ONCE.contains(&word.text()))
+    });
     let (goes_on, settings) = (goes_on(reading), git_settings(reading));
     let (folders, is_anywhere) = folders_of_git(reading, directory);
     let makes_commits = is_any(MAKE_COMMITS);
@@ -122,6 +134,7 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
         is_alone,
         may_configure,
         brings_files,
+        is_at_once,
         folders,
         is_anywhere,
         makes_commits,
@@ -166,6 +179,9 @@ pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
     });
     WritesTold { named: written.collect() }
 }
+
+/// Of [`BESIDE_GIT`], what ends at once.
+const AT_ONCE: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
 
 /// Sub-commands of git that write files which a commit has.
 const BRING_FILES: &[&str] = &[

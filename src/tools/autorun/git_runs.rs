@@ -43,8 +43,12 @@ pub fn git_runs_programs(roots: &[PathBuf], folders: &[PathBuf], makes_commits: 
 
 fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, makes_commits: bool) -> bool {
     let named = GitNamed::by(workspace, repository);
-    let is_run =
-        |key: &str, value: &str| !key.starts_with("alias.") && !value.trim_start().starts_with("git-lfs ");
+    // Folders of hooks are looked into.
+    let is_run = |key: &str, value: &str| {
+        !key.starts_with("alias.")
+            && !key.eq_ignore_ascii_case("core.hooksPath")
+            && !value.trim_start().starts_with("git-lfs ")
+    };
     if named.values.iter().any(|set| is_run(&set.key, &set.value)) {
         return true;
     }

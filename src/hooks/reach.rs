@@ -10,6 +10,7 @@ mod folder_programs;
 mod interpreters;
 mod loading;
 mod places;
+mod spelled;
 mod words;
 
 use super::{WorkspaceReach, lexical::lexical, pins::filled};
@@ -129,6 +130,14 @@ fn reaching_command(
     places: &WorkspacePlaces<'_>,
     depth: usize,
 ) -> Option<String> {
+    if reads_commands(commands) {
+        let mut texts = commands.iter().filter_map(|words| spelled::printed(words));
+        if let Some(words) = texts
+            .find_map(|text| if depth < DEEPEST { reaching(&text, places, depth + 1) } else { Some(text) })
+        {
+            return Some(words);
+        }
+    }
     let (roots, first, home) = places.folders();
     let name = |word: &HookWord| -> String {
         let text = word.text();
@@ -224,6 +233,18 @@ fn reaching_command(
     };
     let words = commands.iter().find(|words| !is_arm(words) && (loads(words) || reaches(words)))?;
     Some(words.iter().map(HookWord::text).collect::<Vec<_>>().join(" "))
+}
+
+/// True if one of these is a shell that reads its commands from where another command puts them out.
+fn reads_commands(commands: &[Vec<HookWord>]) -> bool {
+    commands.iter().any(|words| {
+        let mut words = words.iter().map(HookWord::text).skip_while(|text| BEFORE.contains(&text.as_str()));
+        let is_shell = words.next().is_some_and(|program| {
+            let name = program.rsplit('/').next().unwrap_or_default();
+            name.ends_with("sh") && INTERPRETERS.contains(&name)
+        });
+        is_shell && words.all(|word| word.starts_with('-') && !word.ends_with('c'))
+    })
 }
 
 /// True if a text gives this variable a value of its own that is a path from where the text is run.

@@ -22,12 +22,15 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+mod aside;
 mod mounts;
 mod way;
 mod within;
 
+pub use aside::ASIDE;
 pub use mounts::MountList;
 
+use aside::AsideNames;
 use mounts::MountTable;
 pub use way::{MAX_LINKS, ResolvedPath};
 use within::SecretsWithin;
@@ -55,6 +58,8 @@ pub struct GuardedPlaces(Arc<GuardedPlacesState>);
 #[derive(Debug, Default)]
 struct GuardedPlacesState {
     names: Vec<(PathBuf, GuardKind)>,
+    /// Secrets that lie beside their own names.
+    aside: AsideNames,
     held: Mutex<Vec<SeenPlace>>,
     mounts: MountTable,
 }
@@ -103,10 +108,11 @@ impl GuardedPlacesView {
 impl GuardedPlaces {
     /// Absolute paths. The same place may stand there twice.
     pub fn new(names: impl IntoIterator<Item = (PathBuf, GuardKind)>) -> GuardedPlaces {
-        let places = GuardedPlaces(Arc::new(GuardedPlacesState {
-            names: names.into_iter().collect(),
-            ..GuardedPlacesState::default()
-        }));
+        let names: Vec<(PathBuf, GuardKind)> = names.into_iter().collect();
+        let secrets = names.iter().filter(|(_, kind)| *kind == GuardKind::Secret);
+        let aside = AsideNames::of(secrets.map(|(path, _)| path.as_path()));
+        let places =
+            GuardedPlaces(Arc::new(GuardedPlacesState { names, aside, ..GuardedPlacesState::default() }));
         // From now on they are known.
         places.look();
         places
@@ -123,6 +129,11 @@ impl GuardedPlaces {
         self.0.names.iter().map(|(path, _)| path.as_path())
     }
 
+    /// Names of somebody's secrets.
+    pub fn names_of_secrets(&self) -> impl Iterator<Item = &Path> {
+        self.0.names.iter().filter(|(_, kind)| *kind == GuardKind::Secret).map(|(path, _)| path.as_path())
+    }
+
     /// The mounts by now. Blocks for a moment.
     pub fn mounts(&self) -> Arc<MountList> {
         self.0.mounts.read()
@@ -136,7 +147,8 @@ impl GuardedPlaces {
 
     /// The same with others that are named by now. They are known by handle while they are named.
     pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, GuardKind)>) -> GuardedPlacesView {
-        let more: Vec<(PathBuf, GuardKind)> = more.into_iter().collect();
+        let aside = self.0.aside.look().into_iter().map(|path| (path, GuardKind::Present));
+        let more: Vec<(PathBuf, GuardKind)> = more.into_iter().chain(aside).collect();
         let mounts = self.0.mounts.read();
         let mut look = GuardedPlacesView::default();
         // Nothing panics while it is locked.
@@ -307,6 +319,21 @@ mod tests {
         fn below<'a>(&self, paths: &'a [PathBuf]) -> Vec<&'a str> {
             paths.iter().filter_map(|path| path.strip_prefix(&self.at).ok()?.to_str()).collect()
         }
+    }
+
+    #[test]
+    fn a_secret_that_was_put_aside_is_one_under_that_name_too() {
+        let ground = Ground::new();
+        let places =
+            ground.places(&[("home/.keys", GuardKind::Secret), ("home/.config/own", GuardKind::Always)]);
+        let names =
+            ["home/.keys.not-run-0", "home/.config/own.not-run-0", "home/x.keys.not-run-0", "home/.keys.old"];
+        assert_eq!(ground.below(&places.look().present), ["home/.config/own", "home/.keys"]);
+        names.iter().for_each(|name| fs::create_dir_all(ground.at.join(name)).unwrap());
+        fs::remove_dir(ground.at.join("home/.keys")).unwrap();
+        assert_eq!(ground.below(&places.look().present), ["home/.config/own", "home/.keys.not-run-0"]);
+        fs::remove_dir(ground.at.join("home/.keys.not-run-0")).unwrap();
+        assert_eq!(ground.below(&places.look().present), ["home/.config/own"]);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::guarded::ResolvedPath;
+
 /// Where systems keep the programs of all users. A root user's own folders belong to root as well.
 const OF_SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 
@@ -86,6 +88,20 @@ pub fn own_folders(path: Option<&OsStr>, home: Option<&Path>) -> Vec<PathBuf> {
     folders
 }
 
+/// The folders of a `PATH`, and the usual ones of the home, that are not there: a shell finds in them whatever somebody puts there.
+pub fn missing_folders(path: Option<&OsStr>, home: &Path) -> Vec<PathBuf> {
+    let usual = OF_PERSON.iter().map(|name| home.join(name));
+    let named = path.into_iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
+    let mut missing: Vec<PathBuf> = named
+        .chain(usual)
+        .map(|folder| ResolvedPath::to(&folder))
+        .filter_map(|way| way.id.is_none().then_some(way.end))
+        .collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
 /// True of a path below the home that is a usual place of programs, or lies below a name with a dot in front.
 fn is_own_below_home(below: &Path) -> bool {
     OF_PERSON.iter().any(|name| below == Path::new(name))
@@ -128,6 +144,8 @@ mod tests {
         let all = folders_of_person(Some(&path), Some(&home));
         assert_eq!(all, [own[0].clone(), Path::new("/usr/bin").canonicalize().unwrap(), own[1].clone()]);
         assert_eq!(own_folders(Some(&path), None), Vec::<PathBuf>::new());
+        let missing = [".cargo/bin", "bin", "go/bin"].map(|name| home.join(name));
+        assert_eq!(missing_folders(Some(&path), &home), missing);
     }
 
     #[test]

@@ -9,12 +9,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod further;
 mod git_programs;
+mod git_runs;
 mod home;
 mod kept;
 mod start_files;
+mod states;
 
-pub use kept::{AutorunGuard, WritesTold};
+pub use further::further_places;
+pub use git_runs::git_runs_programs;
+pub use kept::{AllowedChanges, AutorunGuard, AutorunGuards, WritesTold};
 
 use super::{
     links::LinksBelow,
@@ -26,6 +31,8 @@ use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
 
 /// Entries of a folder that are held against rows that leave a part of the name open.
 const MOST_ENTRIES: usize = 10_000;
+/// The same of a folder that a command may have filled to hide something among them.
+const MOST_NAMES: usize = 500_000;
 
 /// Bytes of an `.envrc` that is read; it is a few lines.
 const MOST_OF_ENVRC: u64 = 64 * 1024;
@@ -225,7 +232,7 @@ fn candidates(base: &Path, row: &AutorunPath) -> Vec<PathBuf> {
         return vec![base.join(row.path)];
     }
     let folder = row.path.rsplit_once('/').map_or(base.to_owned(), |(above, _)| base.join(above));
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let entries = states::listed(&folder).into_iter().flatten().flatten().take(MOST_NAMES);
     let is_met = |entry: &fs::DirEntry| row.ends_in(&entry.file_name().to_string_lossy());
     entries.filter(is_met).map(|entry| entry.path()).collect()
 }

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     ActiveSkills, CallContext, OwnFiles, PrepareContext, TemporaryFolders, Workspace,
-    autorun::WritesTold,
+    autorun::{AutorunGuards, WritesTold},
     repositories::{KnownRepositories, RepositoryGuards, RepositoryNotes},
     work,
 };
@@ -63,6 +63,7 @@ pub struct CommandRuntime {
     covered: CoveredCommands,
     repositories: KnownRepositories,
     guards: RepositoryGuards,
+    autorun: AutorunGuards,
     notes: RepositoryNotes,
     still: StillFiles,
     /// The keys that are filled into servers' headers and variables.
@@ -191,6 +192,7 @@ impl CommandRuntime {
             covered: CoveredCommands::default(),
             repositories: KnownRepositories::default(),
             guards: RepositoryGuards::default(),
+            autorun: AutorunGuards::default(),
             notes: RepositoryNotes::default(),
             still: StillFiles::default(),
             secrets: KnownSecrets::default(),
@@ -212,6 +214,11 @@ impl CommandRuntime {
     #[must_use]
     pub fn with_notes(self, notes: RepositoryNotes) -> CommandRuntime {
         CommandRuntime { repositories: notes.known(), notes, ..self }
+    }
+
+    /// The watch over files that other programs run by themselves.
+    pub fn autorun_guards(&self) -> &AutorunGuards {
+        &self.autorun
     }
 
     /// Telling there which keys are read for programs and servers.

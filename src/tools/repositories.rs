@@ -44,6 +44,7 @@ pub use known::KnownRepositories;
 pub use named::{GitNamed, normal, repositories_of_root};
 use named::{named_by_git, settings_text};
 pub use notes::RepositoryNotes;
+pub use settings::GitValue;
 use state::OLD_REMOTES;
 
 /// Bytes of a `.git` that is a file: a path.

@@ -36,6 +36,7 @@ use crate::{
 
 mod above;
 mod beside;
+mod further;
 mod kept;
 mod linked;
 mod of_system;
@@ -419,7 +420,7 @@ fn what_is_mounted_twice_is_hidden_twice() {
     for (mechanism, is_present, part) in parts {
         let laid = |name: &str| is_present || !own().iter().any(|own| own == name);
         let house = House::new(&mechanism, |home| {
-            for name in &all {
+            for name in part {
                 match laid(name) {
                     true => make(&home.join(name)),
                     false => fs::create_dir_all(home.join(name).parent().unwrap()).unwrap(),
@@ -454,7 +455,7 @@ fn what_is_mounted_twice_is_hidden_twice() {
         );
         let said = runtime.block_on(house.bash(&script));
         assert_eq!(said, "over\n", "{mechanism:?}, present: {is_present}");
-        for name in &all {
+        for name in part {
             let found = found(&home.join(name));
             assert!(!found.contains("MINE"), "{mechanism:?}, {name}");
             assert_eq!(found.contains("THE-SECRET"), laid(name), "{mechanism:?}, {name}");

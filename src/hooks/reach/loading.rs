@@ -6,6 +6,7 @@ use super::{
     folder_programs::runs_folder,
     interpreters::{WordsReach, interpreted},
     places::{WorkspacePlaces, assignment, assignments, is_control},
+    spelled::shell_escapes,
 };
 
 /// Variables with folders from which programs or modules are loaded.
@@ -27,6 +28,11 @@ const LISTS: &[&str] = &[
     "FPATH",
     "BASH_ENV",
     "PYTHONSTARTUP",
+    // What a shell or another program obeys lies there.
+    "HOME",
+    "ZDOTDIR",
+    "XDG_CONFIG_HOME",
+    "GIT_CONFIG_GLOBAL",
 ];
 /// The same for Lua, with other letters between them.
 const LUA_LISTS: &[&str] = &["LUA_PATH", "LUA_CPATH"];
@@ -121,6 +127,10 @@ fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     }
     if runs_folder(name, given, places) {
         return WordsReach::Workspace;
+    }
+    let escapes = shell_escapes(name, given);
+    if !escapes.is_empty() {
+        return WordsReach::Text(escapes.join("\n"));
     }
     let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let is_interpreter = |it: &&str| *it == name || *it == bare;

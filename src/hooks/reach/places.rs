@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::{HookWord, filled, is_below, lexical};
+use super::{HookWord, filled, fixed_folder, is_below, lexical};
 
 /// Words before the words of a command: the shell's own.
 const CONTROL: &[&str] = &["then", "do", "else", "elif", "if", "while", "until", "!", "{", "builtin"];
@@ -80,8 +80,22 @@ impl<'a> WorkspacePlaces<'a> {
 
     /// Keeps which variables lead to the workspace after this command.
     fn note(&mut self, text: &str, words: &[HookWord]) {
+        let is_found = |word: &HookWord| {
+            let folder = fixed_folder(word, self.first, self.home).filter(|_| word.is_pattern());
+            !self.starts_elsewhere && folder.is_some_and(|folder| is_below(&folder, self.roots))
+        };
+        if let [command, name, _, list @ ..] = words
+            && matches!(command.text().as_str(), "for" | "select")
+            && list.iter().any(is_found)
+        {
+            self.names.insert(name.text());
+        }
+        // Whoever says where words end makes several of one.
+        let splits = text.contains("IFS=");
         for (name, value) in assignments(words) {
-            if self.leads(&value, false) {
+            let is_of_path = |letter: char| letter.is_alphanumeric() || "._-+/${}".contains(letter);
+            let mut parts = value.split(|letter: char| !is_of_path(letter));
+            if self.leads(&value, false) || splits && parts.any(|part| self.leads(part, false)) {
                 self.names.insert(name);
             } else if self.leads(&value, true) {
                 self.bare_names.insert(name);

@@ -1,5 +1,7 @@
 //! The words of a command as a shell splits them.
 
+use super::spelled::{ansi_quoted, braces_expanded};
+
 /// Variables that lead out of every workspace but a home, or into the project's folder, where files are known by name.
 const KNOWN: &[&str] = &[
     "HOME",
@@ -85,7 +87,7 @@ pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
     let mut letters = text.chars().peekable();
     let end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
         if std::mem::take(is_word) {
-            words.push(std::mem::take(word));
+            words.extend(braces_expanded(std::mem::take(word)));
         }
     };
     while let Some(letter) = letters.next() {
@@ -94,6 +96,21 @@ pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
             (Quoting::Single, '\'') | (Quoting::Double, '"') => quoting = Quoting::None,
             (Quoting::None, '\'') => (quoting, is_word) = (Quoting::Single, true),
             (Quoting::None, '"') => (quoting, is_word) = (Quoting::Double, true),
+            // What its escapes mean is what counts, and a translated text is one in quotes.
+            (Quoting::None, '$') if letters.next_if_eq(&'\'').is_some() => {
+                let text = ansi_quoted(&mut letters);
+                word.letters.extend(text.chars().map(|letter| (letter, Quoting::Single)));
+                is_word = true;
+            }
+            (Quoting::None, '$') if letters.peek() == Some(&'"') => {}
+            (Quoting::None, '~') if !is_word && matches!(letters.peek(), Some('+' | '-')) => {
+                let name = if letters.next() == Some('+') { "$PWD" } else { "$OLDPWD" };
+                word.letters.extend(name.chars().map(|letter| (letter, quoting)));
+                is_word = true;
+            }
+            (Quoting::Double, '\\') if !letters.peek().is_some_and(|next| "$`\"\\\n".contains(*next)) => {
+                word.letters.push(('\\', Quoting::Single));
+            }
             (Quoting::None, '\\') | (Quoting::Double, '\\') => {
                 if let Some(next) = letters.next().filter(|next| *next != '\n') {
                     word.letters.push((next, Quoting::Single));

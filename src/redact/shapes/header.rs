@@ -104,10 +104,13 @@ pub(super) fn assigned_at_random(
 /// Bytes of a value that are looked at.
 const SAMPLE: usize = 64;
 
-/// Whether small letters, capitals and digits follow each other as they do in no name: in keys they change at every second or third
-/// place, in `getAccessTokenOfProviderV2` only where a word begins.
+/// Letters of a value that is longer than names of programs are.
+const LONG_VALUE: usize = 40;
+
+/// True if small letters, capitals and digits follow each other as they do in no name: in keys they change at every second or third place, in
+/// `getAccessTokenOfProviderV2` only where a word begins. A long value need not change as often: one key in fifty would be taken for a name.
 fn looks_random(value: &[u8]) -> bool {
-    let (mut letters, mut stretches, mut last) = (0, 0, ' ');
+    let (mut letters, mut stretches, mut numbers, mut last) = (0, 0, 0, ' ');
     for byte in value {
         let now = match byte {
             b'a'..=b'z' => 'a',
@@ -119,9 +122,12 @@ fn looks_random(value: &[u8]) -> bool {
         // A word with a capital is one.
         let is_within = now == last || (last, now) == ('A', 'a');
         stretches += usize::from(now != ' ' && !is_within);
+        numbers += usize::from(now == '0' && !is_within);
         last = now;
     }
-    10 * letters < 33 * stretches
+    let longest = if LONG_VALUE <= value.len() { 45 } else { 33 };
+    // A name has no more than one number.
+    10 * letters < longest * stretches || 2 <= numbers && 10 * letters < 50 * stretches
 }
 
 /// Where the value begins that is given to the name which ends at `after`.
@@ -143,4 +149,39 @@ fn behind_quote(window: &TextWindow<'_>, at: usize) -> Result<usize, NeedsMoreTe
     let quote = window.run(at, MOST_BACKSLASHES, |byte| byte == b'\\')?;
     let is_quote = matches!(window.byte(quote)?, Some(b'"' | b'\'' | b'`'));
     Ok(if is_quote { quote + 1 } else { at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes like those that a maker of keys takes, the same each time.
+    fn keys(length: usize, count: usize) -> impl Iterator<Item = Vec<u8>> {
+        let letters: Vec<u8> = (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').collect();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut roll = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as usize
+        };
+        (0..count).map(move |_| (0..length).map(|_| letters[roll() % letters.len()]).collect())
+    }
+
+    #[test]
+    fn keys_are_told_from_names() {
+        for (length, most_missed) in [(43, 10), (64, 2), (32, 200), (24, 500)] {
+            let missed = keys(length, 10_000).filter(|key| !looks_random(key)).count();
+            assert!(missed <= most_missed, "{missed} of 10,000 keys of {length} letters");
+        }
+        for name in [
+            "getAccessTokenOfProviderV2",
+            "useInfiniteScrollWithIntersectionObserver2",
+            "AbstractSingletonProxyFactoryBeanDefinitionRegistry2",
+            "process_env_my_access_key_of_the_second_provider_2",
+            "your-client-secret-from-the-portal-goes-here-2024",
+        ] {
+            assert!(!looks_random(name.as_bytes()), "{name}");
+        }
+    }
 }

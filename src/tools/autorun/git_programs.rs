@@ -4,10 +4,11 @@
 
 use std::{
     fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
-use crate::repositories::{GitNamed, RepositoryAround, normal};
+use crate::repositories::{GitNamed, GitValue, RepositoryAround, normal};
 use shell::AutorunPlace;
 use sys::regular_file;
 
@@ -20,7 +21,23 @@ const MOST_HOOKS: usize = 64;
 /// Words that are looked at. Nobody writes settings and hooks that name more files.
 const MOST_WORDS: usize = 2_000;
 
+/// Words that may stand before a program.
+const BEFORE_PROGRAM: &[&str] = &[
+    "!", "command", "do", "else", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time", "until",
+    "while",
+];
+
+/// Programs that run the file that they are told first.
+const INTERPRETERS: &[&str] = &[
+    ".", "ash", "bash", "dash", "ksh", "lua", "node", "perl", "php", "python", "ruby", "sh", "source", "zsh",
+];
+
+/// Bytes of a file by which it is told whether it is a text.
+const MOST_OF_BEGINNING: u64 = 4_096;
+
 const NAMED: &str = "the settings or a hook of the repository name it, so git or the hook runs or reads it";
+
+const NAMED_BY_SETTINGS: &str = "git's settings name it, so git runs or reads it by itself";
 
 /// Finds them for a folder of the workspace and a repository that it is a part of. Blocks for a bounded look.
 pub(super) fn named(
@@ -29,10 +46,7 @@ pub(super) fn named(
     named: &GitNamed,
     found: &mut Vec<AutorunPlace>,
 ) {
-    let mut words: Vec<String> = named.values.iter().flat_map(|value| words_of(value)).collect();
-    // Of the user's a name without a folder is no file of a workspace.
-    let of_user = named.values_of_user.iter().flat_map(|value| words_of(value));
-    words.extend(of_user.filter(|word| word.contains('/')));
+    let mut words = words_of_settings(named);
     for hooks in &named.hook_folders {
         for entry in fs::read_dir(hooks).into_iter().flatten().flatten().take(MOST_HOOKS) {
             // Those that git lays itself are no hooks.
@@ -43,24 +57,91 @@ pub(super) fn named(
             words.extend(text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(words_of));
         }
     }
+    for (word, path) in paths_of(words, folder, repository) {
+        // What is not there yet is a path all the same where it is written as one.
+        let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
+        if is_file && !found.iter().any(|it| it.path == path) {
+            found.push(AutorunPlace { path, why: NAMED });
+        }
+    }
+}
+
+/// Finds the files that are there and that the settings have git run, or read, by themselves. What a build makes is none: neither a
+/// word that a program is told beside, nor what is no text. Blocks for a bounded look.
+pub(super) fn named_by_settings(
+    folder: &Path,
+    repository: &RepositoryAround,
+    named: &GitNamed,
+    found: &mut Vec<AutorunPlace>,
+) {
+    let words = named.values.iter().chain(&named.values_of_user).flat_map(run_by_value).collect();
+    for (_, path) in paths_of(words, folder, repository) {
+        // What a repository has of its own is kept otherwise.
+        if path.is_file() && !path.iter().any(|name| name == ".git") && is_text(&path) {
+            found.push(AutorunPlace { path, why: NAMED_BY_SETTINGS });
+        }
+    }
+}
+
+fn words_of_settings(named: &GitNamed) -> Vec<String> {
+    let mut words: Vec<String> = named.values.iter().flat_map(|it| words_of(&it.value)).collect();
+    // Of the user's a name without a folder is no file of a workspace.
+    let of_user = named.values_of_user.iter().flat_map(|it| words_of(&it.value));
+    words.extend(of_user.filter(|word| word.contains('/')));
+    words
+}
+
+/// Words of a value that are programs or scripts, and of what is no alias all that are written as paths.
+fn run_by_value(set: &GitValue) -> Vec<String> {
+    let GitValue { key, value } = set;
+    if !key.starts_with("alias.") {
+        let paths = words_of(value).into_iter().filter(|word| word.contains('/'));
+        return paths.chain(programs_of(value)).collect();
+    }
+    // Without `!` it is a command of git's.
+    value.trim_start().strip_prefix('!').map(programs_of).unwrap_or_default()
+}
+
+/// The program of each simple command, where it is a path: others are looked up in the `PATH`. And what a shell or an interpreter is told
+/// to run.
+fn programs_of(text: &str) -> Vec<String> {
+    let commands = text.split(|letter: char| ";&|()`{}\n".contains(letter));
+    let programs = commands.flat_map(|command| {
+        let words = command.split(|letter: char| letter.is_whitespace() || "'\"".contains(letter));
+        let is_before = |word: &&str| word.is_empty() || word.contains('=') || BEFORE_PROGRAM.contains(word);
+        let mut words = words.skip_while(is_before);
+        let program = words.next().unwrap_or_default();
+        let base = program.rsplit('/').next().unwrap_or_default();
+        let base = base.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let told = INTERPRETERS
+            .contains(&base)
+            .then(|| words.find(|word| !word.is_empty() && !word.starts_with('-')));
+        [Some(program).filter(|program| program.contains('/')), told.flatten()]
+    });
+    programs.flatten().flat_map(words_of).collect()
+}
+
+fn is_text(file: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read =
+        regular_file::open(file).and_then(|file| file.take(MOST_OF_BEGINNING).read_to_end(&mut beginning));
+    // What cannot be read no build makes.
+    read.is_err() || !beginning.contains(&0)
+}
+
+/// The paths below the folder that words may be, with the words.
+fn paths_of(words: Vec<String>, folder: &Path, repository: &RepositoryAround) -> Vec<(String, PathBuf)> {
     // git and its hooks begin at the top of the working tree, and may go to the folder first.
     let mut bases: Vec<&Path> = vec![folder];
     bases.extend(repository.tops.iter().map(PathBuf::as_path).filter(|top| *top != folder));
     let home = std::env::home_dir();
+    let mut paths = Vec::new();
     for word in words.into_iter().take(MOST_WORDS) {
-        for base in &bases {
-            let Some(path) = led_to(base, &word, home.as_deref()) else { continue };
-            // What is not there yet is a path all the same where it is written as one.
-            let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
-            if is_file
-                && path.starts_with(folder)
-                && path != folder
-                && !found.iter().any(|it| it.path == path)
-            {
-                found.push(AutorunPlace { path, why: NAMED });
-            }
-        }
+        let below = bases.iter().filter_map(|base| led_to(base, &word, home.as_deref()));
+        let below = below.filter(|path| path.starts_with(folder) && path != folder);
+        paths.extend(below.map(|path| (word.clone(), path)));
     }
+    paths
 }
 
 fn text_of(file: &Path, most: u64) -> String {

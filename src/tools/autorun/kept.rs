@@ -1,35 +1,41 @@
 //! What keeps files that other programs run by themselves, and that no build writes, as they are while a command goes on?
 //!
 //! Where a mount can, it does. The rest is looked at when the command has ended: what came, or became another one, is put aside, and
-//! what was there is written again. What a command's words say that it writes is left alone: whoever allowed it was told.
+//! what was there is written again. What a command's words say that it writes is left alone: whoever allowed it was told. So is what
+//! holds keys: under another name it would be hidden from nobody.
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs, io,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use super::{MOST_ENTRIES, candidates};
-use crate::{
-    repositories::{folder_at, rename_aside, write_in},
-    workspace_reports::WorkspaceReports,
+use super::{
+    MOST_ENTRIES, MOST_NAMES, candidates,
+    further::{FurtherPlaces, REBASE_TODO},
+    states::{AutorunFileState, DEEPEST, LONGEST, PlaceState, is_aside, listed, open_to_owner},
 };
+use crate::workspace_reports::WorkspaceReports;
+use aside::aside;
+use beside::{KnownBefore, NotedPlaces};
 use shell::{AUTOMATIC, AutorunPath};
 use sys::regular_file;
 
-/// It stands in a name under which something was put aside.
-const ASIDE: &str = ".not-run-";
-/// Entries of one such folder that are noted.
-const MOST_NOTED: usize = 300;
-/// Deepest folder of one that is noted.
-const DEEPEST: usize = 6;
-/// Bytes of a file that are noted, to be written again.
-const LONGEST: u64 = 256 << 10;
-/// Bytes of all of them.
+mod aside;
+mod beside;
+
+pub use beside::{AllowedChanges, AutorunGuards};
+
+/// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
-/// Entries that are told one by one.
+/// Entries of which the agent is told one by one.
 const MOST_TOLD: usize = 5;
+/// Letters of what the person is told of one command.
+const MOST_TOLD_TO_PERSON: usize = 3_500;
 /// Files of hooks lie in this folder, and what their runner makes anew in folders below it.
 const HUSKY: &str = ".husky";
 
@@ -38,116 +44,253 @@ const HUSKY: &str = ".husky";
 pub struct WritesTold {
     /// Absolute, without links.
     pub named: Vec<PathBuf>,
-    /// It goes on for long, so that what came meanwhile may be a person's doing.
-    pub goes_on: bool,
 }
 
 /// Files that are watched over until this is dropped.
 pub struct AutorunGuard {
+    watched: Arc<WatchedPlaces>,
+    guards: AutorunGuards,
+}
+
+/// The places of one command.
+struct WatchedPlaces {
     roots: Vec<PathBuf>,
     told: WritesTold,
-    /// The state of everything that was there; `None` = a mount keeps it.
-    before: BTreeMap<PathBuf, Option<PlaceState>>,
+    further: FurtherPlaces,
+    /// Links that were on the way to such places, and where they led.
+    links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
-    is_over: bool,
+    noted: Mutex<NotedPlaces>,
+    /// The last look is over: what changes from now on is somebody else's doing.
+    is_over: AtomicBool,
 }
 
-/// Everything that there is at one place.
-#[derive(Debug, Default)]
-struct PlaceState {
-    files: BTreeMap<PathBuf, AutorunFileState>,
-    /// There was more than is noted.
-    is_cut: bool,
+/// Everything that was done at the end of a command.
+#[derive(Default)]
+struct DoneAtEnd {
+    done: Vec<DoneToPlace>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum AutorunFileState {
-    Link(PathBuf),
-    File {
-        /// Device, inode, size and the time of the last change, which nobody sets.
-        stamp: (u64, u64, u64, i64, i64),
-        mode: u32,
-        bytes: Option<Vec<u8>>,
-    },
+/// A place that was treated at the end of a command.
+struct DoneToPlace {
+    /// Words for the agent.
+    told: String,
+    /// Fewer words for the person, who is told of all places.
+    brief: String,
 }
 
 impl AutorunGuard {
-    /// Takes note of what is there in these folders, absolute and without links. `has_covers`: what is answered beside it is kept by mounts.
-    /// Blocks for a moment.
+    /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them, and has it known to the
+    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. Blocks
+    /// for a moment.
     pub fn over(
         roots: &[PathBuf],
+        further: FurtherPlaces,
         told: WritesTold,
         has_covers: bool,
-        reports: WorkspaceReports,
+        (reports, guards): (WorkspaceReports, &AutorunGuards),
     ) -> (AutorunGuard, Vec<PathBuf>) {
-        let mut guard =
-            AutorunGuard { roots: roots.to_vec(), told, before: BTreeMap::new(), reports, is_over: false };
+        let watched = Arc::new(WatchedPlaces::of(roots, further, told, reports));
+        // Note: held from before it is known, so that whoever begins later waits for the note; only those that were known before are waited
+        // for here, so none waits in a circle.
+        let mut noted = watched.noted();
+        noted.earlier = guards.take_in(&watched);
         let mut covered = Vec::new();
         let mut bytes_left = MOST_BYTES;
-        for (path, _) in guard.places() {
+        for (path, _) in watched.places(&[]) {
             let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
             let real = path.canonicalize().ok().filter(|real| {
                 roots.iter().any(|root| real.starts_with(root))
                     && !roots.iter().any(|root| root.starts_with(real))
             });
-            let is_covered = has_covers && real.is_some();
-            if let Some(real) = real.filter(|_| has_covers) {
-                covered.push(real);
+            // The folder around it is kept by others.
+            let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
+            let is_covered = real.is_some();
+            covered.extend(real);
+            let known = noted.known_before(&path);
+            if !matches!(known, KnownBefore::Unknown) {
+                noted.begun.insert(path.clone(), PlaceState::of(&path, &mut bytes_left));
             }
-            // No mount keeps a link itself.
-            let state = (!is_covered || is_link).then(|| PlaceState::of(&path, &mut bytes_left));
-            guard.before.insert(path, state);
+            match known {
+                KnownBefore::Missing => (),
+                KnownBefore::Was(state) => drop(noted.before.insert(path, Some(state))),
+                KnownBefore::Unknown => {
+                    // No mount keeps a link itself.
+                    let state = (!is_covered || is_link).then(|| PlaceState::of(&path, &mut bytes_left));
+                    noted.before.insert(path, state);
+                }
+            }
         }
-        (guard, covered)
-    }
-
-    /// Everything that is there and that the command's words do not name, with who runs it.
-    fn places(&self) -> Vec<(PathBuf, &'static str)> {
-        let is_root = |path: &PathBuf| self.roots.iter().any(|root| root.starts_with(path));
-        let named: Vec<&PathBuf> = self.told.named.iter().filter(|path| !is_root(path)).collect();
-        let is_named =
-            |path: &Path| named.iter().any(|named| named.starts_with(path) || path.starts_with(named));
-        let mut places: Vec<(PathBuf, &'static str)> =
-            self.roots.iter().flat_map(|root| kept_in(root)).collect();
-        places.retain(|(path, _)| !is_named(path));
-        places
+        drop(noted);
+        (AutorunGuard { watched, guards: guards.clone() }, covered)
     }
 
     /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
     /// something. Blocks.
     pub fn finish(&mut self) -> Vec<String> {
-        if std::mem::replace(&mut self.is_over, true) {
+        if self.watched.is_over.load(Ordering::Acquire) {
             return Vec::new();
         }
-        let mut done = Vec::new();
-        for (path, why) in self.places() {
-            match self.before.get(&path) {
-                // The daemon itself makes such folders, to hide them; nothing is run by one without files.
-                None if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
-                None => self.put_aside(&path, why, None, &mut done),
-                Some(None) => (),
-                Some(Some(before)) => self.compare(&path, why, before, &mut done),
-            }
-        }
-        let more = done.len().saturating_sub(MOST_TOLD);
-        done.truncate(MOST_TOLD);
-        if 0 < more {
-            done.push(format!("{more} more files that other programs run by themselves were treated alike"));
-        }
-        if let Some(path) = self.roots.first() {
-            let told = done.iter().map(|done| format!("a command of an agent in {}: {done}", path.display()));
-            self.reports.add(told);
-        }
-        done
+        // Whoever allowed it was told, so the others do not put it aside.
+        self.watched.told.named.iter().for_each(|path| self.guards.allow(path, None));
+        self.watched.finish(&self.guards.named())
+    }
+}
+
+impl WatchedPlaces {
+    fn of(
+        roots: &[PathBuf],
+        further: FurtherPlaces,
+        told: WritesTold,
+        reports: WorkspaceReports,
+    ) -> WatchedPlaces {
+        let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
+        let is_over = AtomicBool::new(false);
+        let mut watched = WatchedPlaces { roots, told, further, links, reports, noted, is_over };
+        let link = |path: PathBuf| {
+            let link = watched.link_on_way(&path)?;
+            fs::read_link(&link).ok().map(|to| (link, to))
+        };
+        let links = watched.ways().filter_map(link).collect();
+        watched.links = links;
+        watched
     }
 
-    fn compare(&self, path: &Path, why: &'static str, before: &PlaceState, done: &mut Vec<String>) {
+    /// Waits until one that begins has taken note, and until one that ends has put all right.
+    fn noted(&self) -> MutexGuard<'_, NotedPlaces> {
+        // Nothing panics while it is held.
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The paths of all such places whose names say where they are, whether they are there or not.
+    fn ways(&self) -> impl Iterator<Item = PathBuf> {
+        let rows = || AUTOMATIC.iter().filter(|row| row.is_kept && row.path.contains('/'));
+        let of_table = self.roots.iter().flat_map(move |root| rows().map(|row| root.join(row.path)));
+        of_table.chain(self.further.places.iter().map(|place| place.path.clone()))
+    }
+
+    /// The outermost link on the way from a root to a path.
+    fn link_on_way(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.roots.iter().find(|root| path.starts_with(root))?;
+        let between = path.ancestors().skip(1).take_while(|folder| folder != root);
+        let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        between.filter(is_link).last().map(Path::to_owned)
+    }
+
+    /// True if the command's words name this path, something in it, or a folder around it whose name alone says so; `others`: those of the
+    /// commands beside it.
+    fn is_named(&self, path: &Path, others: &[PathBuf]) -> bool {
+        self.told.named.iter().chain(others).any(|named| self.covers(named, path))
+    }
+
+    /// True if whoever was told of the name was told of the place. A folder in which a setting of git's names something, or a program of a
+    /// home looks for something, is a folder like others.
+    fn covers(&self, named: &Path, place: &Path) -> bool {
+        let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
+        let is_root = || self.roots.iter().any(|root| root.starts_with(named));
+        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_further()
+    }
+
+    /// True if it would see something come at this path, which is there.
+    fn watches(&self, path: &Path) -> bool {
+        self.further.places.iter().any(|place| path.starts_with(&place.path))
+            || self.roots.iter().any(|root| kept_in(root).iter().any(|(kept, _)| path.starts_with(kept)))
+    }
+
+    /// Everything that is there and that no words name, with who runs it.
+    fn places(&self, others: &[PathBuf]) -> Vec<(PathBuf, &'static str)> {
+        let mut places: Vec<(PathBuf, &'static str)> =
+            self.roots.iter().flat_map(|root| kept_in(root)).collect();
+        let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
+        places.extend(further.map(|place| (place.path.clone(), place.why)));
+        places.sort();
+        places.dedup_by(|one, other| one.0 == other.0);
+        // What lies in another of them is kept with it.
+        let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
+        places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
+        places.retain(|(path, _)| !self.is_named(path, others));
+        places
+    }
+
+    /// `others`: what the words of commands name that go on. Blocks.
+    fn finish(&self, others: &[PathBuf]) -> Vec<String> {
+        // Whoever begins meanwhile waits until all is put right.
+        let mut noted = self.noted();
+        if self.is_over.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let nothing = PlaceState::default();
+        let mut done = DoneAtEnd::default();
+        // In a folder that its owner does not write, all would stay as it is.
+        for root in &self.roots {
+            if let Err(error) = open_to_owner(root) {
+                tracing::warn!(%error, root = %root.display(), "the rights to a workspace's folder cannot be given back");
+            }
+        }
+        // Another end of a link puts other files at all places behind it.
+        for (link, to) in &self.links {
+            if fs::read_link(link).is_ok_and(|now| now == *to) || self.is_named(link, others) {
+                continue;
+            }
+            let before = AutorunFileState::Link(to.clone());
+            self.put_aside(link, "other programs look for what they run behind it", Some(&before), &mut done);
+        }
+        for (path, why) in self.places(others) {
+            // What was so when the command began is left to those that go on, if they watch over it.
+            let is_left = !matches!(noted.known_before(&path), KnownBefore::Unknown);
+            let begun = noted.begun.get(&path).filter(|_| is_left);
+            match (noted.before.get(&path), begun) {
+                (Some(None), _) => (),
+                // The daemon itself makes such folders, to hide them; nothing is run by one without files.
+                (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
+                (None, None) if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
+                // git makes no link of it, so whoever writes what it leads to decides what runs.
+                (Some(_), None) if path.ends_with(REBASE_TODO) && is_link(&path) => {
+                    self.put_aside(&path, why, None, &mut done);
+                }
+                (None, None) => {
+                    // Of a place that a new link leads to, it is the link that came.
+                    let link = self.link_on_way(&path).filter(|link| !self.links.contains_key(link));
+                    self.put_aside(&link.unwrap_or(path), why, None, &mut done);
+                }
+                (before, begun) => {
+                    let before = before.and_then(Option::as_ref).unwrap_or(&nothing);
+                    self.compare((&path, why), before, begun, &mut done);
+                }
+            }
+        }
+        self.is_over.store(true, Ordering::Release);
+        *noted = NotedPlaces::default();
+        drop(noted);
+        self.tell(done)
+    }
+
+    fn compare(
+        &self,
+        (path, why): (&Path, &'static str),
+        before: &PlaceState,
+        begun: Option<&PlaceState>,
+        done: &mut DoneAtEnd,
+    ) {
         let now = PlaceState::of(path, &mut 0);
+        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
+            let shown = self.shown(path);
+            let told = format!(
+                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
+            );
+            done.done.push(DoneToPlace { brief: told.clone(), told });
+        }
         for (file, state) in &now.files {
+            let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
+            if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) {
+                continue;
+            }
             match before.files.get(file) {
                 None if before.is_cut => (),
+                None if file.ends_with(REBASE_TODO) && !runs_more(file, None) => (),
                 None => self.put_aside(file, why, None, done),
                 Some(before) if before.is_same(state, file) => (),
+                Some(before) if file.ends_with(REBASE_TODO) && !runs_more(file, Some(before)) => (),
                 Some(before) => self.put_aside(file, why, Some(before), done),
             }
         }
@@ -158,30 +301,71 @@ impl AutorunGuard {
         path: &Path,
         why: &'static str,
         before: Option<&AutorunFileState>,
-        done: &mut Vec<String>,
+        done: &mut DoneAtEnd,
     ) {
-        let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let shown = self.shown(path);
         let what = match before {
-            None => format!("`{}` came to be", shown.display()),
-            Some(_) => format!("`{}` was changed", shown.display()),
+            None => format!("`{shown}` came to be"),
+            Some(_) => format!("`{shown}` was changed"),
         };
-        if self.told.goes_on {
-            done.push(format!(
-                "{what} while a command went on in the background, and stays; {why}, so look at it first"
-            ));
-            return;
-        }
-        done.push(match aside(path, before) {
-            Ok(None) => return,
-            Ok(Some(aside)) => {
-                let again = if before.is_some() { ", and what was there is there again" } else { "" };
-                format!(
-                    "{what}, and {why}: it lies beside it as `{aside}` now{again}. Where it is wanted, write it with `write_file`, or by a \
-                     command whose words name it"
-                )
+        let (told, brief) = if self.further.is_secret(path) {
+            let left = format!(
+                "{what}, and {why}. It was left there, under the name by which it is hidden from commands"
+            );
+            (
+                format!("{left}; the person should look at what is in it before a program uses it"),
+                format!("{what}, was left there, and is hidden from commands: look at what is in it"),
+            )
+        } else {
+            match aside(path, before) {
+                Ok(None) => return,
+                Ok(Some(aside)) => {
+                    let again = if before.is_some() { ", and what was there is there again" } else { "" };
+                    let lies = format!("lies beside it as `{aside}` now{again}");
+                    (
+                        format!(
+                            "{what}, and {why}: it {lies}. Where it is wanted, write it with `write_file`, or by a command whose words name it"
+                        ),
+                        format!("{what}: it {lies}"),
+                    )
+                }
+                Err(error) => {
+                    let failed = format!("it could not be put aside: {error}");
+                    (format!("{what}, and {why}; {failed}"), format!("{what}; {failed}"))
+                }
             }
-            Err(error) => format!("{what}, and {why}; it could not be put aside: {error}"),
-        });
+        };
+        done.done.push(DoneToPlace { told, brief });
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        shown.display().to_string()
+    }
+
+    /// Has the person know of all of it. Answers what the agent is told.
+    fn tell(&self, done: DoneAtEnd) -> Vec<String> {
+        let count = done.done.len();
+        let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let mut report =
+            format!("a command of an agent in {by} touched files that programs run by themselves: ");
+        let mut told = Vec::new();
+        for (at, place) in done.done.into_iter().enumerate() {
+            if report.len() + place.brief.len() <= MOST_TOLD_TO_PERSON {
+                report.push_str(if at == 0 { "" } else { "; " });
+                report.push_str(&place.brief);
+            } else if !report.ends_with('…') {
+                report.push_str(&format!("; and {} more, …", count - at));
+            }
+            told.push(place.told);
+        }
+        if MOST_TOLD < count {
+            told.truncate(MOST_TOLD);
+            let more = count - MOST_TOLD;
+            told.push(format!("{more} more files that other programs run by themselves were treated alike"));
+        }
+        self.reports.add((0 < count).then_some(report));
+        told
     }
 }
 
@@ -193,90 +377,31 @@ impl Drop for AutorunGuard {
     }
 }
 
-/// Renames an entry and puts what was there in its place. Answers its new name.
-fn aside(path: &Path, before: Option<&AutorunFileState>) -> io::Result<Option<String>> {
-    let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
-        return Ok(None);
+/// True if it is a link, or lies in a folder of git's that is one.
+fn is_link(path: &Path) -> bool {
+    let is_one = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+    is_one(path) || path.parent().is_some_and(is_one)
+}
+
+/// True if the list of a rebase has lines that run something and were not there before; also where that cannot be told.
+fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
+    if is_link(path) {
+        return true;
+    }
+    let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
+    let before: &[u8] = match before {
+        Some(AutorunFileState::File { bytes: Some(bytes), .. }) => bytes,
+        Some(_) => return true,
+        None => &[],
     };
-    let name = name.to_str().ok_or_else(|| io::Error::other("its name is no text"))?;
-    let Some(aside) = rename_aside(&above, name, ASIDE)? else { return Ok(None) };
-    match before {
-        None => (),
-        Some(AutorunFileState::Link(to)) => rustix::fs::symlinkat(to, &above, name)?,
-        Some(AutorunFileState::File { bytes: Some(bytes), mode, .. }) => {
-            write_in(&above, name, bytes, *mode)?
-        }
-        Some(AutorunFileState::File { bytes: None, .. }) => {
-            return Err(io::Error::other(format!(
-                "it lies there as `{aside}`, and what was there was not kept"
-            )));
-        }
-    }
-    Ok(Some(aside))
-}
-
-impl PlaceState {
-    /// No link is followed. `bytes_left`: of which the bytes of files are noted.
-    fn of(path: &Path, bytes_left: &mut u64) -> PlaceState {
-        let mut state = PlaceState::default();
-        let mut pending = vec![(path.to_owned(), 0)];
-        while let Some((path, depth)) = pending.pop() {
-            let Ok(found) = fs::symlink_metadata(&path) else { continue };
-            if found.is_dir() {
-                state.is_cut |= DEEPEST <= depth;
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                for entry in entries.take(if depth < DEEPEST { MOST_ENTRIES } else { 0 }) {
-                    if !entry.file_name().to_string_lossy().contains(ASIDE) {
-                        pending.push((entry.path(), depth + 1));
-                    }
-                }
-                continue;
-            }
-            if MOST_NOTED <= state.files.len() {
-                state.is_cut = true;
-                break;
-            }
-            let noted = match found.is_symlink() {
-                true => fs::read_link(&path).ok().map(AutorunFileState::Link),
-                false => Some(AutorunFileState::file(&path, &found, bytes_left)),
-            };
-            state.files.extend(noted.map(|noted| (path, noted)));
-        }
-        state
-    }
-}
-
-impl AutorunFileState {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
-        let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
-        let longest = LONGEST.min(*bytes_left);
-        let is_read = found.is_file() && 0 < longest && found.size() <= longest;
-        let bytes = is_read.then(|| regular_file::read_bounded(path, longest).ok().flatten()).flatten();
-        *bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64).min(*bytes_left);
-        AutorunFileState::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
-    }
-
-    /// True if the file is what it was, also where it was written anew.
-    fn is_same(&self, now: &AutorunFileState, path: &Path) -> bool {
-        match (self, now) {
-            (AutorunFileState::Link(before), AutorunFileState::Link(now)) => before == now,
-            (
-                AutorunFileState::File { stamp, bytes, mode },
-                AutorunFileState::File { stamp: stamp_now, mode: mode_now, .. },
-            ) => {
-                let is_as_it_was = || {
-                    let now = regular_file::read_bounded(path, LONGEST).ok().flatten();
-                    mode == mode_now && bytes.is_some() && *bytes == now
-                };
-                stamp == stamp_now || is_as_it_was()
-            }
-            _ => false,
-        }
-    }
+    let (now, before) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(before));
+    let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+    let known: HashSet<&str> = before.lines().map(str::trim).collect();
+    now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
 }
 
 /// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.
-fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
+pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth || *room == 0 {
         return true;
     }
@@ -290,7 +415,7 @@ fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
 
 /// Paths that are there of the rows that no build writes, with who runs them.
 fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let entries = listed(root).into_iter().flatten().flatten().take(MOST_NAMES);
     let names: HashSet<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
@@ -299,18 +424,14 @@ fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         let found: Vec<PathBuf> = match (first.contains('*'), first == row.path) {
             // Perf: the folder is listed once for all rows.
             (true, _) => names.iter().filter(|name| row.ends_in(name)).map(|name| root.join(name)).collect(),
-            (false, true) if names.contains(first) => vec![root.join(first)],
-            (false, false) if names.contains(first) => below(root, row),
-            _ => Vec::new(),
+            // Looked up by its name: whoever fills the folder hides nothing.
+            (false, true) => vec![root.join(first)],
+            (false, false) => below(root, row),
         };
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
-    places.retain(|(path, _)| !path.to_string_lossy().contains(ASIDE));
-    places.sort();
-    places.dedup_by(|one, other| one.0 == other.0);
-    // What lies in another of them is kept with it.
-    let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
-    places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
+    let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+    places.retain(|(path, _)| is_there(path) && !path.iter().any(|name| is_aside(&name.to_string_lossy())));
     places
 }
 
@@ -326,86 +447,4 @@ fn below(root: &Path, row: &AutorunPath) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-        AutorunGuard::over(&[root.to_owned()], told, has_covers, WorkspaceReports::default())
-    }
-
-    fn put(root: &Path, name: &str, text: &str) {
-        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-        fs::write(root.join(name), text).unwrap();
-    }
-
-    fn read(root: &Path, name: &str) -> String {
-        fs::read_to_string(root.join(name)).unwrap_or_default()
-    }
-
-    /// Every row that is kept: what comes is put aside, and what is changed is what it was; of the others nothing is touched.
-    #[test]
-    fn what_a_command_makes_of_each_row_that_no_build_writes_is_not_run() {
-        for row in AUTOMATIC {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let name = row.path.replace('*', "x");
-            let (mut guard, _) = guarded(&root, WritesTold::default(), false);
-            put(&root, &name, "evil");
-            let done = guard.finish();
-            assert_eq!(root.join(&name).exists(), !row.is_kept, "{name}: {done:?}");
-            assert_eq!(done.len(), usize::from(row.is_kept), "{name}: {done:?}");
-            if !row.is_kept {
-                continue;
-            }
-            put(&root, &name, "a person's");
-            let (mut guard, _) = guarded(&root, WritesTold::default(), false);
-            fs::remove_file(root.join(&name)).unwrap();
-            put(&root, &name, "evil");
-            let done = guard.finish();
-            assert_eq!(read(&root, &name), "a person's", "{done:?}");
-            assert_eq!(guarded(&root, WritesTold::default(), true).1, [root.join(&name)]);
-        }
-    }
-
-    #[test]
-    fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        put(&root, ".vscode/settings.json", "{}");
-        put(&root, ".vscode/big.json", &"x".repeat(300_000));
-        put(&root, ".husky/pre-commit", "true");
-        put(&root, "shared/mcp.json", "{}");
-        std::os::unix::fs::symlink("shared/mcp.json", root.join(".mcp.json")).unwrap();
-        let (guard, covered) = guarded(&root, WritesTold::default(), true);
-        drop(guard);
-        assert_eq!(covered, [".husky/pre-commit", "shared/mcp.json", ".vscode"].map(|name| root.join(name)));
-        let (mut guard, covered) = guarded(&root, WritesTold::default(), false);
-        assert!(covered.is_empty());
-        put(&root, ".vscode/tasks.json", "evil");
-        put(&root, ".vscode/big.json", "evil");
-        put(&root, ".husky/_/h", "made by its runner");
-        put(&root, ".husky/pre-push", "evil");
-        fs::remove_file(root.join(".mcp.json")).unwrap();
-        put(&root, ".mcp.json", "evil");
-        // The same again is no change.
-        put(&root, ".vscode/settings.json", "{}");
-        let done = guard.finish();
-        assert_eq!(done.len(), 4, "{done:?}");
-        assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".husky/pre-push").exists());
-        assert!(root.join(".husky/_/h").exists());
-        assert_eq!(fs::read_link(root.join(".mcp.json")).unwrap(), Path::new("shared/mcp.json"));
-        assert_eq!(read(&root, ".vscode/big.json.not-run-0"), "evil");
-        assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
-        assert!(guard.finish().is_empty());
-        let named = WritesTold { named: vec![root.join(".envrc"), root.clone()], goes_on: false };
-        let (mut guard, _) = guarded(&root, named, false);
-        put(&root, ".envrc", "use flake");
-        put(&root, ".autoenv", "evil");
-        assert_eq!(guard.finish().len(), 1);
-        assert!(root.join(".envrc").exists(), "whoever allowed it was told");
-        let (mut guard, _) = guarded(&root, WritesTold { goes_on: true, ..WritesTold::default() }, false);
-        put(&root, ".exrc", "a person's, or not");
-        let done = guard.finish();
-        assert!(root.join(".exrc").exists() && done[0].contains("look at it first"), "{done:?}");
-    }
-}
+mod tests;

@@ -13,7 +13,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests, digest,
+    CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests,
+    autorun::AutorunGuards,
+    digest,
     undo::PlannedChange,
     work,
     workspace::{ExistingFile, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
@@ -46,6 +48,8 @@ pub struct ChangeContext {
     pub own_files: Arc<OwnFiles>,
     pub reads: SeenFileDigests,
     pub redactor: Redactor,
+    /// Commands that go on do not count as who made the change.
+    pub guards: AutorunGuards,
 }
 
 impl ChangeContext {
@@ -55,6 +59,7 @@ impl ChangeContext {
             own_files: Arc::clone(&cx.own_files),
             reads: cx.reads.clone(),
             redactor: cx.redactor.clone(),
+            guards: cx.commands.autorun_guards().clone(),
         }
     }
 
@@ -244,7 +249,7 @@ impl PreparedChange {
         call: &CallId,
         stop: &CancellationToken,
     ) -> Result<FileChanged, ToolError> {
-        let ChangeContext { workspace, own_files, reads, .. } = &self.ground;
+        let ChangeContext { workspace, own_files, reads, guards, .. } = &self.ground;
         if stop.is_cancelled() {
             return Err(stopped());
         }
@@ -311,7 +316,10 @@ impl PreparedChange {
         }
         let path = workspace.absolute(&self.place);
         match &self.after {
-            Some((_, digest)) => reads.note(path, digest.clone()),
+            Some((_, digest)) => {
+                guards.allow(&path, Some(digest));
+                reads.note(path, digest.clone());
+            }
             None => reads.forget(&path),
         }
         Ok(kept.made())

@@ -161,7 +161,7 @@ impl Invocation for MoveFileInvocation {
 
 impl MoveFileInvocation {
     fn make(&self, session: &SessionId, call: &CallId) -> Result<FileChanged, ToolError> {
-        let ChangeContext { workspace, own_files, reads, .. } = &self.ground;
+        let ChangeContext { workspace, own_files, reads, guards, .. } = &self.ground;
         let there = OriginalFile::of(workspace, &self.from)?.filter(|there| there.digest() == self.digest);
         let Some(there) = there else { return Err(self.is_changed()) };
         let keep = PlannedChange {
@@ -186,6 +186,7 @@ impl MoveFileInvocation {
             }
         }
         let (from, to) = (workspace.absolute(&self.from), workspace.absolute(&self.to));
+        guards.allow(&to, Some(&self.digest));
         // Only what the model knows moves along.
         if reads.of(&from).is_some() {
             reads.note(to, self.digest.clone());

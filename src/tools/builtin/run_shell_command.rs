@@ -261,8 +261,8 @@ impl Invocation for RunShellCommandInvocation {
             let words = [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec();
             let wanted = CommandRequest {
                 terminal: self.arguments.terminal(),
-                git: judged::git_use(&self.reading, self.arguments.background),
-                writes: judged::writes_told(&self.reading, self.arguments.background),
+                git: judged::git_use(&self.reading, &self.directory, self.arguments.background),
+                writes: judged::writes_told(&self.reading),
                 span: cx.span,
                 ..CommandRequest::new(words, self.directory.clone())
             };

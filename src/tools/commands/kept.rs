@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{AutorunGuard, WritesTold},
+    autorun::{self, AllowedChanges, AutorunGuard, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -35,6 +35,18 @@ pub struct GitUse {
     pub is_alone: bool,
     /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
     pub may_configure: bool,
+    /// It may bring files that other programs run by themselves, as a checkout does.
+    pub brings_files: bool,
+    /// Nothing beside git waits for anything.
+    pub is_at_once: bool,
+    /// The folders in which git may begin, as far as the words tell: absolute, `..` and links as they are written.
+    pub folders: Vec<PathBuf>,
+    /// Nobody can tell all of them.
+    pub is_anywhere: bool,
+    /// It may make commits, and run the hooks of that.
+    pub makes_commits: bool,
+    /// It brings what a patch says, which an agent may have written.
+    pub brings_patch: bool,
     /// Its words go on with a rebase that waits, in the workspace's own repository.
     pub goes_on: bool,
     /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
@@ -58,6 +70,7 @@ struct KeptWhileRunning {
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
     autorun: Option<AutorunGuard>,
+    _allowed: Option<AllowedChanges>,
 }
 
 impl KeptBeside for KeptWhileRunning {
@@ -84,14 +97,13 @@ impl CommandRuntime {
         }
         let is_server = matches!(program, ConfinedProgram::Server);
         let (since, git, yields, writes) = match program {
-            // git writes what commits have.
             ConfinedProgram::Command { temporary, git, writes, yields } => {
-                let writes = (!git.is_alone).then_some(writes);
-                (born(temporary), git, yields, writes)
+                (born(temporary), git, yields, Some(writes))
             }
             // A person acknowledged it, and some keep their notes beside their settings.
             ConfinedProgram::Hook { temporary } => {
-                (born(temporary), GitUse::default(), CancellationToken::new(), None)
+                let hook = GitUse { brings_files: true, is_at_once: true, ..GitUse::default() };
+                (born(temporary), hook, CancellationToken::new(), None)
             }
             ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new(), None),
         };
@@ -129,17 +141,34 @@ impl CommandRuntime {
             may_move_head: git.is_alone || is_server,
         };
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
-        let guards = self.guards.clone();
+        let (guards, watched) = (self.guards.clone(), self.autorun.clone());
+        let hidden = self.sandbox.hidden().clone();
+        // What changes meanwhile is taken for git's, so not for long.
+        let is_allowed = git.brings_files && git.is_at_once;
+        // git alone writes what commits have, unless it runs what somebody else has written.
+        let brings_commits = git.is_alone && git.brings_files && !git.brings_patch && !git.is_anywhere;
+        // git puts other files in the place of those that a mount would keep.
+        let has_mounts = has_covers && !git.is_alone;
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
             guard.note_in(&notes)?;
+            let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
-            let autorun =
-                writes.map(|writes| AutorunGuard::over(&roots, writes, has_covers, notes.reports()));
-            Ok((guard, kept, autorun))
+            let further = || autorun::further_places(&roots, &below, hidden.names_of_secrets());
+            let is_left =
+                brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
+            let (autorun, allowed) = match writes.filter(|_| !is_left) {
+                Some(writes) => {
+                    let told = (notes.reports(), &watched);
+                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, told)), None)
+                }
+                None if !is_allowed || watched.is_empty() => (None, None),
+                None => (None, Some(AllowedChanges::over(&roots, further()?, &watched))),
+            };
+            Ok((guard, kept, autorun, allowed))
         });
-        let (guard, kept, autorun) = looked.await.map_err(|source| CommandStartError::System {
+        let (guard, kept, autorun, _allowed) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
             source,
         })?;
@@ -151,7 +180,7 @@ impl CommandRuntime {
             autorun
         });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, _allowed });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

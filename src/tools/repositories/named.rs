@@ -9,7 +9,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{around::RepositoryAround, settings::values_that_run};
+use super::{
+    around::RepositoryAround,
+    settings::{GitValue, values_that_run},
+};
 use crate::{
     git_settings::{GitNames, LONGEST_CONFIG, files_of_user},
     workspace::{OpenedPath, Workspace},
@@ -64,9 +67,9 @@ pub struct GitNamed {
     /// Folders of hooks, wherever they lie.
     pub hook_folders: Vec<PathBuf>,
     /// Values by which git may run something.
-    pub values: Vec<String>,
+    pub values: Vec<GitValue>,
     /// The same of settings of the user, which are of no workspace.
-    pub values_of_user: Vec<String>,
+    pub values_of_user: Vec<GitValue>,
 }
 
 impl GitNamed {

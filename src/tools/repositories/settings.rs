@@ -73,15 +73,29 @@ pub fn new_danger(before: &str, after: &str, named: &[String]) -> Option<String>
         .map(|(_, key)| format!("`{key}` is set"))
 }
 
+/// A value by which git may run something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitValue {
+    /// `core.editor`; of a text that is not read the last part alone.
+    pub key: String,
+    pub value: String,
+}
+
 /// The values in a text of settings by which git may run something; of one that is not read as git writes it, whatever stands in it.
-pub fn values_that_run(text: &str) -> Vec<String> {
+pub fn values_that_run(text: &str) -> Vec<GitValue> {
     match settings_in(text) {
         Some(settings) => settings
             .into_iter()
             .filter(|(key, value)| !is_harmless(key, value))
-            .map(|(_, value)| value)
+            .map(|(key, value)| GitValue { key, value })
             .collect(),
-        None => text.lines().filter_map(|line| Some(line.split_once('=')?.1.to_owned())).collect(),
+        None => text
+            .lines()
+            .filter_map(|line| {
+                let (key, value) = line.split_once('=')?;
+                Some(GitValue { key: key.trim().to_owned(), value: value.to_owned() })
+            })
+            .collect(),
     }
 }
 

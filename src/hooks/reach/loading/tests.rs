@@ -18,6 +18,20 @@ const LEADING: &[&str] = &[
     "for s in \"$PWD\"/tools/a.sh; do sh \"$s\"; done",
     "run() { sh \"$1/guard.sh\"; }; run \"$PWD/tools\"",
     "set -- \"$PWD/tools\"; sh \"$1/guard.sh\"",
+    // Other spellings of a path.
+    "~+/tools/later",
+    "$'t\\x6fols/later'",
+    "t{o,}ols/later",
+    "{tools/later,}",
+    "set -- a:tools/later; IFS=:; G=a:tools/later; set -- $G; $2",
+    "for i in tools/*; do [ -x $i ] && $i; done",
+    "printf \"tools/later\\n\" | sh",
+    "printf 'sh %s\\n' tools/later | bash -s",
+    "git -c alias.x='!tools/later' x",
+    "vim -es -c '!tools/later' -c q",
+    "ed -s <<< '!tools/later'",
+    "HOME=. bash -lc true",
+    "HOME=\"$CLAUDE_PROJECT_DIR\" bash -lc true",
     // A path of modules or programs.
     "PYTHONPATH=\"$CLAUDE_PROJECT_DIR\" python3 -m pguard",
     "PYTHONPATH=. python3 -c 'import pguard'",
@@ -168,6 +182,13 @@ const APART: &[&str] = &[
     "git status",
     "docker run --rm guard",
     "find . -name '*.md' -exec grep -l x {} +",
+    "printf '%s\\n' \"$INPUT\" | python3 ~/guard.py",
+    "echo \"make it so\" | sh ~/guard.sh",
+    "rg --glob '!dist/**' x ~/list",
+    "git log --grep 'x!' && notify-send \"Done!\"",
+    "cp ~/x.{md,txt} ~/y",
+    "for f in ~/hooks/*.sh; do sh \"$f\"; done",
+    "grep -E \"\\.(ts|js)$\" && ~/guard",
 ];
 
 fn reached(text: &str, root: &Path) -> WorkspaceReach {

@@ -104,25 +104,117 @@ const KEEP_SETTINGS: &[&str] = &[
     "write-tree",
 ];
 
-/// Tells what a text is to the workspace's repositories. It may change settings where nothing runs but git, what that does is known, and it
+/// Tells what a text, run in this folder, is to the workspace's repositories. It may change settings where nothing runs but git, what that does is known, and it
 /// is not `background`: nobody knows when that ends, and no other command begins meanwhile.
-pub fn git_use(reading: &ShellAnalysis, background: bool) -> GitUse {
+pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> GitUse {
     let keeps = |command: &ShellCommand| {
         let mut words = command.words.iter().map(|word| word.text());
         words.next() != Some("git") || words.next().is_some_and(|name| KEEP_SETTINGS.contains(&name))
     };
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
-    GitUse { is_alone, may_configure, goes_on: goes_on(reading), settings: git_settings(reading) }
+    let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
+    let lists = |command: &ShellCommand| {
+        let mut words = command.words.iter().map(CommandWord::text).skip(1);
+        matches!(
+            (words.next(), words.next()),
+            (Some("stash" | "worktree"), Some("list" | "show"))
+                | (Some("submodule"), Some("status" | "summary"))
+        )
+    };
+    let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
+    let (brings_files, brings_patch) = (reading.commands.iter().any(brings), is_any(BRING_PATCH));
+    let is_at_once = reading.commands.iter().all(|command| {
+        command.words.first().is_some_and(|word| word.text() == "git" || AT_ONCE.contains(&word.text()))
+    });
+    let (goes_on, settings) = (goes_on(reading), git_settings(reading));
+    let (folders, is_anywhere) = folders_of_git(reading, directory);
+    let makes_commits = is_any(MAKE_COMMITS);
+    GitUse {
+        is_alone,
+        may_configure,
+        brings_files,
+        is_at_once,
+        folders,
+        is_anywhere,
+        makes_commits,
+        brings_patch,
+        goes_on,
+        settings,
+    }
+}
+
+/// The folders in which git may begin, and whether nobody can tell all of them.
+fn folders_of_git(reading: &ShellAnalysis, directory: &Path) -> (Vec<PathBuf>, bool) {
+    let (mut folders, mut is_anywhere) = (vec![directory.to_owned()], false);
+    for command in &reading.commands {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        let to = match words.as_slice() {
+            ["cd", to] | ["git", "-C", to, ..] => *to,
+            ["git", option, ..] if option.starts_with('-') => {
+                // `--no-pager` and the like lead nowhere.
+                is_anywhere |= !matches!(*option, "--no-pager" | "-P");
+                continue;
+            }
+            ["cd" | "pushd" | "popd", ..] => {
+                is_anywhere = true;
+                continue;
+            }
+            _ => continue,
+        };
+        is_anywhere |=
+            to.starts_with(['~', '-']) || to.contains(['$', '*', '?', '[', '`']) || 2 < folders.len();
+        let further: Vec<PathBuf> = folders.iter().map(|folder| folder.join(to)).collect();
+        folders.extend(further);
+        folders.dedup();
+    }
+    (folders, is_anywhere)
 }
 
 /// Tells which files a text says that it writes.
-pub fn writes_told(reading: &ShellAnalysis, background: bool) -> WritesTold {
+pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
     let written = reading.accesses.iter().filter_map(|access| match access {
         ResourceAccess::Write { path } => Some(path.clone()),
         _ => None,
     });
-    WritesTold { named: written.collect(), goes_on: background }
+    WritesTold { named: written.collect() }
+}
+
+/// Of [`BESIDE_GIT`], what ends at once.
+const AT_ONCE: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
+
+/// Sub-commands of git that write files which a commit has.
+const BRING_FILES: &[&str] = &[
+    "checkout",
+    "cherry-pick",
+    "clone",
+    "merge",
+    "pull",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "stash",
+    "submodule",
+    "switch",
+    "worktree",
+];
+
+/// Sub-commands of git that may make commits.
+const MAKE_COMMITS: &[&str] = &["cherry-pick", "commit", "merge", "pull", "rebase", "revert"];
+
+/// Sub-commands of git that write what a file says, which need not come from a commit.
+const BRING_PATCH: &[&str] = &["am", "apply", "checkout-index", "read-tree"];
+
+/// True if the first word is `git` and its sub-command one of these; behind options of git any word may be that.
+fn is_git_command(command: &ShellCommand, names: &[&str]) -> bool {
+    let mut words = command.words.iter().map(CommandWord::text);
+    let is_git = words.next() == Some("git");
+    is_git
+        && match words.next() {
+            Some(word) if word.starts_with('-') => words.any(|word| names.contains(&word)),
+            word => word.is_some_and(|word| names.contains(&word)),
+        }
 }
 
 /// Sub-commands of git that go on with what waits, or begin what may wait.

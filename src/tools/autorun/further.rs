@@ -1,0 +1,341 @@
+//! Which places are kept from commands although no row of the table names them: files and folders that git's settings name, places of a
+//! home that its programs obey, and folders of programs that are not there yet? And which hold keys, so that they keep their names?
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::git_programs;
+use crate::{
+    links::LinksBelow,
+    repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
+    workspace::Workspace,
+};
+use shell::{AutorunPlace, GIT_HOOKS};
+use sys::{guarded::ResolvedPath, programs};
+
+const OBEYED: &str = "programs run what it says, or take what they run from there";
+const KEYS: &str = "programs take keys from there, and some of them what they run";
+/// The list of what is left of a rebase, in the folder of a repository (git-rebase(1), INTERACTIVE MODE).
+pub(super) const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
+const REBASE: &str = "git runs its `exec` lines when the rebase goes on";
+/// Linked worktrees, and repositories of submodules, of one repository.
+const MOST_PARTS: usize = 1_000;
+const PROGRAMS: &str = "a shell finds its programs there";
+
+/// Places of a home that programs obey and that no build, package manager or cache makes, from the manuals of those programs. Of folders
+/// in which a program also keeps what it makes anew by itself, such as `.kube/cache`, only the files that people write.
+const OBEYED_AT_HOME: &[&str] = &[
+    ".Renviron",
+    ".Rprofile",
+    ".Xdefaults",
+    ".Xresources",
+    ".aws/config",
+    ".aws/credentials",
+    ".bazelrc",
+    ".bunfig.toml",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".condarc",
+    ".config/curlrc",
+    ".config/dbus-1",
+    ".config/lf",
+    ".config/mc",
+    ".config/mimeapps.list",
+    ".config/mpv",
+    ".config/pip",
+    ".config/ranger",
+    ".config/topgrade.toml",
+    ".config/user-tmpfiles.d",
+    ".config/yazi",
+    ".config/zellij",
+    ".curlrc",
+    ".docker/cli-plugins",
+    ".docker/config.json",
+    ".gemrc",
+    ".gnupg/dirmngr.conf",
+    ".gnupg/gpg-agent.conf",
+    ".gnupg/gpg.conf",
+    ".gnupg/gpgsm.conf",
+    ".gnupg/scdaemon.conf",
+    ".gradle/init.d",
+    ".gradle/init.gradle",
+    ".gradle/init.gradle.kts",
+    ".hammerspoon",
+    ".kube/config",
+    ".kube/kuberc",
+    ".local/share/applications",
+    ".local/share/bash-completion",
+    ".local/share/caja/scripts",
+    ".local/share/dbus-1",
+    ".local/share/kio/servicemenus",
+    ".local/share/kservices5",
+    ".local/share/kservices6",
+    ".local/share/nautilus/scripts",
+    ".local/share/nemo/scripts",
+    ".local/share/user-tmpfiles.d",
+    ".m2/extensions.xml",
+    ".pythonrc",
+    ".pythonrc.py",
+    ".wgetrc",
+];
+
+/// Hidden places that programs make by themselves while they build or are looked at, so that nothing is said of it: histories, and
+/// folders of which [`OBEYED_AT_HOME`] has the parts that count.
+const MADE_BY_PROGRAMS: &[&str] = &[
+    ".Xauthority",
+    ".aws",
+    ".bash_history",
+    ".docker",
+    ".gnupg",
+    ".kube",
+    ".lesshst",
+    ".local/share/atuin",
+    ".local/share/fish/fish_history",
+    ".mysql_history",
+    ".node_repl_history",
+    ".nuget/NuGet/NuGet.Config",
+    ".psql_history",
+    ".python_history",
+    ".rediscli_history",
+    ".sqlite_history",
+    ".zsh_history",
+];
+
+/// Places beside those of the table.
+#[derive(Debug, Clone, Default)]
+pub struct FurtherPlaces {
+    /// They need not be there.
+    pub places: Vec<AutorunPlace>,
+    /// Places that are hidden from commands by their names, also where they lead to.
+    pub secrets: Vec<PathBuf>,
+}
+
+impl FurtherPlaces {
+    /// True of such a place, what lies in it, and what one lies in that is there.
+    pub fn is_secret(&self, path: &Path) -> bool {
+        self.secrets.iter().any(|secret| {
+            path.starts_with(secret) || (secret.starts_with(path) && fs::symlink_metadata(secret).is_ok())
+        })
+    }
+}
+
+/// Finds them in these roots, absolute and without links, and in the `repositories` that lie below. `secrets`: by their names. Blocks for
+/// a bounded look.
+pub fn further_places<'a>(
+    roots: &[PathBuf],
+    repositories: &[RepositoryBelow],
+    secrets: impl Iterator<Item = &'a Path>,
+) -> io::Result<FurtherPlaces> {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let mut places = named_by_git(roots, repositories)?;
+    if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
+        places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
+    }
+    places.retain(|place| {
+        roots.iter().any(|root| place.path.starts_with(root))
+            && !roots.iter().any(|root| root.starts_with(&place.path))
+    });
+    let mut secrets = with_ends(secrets);
+    secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
+    Ok(FurtherPlaces { places, secrets })
+}
+
+/// The paths, and where they lead to.
+fn with_ends<'a>(names: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    names.flat_map(|name| [name.to_owned(), ResolvedPath::to(name).end]).collect()
+}
+
+fn named_by_git(roots: &[PathBuf], repositories: &[RepositoryBelow]) -> io::Result<Vec<AutorunPlace>> {
+    let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
+    let is_inside = |it: &RepositoryAround| roots.iter().any(|root| it.folder.starts_with(root));
+    let mut found = Vec::new();
+    let mut add = |folder: &Path, repository: &RepositoryAround| {
+        let named = GitNamed::by(&workspace, repository);
+        git_programs::named_by_settings(folder, repository, &named, &mut found);
+        let links = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
+        found.extend(links.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
+        found.extend(named.places);
+        let parts = ["worktrees", "modules"].map(|name| repository.common.join(name));
+        let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let parts = parts.take(MOST_PARTS).map(|entry| entry.path());
+        let folders = std::iter::once(repository.folder.clone()).chain(parts);
+        found.extend(folders.map(|folder| AutorunPlace { path: folder.join(REBASE_TODO), why: REBASE }));
+    };
+    for root in roots {
+        for repository in repositories_of_root(root).iter().filter(|it| it.is_own || is_inside(it)) {
+            add(root, repository);
+        }
+    }
+    for RepositoryBelow { folder, base, .. } in repositories.iter().filter(|it| !roots.contains(&it.base)) {
+        add(base, &RepositoryAround::at(folder.clone(), base, true));
+    }
+    Ok(found)
+}
+
+/// `path`: the daemon's own.
+fn of_home(home: &Path, path: Option<&OsStr>) -> Vec<AutorunPlace> {
+    let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+    // No command sees these.
+    let (hidden, missing): (Vec<PathBuf>, Vec<PathBuf>) = sandbox::secrets(home).partition(is_there);
+    let is_made = |path: &PathBuf| MADE_BY_PROGRAMS.iter().any(|name| *path == home.join(name));
+    let keys = missing.into_iter().filter(|path| !is_made(path));
+    let obeyed = OBEYED_AT_HOME.iter().map(|name| home.join(name));
+    let obeyed = obeyed.filter(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
+    let keys = keys.map(|path| AutorunPlace { path, why: KEYS });
+    let programs = programs::missing_folders(path, home).into_iter();
+    let programs = programs.map(|path| AutorunPlace { path, why: PROGRAMS });
+    keys.chain(obeyed.map(|path| AutorunPlace { path, why: OBEYED })).chain(programs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::{
+        autorun::{AutorunGuard, AutorunGuards, WritesTold},
+        workspace_reports::WorkspaceReports,
+    };
+
+    fn put(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn at_home(home: &Path, path: Option<&OsStr>) -> FurtherPlaces {
+        let secrets: Vec<PathBuf> = sandbox::secrets(home).collect();
+        let secrets = with_ends(secrets.iter().map(PathBuf::as_path));
+        FurtherPlaces { places: of_home(home, path), secrets }
+    }
+
+    fn guarded(root: &Path, further: FurtherPlaces, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
+        let told = (WorkspaceReports::default(), &AutorunGuards::default());
+        AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, told)
+    }
+
+    #[test]
+    fn what_a_home_is_missing_is_put_aside_when_it_comes_and_folders_without_files_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let path = ["bin", "opt/x/bin"].map(|name| home.join(name).display().to_string()).join(":");
+        put(&home.join(".aws/credentials"), "a person's");
+        let (mut guard, _) = guarded(&home, at_home(&home, Some(OsStr::new(&path))), false);
+        let come = [
+            ".cargo/config.toml",
+            ".local/share/dbus-1/services/x.service",
+            ".config/mpv/scripts/x.lua",
+            "bin/python3",
+            "opt/x/bin/ls",
+        ];
+        come.iter().for_each(|name| put(&home.join(name), "evil"));
+        // Under another name they would be hidden from nobody, whoever made them.
+        let keys = [".ssh/config", ".netrc", ".config/gh/hosts.yml", ".kube/config", ".mozilla/firefox/x"];
+        keys.iter().for_each(|name| put(&home.join(name), "a key"));
+        let stay = [".kube/cache/x", ".cargo/registry/x", ".docker/buildx/x", ".bash_history", ".aws/sso/x"];
+        stay.iter().for_each(|name| put(&home.join(name), "made"));
+        // As the daemon makes it, to hide it.
+        fs::create_dir_all(home.join(".agents/skills")).unwrap();
+        let done = guard.finish();
+        come.iter().for_each(|name| assert!(!home.join(name).exists(), "{name}: {done:?}"));
+        stay.iter().chain(&keys).for_each(|name| assert!(home.join(name).exists(), "{name}: {done:?}"));
+        assert!(home.join(".agents/skills").exists() && home.join("bin.not-run-0/python3").exists());
+        assert!(done.last().unwrap().starts_with("5 more files"), "{done:?}");
+        assert!(
+            done.iter()
+                .any(|done| done.contains("`.config/gh` came to be") && done.contains("was left there"))
+        );
+        // Hidden where they are there, so no mount is to show them again.
+        let covered = guarded(&home, at_home(&home, Some(OsStr::new(&path))), true).1;
+        assert!(!covered.iter().any(|path| path.starts_with(home.join(".aws"))), "{covered:?}");
+    }
+
+    #[test]
+    fn a_link_by_which_such_a_place_comes_is_put_aside_and_one_of_a_persons_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        put(&home.join("dotfiles/config/x"), "a person's");
+        symlink("dotfiles/config", home.join(".config")).unwrap();
+        let (mut guard, _) = guarded(&home, at_home(&home, None), false);
+        put(&home.join("plain/config.toml"), "evil");
+        symlink("plain", home.join(".cargo")).unwrap();
+        put(&home.join(".config/mpv/scripts/x.lua"), "evil");
+        let done = guard.finish();
+        assert!(home.join(".config/x").exists() && !home.join(".cargo").exists(), "{done:?}");
+        assert_eq!(fs::read_link(home.join(".cargo.not-run-0")).unwrap(), Path::new("plain"));
+        assert_eq!(done.len(), 2, "{done:?}");
+        assert!(
+            done.iter().any(|done| done.contains("`.config/mpv`") && done.contains("a link leads there"))
+        );
+    }
+
+    #[test]
+    fn hooks_included_settings_and_programs_that_git_names_are_what_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let settings = "[core]\n\thooksPath = .tools/hooks\n\tfsmonitor = tools/fsm.sh\n[include]\n\tpath = ../conf/inc\n\
+                        [filter \"q\"]\n\tclean = ./tools/filter.sh %f\n\
+                        [alias]\n\tb = !make build && cat out/text\n\tst = status\n\tr = !./run\n\tp = log -- out/text\n\
+                        [diff \"q\"]\n\ttextconv = out/tool\n";
+        let named = [".tools/hooks/pre-commit", "tools/fsm.sh", "tools/filter.sh", "conf/inc", "run"];
+        put(&root.join(".git/config"), settings);
+        put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+        named.iter().for_each(|name| put(&root.join(name), "# a person's\n"));
+        let products = ["build", "make", "status", "out/text", "out/tool"];
+        products.iter().for_each(|name| put(&root.join(name), "old\0"));
+        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let (mut guard, _) = guarded(&root, further.clone(), false);
+        named.iter().for_each(|name| put(&root.join(name), "# evil\n"));
+        put(&root.join(".tools/hooks/post-commit"), "# evil\n");
+        put(&root.join("tools/other.sh"), "# made\n");
+        // What builds make, although words of the settings are named so.
+        products.iter().for_each(|name| put(&root.join(name), "new\0"));
+        let done = guard.finish();
+        // Five, and one more.
+        assert_eq!(done.len(), 6, "{done:?}");
+        for name in products {
+            assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "new\0", "{name}: {done:?}");
+        }
+        for name in named {
+            assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "# a person's\n", "{name}: {done:?}");
+        }
+        assert!(!root.join(".tools/hooks/post-commit").exists() && root.join("tools/other.sh").exists());
+        let covered = guarded(&root, further, true).1;
+        let mut expected = ["tools/fsm.sh", "tools/filter.sh", "conf/inc", ".tools/hooks", "run"]
+            .map(|name| root.join(name));
+        expected.sort();
+        assert_eq!(covered, expected);
+    }
+
+    /// A person may begin and go on with a rebase meanwhile, so only lines that run something and were not there count.
+    #[test]
+    fn a_rebase_that_a_command_made_up_runs_nothing_and_one_of_a_persons_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let todo = root.join(".git").join(REBASE_TODO);
+        put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+        let guard = |has_covers| {
+            let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+            guarded(&root, further, has_covers)
+        };
+        let is_left = |before: Option<&str>, after: &str| {
+            match before {
+                Some(before) => put(&todo, before),
+                None => drop(fs::remove_file(&todo)),
+            }
+            let (mut guard, covered) = guard(true);
+            assert!(!covered.contains(&todo), "git puts others in its place");
+            put(&todo, after);
+            let done = guard.finish();
+            assert_eq!(done.is_empty(), fs::read_to_string(&todo).unwrap_or_default() == after, "{done:?}");
+            done.is_empty()
+        };
+        assert!(is_left(None, "pick 1 a\nedit 2 x\n"));
+        assert!(!is_left(None, "pick 1 a\n\texec touch x\n"));
+        assert!(!is_left(None, "x touch x\n"));
+        assert!(is_left(Some("pick 1 a\nexec make\npick 2 b\nexec make\n"), "pick 2 b\nexec make\n"));
+        assert!(!is_left(Some("pick 1 a\nexec make\n"), "exec touch x\n"));
+    }
+}

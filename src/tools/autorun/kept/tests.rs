@@ -1,0 +1,212 @@
+//! What becomes of such files while commands go on.
+
+use super::*;
+
+fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
+    beside(root, told, has_covers, &AutorunGuards::default())
+}
+
+fn beside(
+    root: &Path,
+    told: WritesTold,
+    has_covers: bool,
+    guards: &AutorunGuards,
+) -> (AutorunGuard, Vec<PathBuf>) {
+    let told_to = (WorkspaceReports::default(), guards);
+    AutorunGuard::over(&[root.to_owned()], FurtherPlaces::default(), told, has_covers, told_to)
+}
+
+fn put(root: &Path, name: &str, text: &str) {
+    fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+    fs::write(root.join(name), text).unwrap();
+}
+
+fn read(root: &Path, name: &str) -> String {
+    fs::read_to_string(root.join(name)).unwrap_or_default()
+}
+
+/// Every row that is kept: what comes is put aside, and what is changed is what it was; of the others nothing is touched.
+#[test]
+fn what_a_command_makes_of_each_row_that_no_build_writes_is_not_run() {
+    for row in AUTOMATIC {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let name = row.path.replace('*', "x");
+        let (mut guard, _) = guarded(&root, WritesTold::default(), false);
+        put(&root, &name, "evil");
+        let done = guard.finish();
+        assert_eq!(root.join(&name).exists(), !row.is_kept, "{name}: {done:?}");
+        assert_eq!(done.len(), usize::from(row.is_kept), "{name}: {done:?}");
+        if !row.is_kept {
+            continue;
+        }
+        put(&root, &name, "a person's");
+        let (mut guard, _) = guarded(&root, WritesTold::default(), false);
+        fs::remove_file(root.join(&name)).unwrap();
+        put(&root, &name, "evil");
+        let done = guard.finish();
+        assert_eq!(read(&root, &name), "a person's", "{done:?}");
+        assert_eq!(guarded(&root, WritesTold::default(), true).1, [root.join(&name)]);
+    }
+}
+
+#[test]
+fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, ".vscode/settings.json", "{}");
+    put(&root, ".vscode/big.json", &"x".repeat(300_000));
+    put(&root, ".husky/pre-commit", "true");
+    put(&root, "shared/mcp.json", "{}");
+    std::os::unix::fs::symlink("shared/mcp.json", root.join(".mcp.json")).unwrap();
+    let (guard, covered) = guarded(&root, WritesTold::default(), true);
+    drop(guard);
+    assert_eq!(covered, [".husky/pre-commit", "shared/mcp.json", ".vscode"].map(|name| root.join(name)));
+    let (mut guard, covered) = guarded(&root, WritesTold::default(), false);
+    assert!(covered.is_empty());
+    put(&root, ".vscode/tasks.json", "evil");
+    put(&root, ".vscode/big.json", "evil");
+    put(&root, ".husky/_/h", "made by its runner");
+    put(&root, ".husky/pre-push", "evil");
+    fs::remove_file(root.join(".mcp.json")).unwrap();
+    put(&root, ".mcp.json", "evil");
+    // The same again is no change.
+    put(&root, ".vscode/settings.json", "{}");
+    let done = guard.finish();
+    assert_eq!(done.len(), 4, "{done:?}");
+    assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".husky/pre-push").exists());
+    assert!(root.join(".husky/_/h").exists());
+    assert_eq!(fs::read_link(root.join(".mcp.json")).unwrap(), Path::new("shared/mcp.json"));
+    assert_eq!(read(&root, ".vscode/big.json.not-run-0"), "evil");
+    assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
+    assert!(guard.finish().is_empty());
+    let named = WritesTold { named: vec![root.join(".envrc"), root.clone()] };
+    let (mut guard, _) = guarded(&root, named, false);
+    put(&root, ".envrc", "use flake");
+    put(&root, ".autoenv", "evil");
+    assert_eq!(guard.finish().len(), 1);
+    assert!(root.join(".envrc").exists(), "whoever allowed it was told");
+}
+
+/// What one has planted is no person's for the next, in whatever order they end.
+#[test]
+fn what_one_command_planted_is_put_aside_although_another_began_since() {
+    for first_ends_first in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        put(&root, ".exrc", "a person's");
+        put(&root, ".vscode/settings.json", "a person's");
+        let guards = AutorunGuards::default();
+        let plain = || beside(&root, WritesTold::default(), false, &guards).0;
+        let mut first = plain();
+        for name in [".exrc", ".envrc", ".vscode/tasks.json", ".vscode/settings.json", ".zed/tasks.json"] {
+            put(&root, name, "evil");
+        }
+        let mut second = plain();
+        if first_ends_first {
+            assert_eq!(first.finish().len(), 5);
+            assert!(second.finish().is_empty());
+        } else {
+            // What was so when it began is left to the other's end; what is its own is not.
+            put(&root, ".autoenv", "evil");
+            let done = second.finish();
+            assert!(done.len() == 1 && done[0].contains("`.autoenv`"), "{done:?}");
+            assert_eq!(read(&root, ".envrc"), "evil");
+            assert_eq!(first.finish().len(), 5);
+        }
+        for name in [".envrc", ".vscode/tasks.json", ".zed/tasks.json"] {
+            assert!(!root.join(name).exists(), "{name}");
+        }
+        assert_eq!(read(&root, ".exrc"), "a person's");
+        assert_eq!(read(&root, ".vscode/settings.json"), "a person's");
+        // Whoever plants the same again when the other has ended does so alone.
+        let (mut first, planted) = (plain(), "evil, too");
+        put(&root, ".envrc", planted);
+        let mut second = plain();
+        assert_eq!(first.finish().len(), 1);
+        put(&root, ".envrc", planted);
+        assert_eq!(second.finish().len(), 1);
+        assert!(!root.join(".envrc").exists());
+        // One that begins when they are over takes what is there for what was there.
+        put(&root, ".envrc", "a person's");
+        assert!(plain().finish().is_empty());
+    }
+}
+
+#[test]
+fn what_somebody_writes_who_may_stays_while_a_command_goes_on_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, ".exrc", "a person's");
+    let guards = AutorunGuards::default();
+    let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
+    // By words that were allowed.
+    let told = WritesTold { named: vec![root.join(".envrc")] };
+    let mut named = beside(&root, told, false, &guards).0;
+    put(&root, ".envrc", "use flake");
+    assert!(named.finish().is_empty());
+    // The same while the other one still goes on.
+    let told = WritesTold { named: vec![root.join(".autoenv")] };
+    let mut named = beside(&root, told, false, &guards).0;
+    put(&root, ".autoenv", "allowed");
+    assert!(beside(&root, WritesTold::default(), false, &guards).0.finish().is_empty());
+    let mut ends_first = beside(&root, WritesTold::default(), false, &guards).0;
+    assert!(ends_first.finish().is_empty());
+    assert!(named.finish().is_empty());
+    assert_eq!(read(&root, ".autoenv"), "allowed");
+    // By a tool; of the second it is another text that is there.
+    for (name, written) in [(".zed/tasks.json", "{}"), (".nvim.lua", "asked for")] {
+        put(&root, name, "{}");
+        guards.allow(&root.join(name), Some(&crate::digest::of(written.as_bytes())));
+    }
+    // By git alone.
+    let allowed = AllowedChanges::over(std::slice::from_ref(&root), FurtherPlaces::default(), &guards);
+    put(&root, ".exrc", "of a commit");
+    put(&root, ".vscode/settings.json", "of a commit");
+    drop(allowed);
+    put(&root, ".vscode/tasks.json", "evil");
+    let done = goes_on.finish();
+    assert_eq!(done.len(), 2, "{done:?}");
+    assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".nvim.lua").exists(), "{done:?}");
+    assert!(root.join(".zed/tasks.json").exists() && root.join(".vscode/settings.json").exists());
+    assert_eq!((read(&root, ".envrc"), read(&root, ".exrc")), ("use flake".into(), "of a commit".into()));
+}
+
+/// Five are told to the agent, all to the person.
+#[test]
+fn the_person_is_told_the_name_of_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let reports = WorkspaceReports::new(state.path());
+    let told = (reports.clone(), &AutorunGuards::default());
+    let roots = std::slice::from_ref(&root);
+    let further = FurtherPlaces::default();
+    let (mut guard, _) = AutorunGuard::over(roots, further, WritesTold::default(), false, told);
+    let names =
+        [".autoenv", ".envrc", ".exrc", ".mcp.json", ".nvim.lua", ".vscode/tasks.json", ".zed/tasks.json"];
+    names.iter().for_each(|name| put(&root, name, "evil"));
+    let done = guard.finish();
+    assert_eq!(done.len(), 6, "{done:?}");
+    assert!(done[5].starts_with("2 more files"), "{done:?}");
+    let all: String = reports.recent().into_iter().map(|report| report.text).collect();
+    names.iter().for_each(|name| {
+        assert!(
+            all.contains(&format!("`{}`", name.split('/').next().unwrap())) || all.contains(name),
+            "{name}: {all}"
+        )
+    });
+}
+
+#[test]
+fn what_lies_among_many_files_is_put_aside_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (mut guard, _) = guarded(&root, WritesTold::default(), false);
+    // A folder is listed in no order, so some of them come behind all that are looked at.
+    (0..10_500).for_each(|number| put(&root, &format!("{number}"), ""));
+    let names = [".envrc", ".mcp.json", ".vscode/tasks.json", "lefthook.yml", ".husky/pre-commit"];
+    names.iter().for_each(|name| put(&root, name, "evil"));
+    let done = guard.finish();
+    names.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+}

@@ -1,0 +1,169 @@
+//! What lies at a place that other programs run by themselves, so that it can be compared later and written again?
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{MetadataExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::{MOST_ENTRIES, MOST_NAMES};
+use sys::{guarded, regular_file};
+
+/// Entries of one such folder that are noted.
+const MOST_NOTED: usize = 10_000;
+/// Deepest folder of one that is noted.
+pub(super) const DEEPEST: usize = 6;
+/// Bytes of a file that are noted, to be written again.
+pub(super) const LONGEST: u64 = 256 << 10;
+
+/// Everything that there is at one place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PlaceState {
+    pub files: BTreeMap<PathBuf, AutorunFileState>,
+    /// There was more than is noted, and nobody knows what.
+    pub is_cut: bool,
+    /// There were files deeper than any that are noted.
+    pub is_deep: bool,
+}
+
+/// One entry that is no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AutorunFileState {
+    Link(PathBuf),
+    File {
+        /// Device, inode, size and the time of the last change, which nobody sets.
+        stamp: (u64, u64, u64, i64, i64),
+        mode: u32,
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+impl PlaceState {
+    /// No link is followed. `bytes_left`: of which the bytes of files are noted.
+    pub fn of(path: &Path, bytes_left: &mut u64) -> PlaceState {
+        let mut state = PlaceState::default();
+        let mut pending = vec![(path.to_owned(), 0)];
+        while let Some((path, depth)) = pending.pop() {
+            let Ok(found) = fs::symlink_metadata(&path) else { continue };
+            if found.is_dir() {
+                if DEEPEST <= depth {
+                    state.is_deep |= super::kept::holds_any(&path, depth, &mut { MOST_ENTRIES });
+                    continue;
+                }
+                let Ok(entries) = listed(&path) else {
+                    state.is_cut = true;
+                    continue;
+                };
+                for entry in entries.flatten().take(MOST_NAMES) {
+                    if !is_aside(&entry.file_name().to_string_lossy()) {
+                        pending.push((entry.path(), depth + 1));
+                    }
+                }
+                continue;
+            }
+            if MOST_NOTED <= state.files.len() {
+                state.is_cut = true;
+                break;
+            }
+            let noted = match found.is_symlink() {
+                true => fs::read_link(&path).ok().map(AutorunFileState::Link),
+                false => Some(AutorunFileState::file(&path, &found, bytes_left)),
+            };
+            state.files.extend(noted.map(|noted| (path, noted)));
+        }
+        state
+    }
+}
+
+/// The entries of a folder, also of one whose owner has taken the right to list it from himself: a command would hide what is in it.
+pub(super) fn listed(folder: &Path) -> io::Result<fs::ReadDir> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_to_owner(folder)?;
+            fs::read_dir(folder)
+        }
+        listed => listed,
+    }
+}
+
+/// Gives a folder's owner all rights to it, if that is this process's user. No link is followed.
+pub(super) fn open_to_owner(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = openat(CWD, folder, flags, Mode::empty())?;
+    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let mode = fs::metadata(&path)?.permissions().mode() & 0o7777;
+    if mode & 0o700 != 0o700 {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o700))?;
+    }
+    Ok(())
+}
+
+/// True of a name that [`guarded::ASIDE`] was put behind: a number follows, or an id.
+pub(super) fn is_aside(name: &str) -> bool {
+    name.rsplit_once(guarded::ASIDE).is_some_and(|(_, end)| {
+        !end.is_empty() && end.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
+    })
+}
+
+impl PlaceState {
+    /// The part of it at a path in it; `None` = nothing was there.
+    pub fn below(&self, path: &Path) -> Option<PlaceState> {
+        let files = self.files.iter().filter(|(file, _)| file.starts_with(path));
+        let files: BTreeMap<_, _> = files.map(|(file, state)| (file.clone(), state.clone())).collect();
+        (!files.is_empty() || self.is_cut).then_some(PlaceState { files, ..*self })
+    }
+
+    /// Takes what is at a path in it, or around it, for what was there.
+    pub fn take_anew(&mut self, path: &Path) {
+        self.files.retain(|file, _| !file.starts_with(path));
+        let mut bytes_left = LONGEST;
+        self.files.extend(PlaceState::of(path, &mut bytes_left).files);
+    }
+}
+
+impl AutorunFileState {
+    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
+        let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
+        let longest = LONGEST.min(*bytes_left);
+        let is_read = found.is_file() && 0 < longest && found.size() <= longest;
+        let bytes = is_read.then(|| regular_file::read_bounded(path, longest).ok().flatten()).flatten();
+        *bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64).min(*bytes_left);
+        AutorunFileState::File { stamp, mode: found.permissions().mode() & 0o7777, bytes }
+    }
+
+    /// True if the file is what it was, also where it was written anew.
+    pub fn is_same(&self, now: &AutorunFileState, path: &Path) -> bool {
+        match (self, now) {
+            (AutorunFileState::Link(before), AutorunFileState::Link(now)) => before == now,
+            (
+                AutorunFileState::File { stamp, bytes, mode },
+                AutorunFileState::File { stamp: stamp_now, mode: mode_now, .. },
+            ) => {
+                let is_as_it_was = || {
+                    let now = regular_file::read_bounded(path, LONGEST).ok().flatten();
+                    mode == mode_now && bytes.is_some() && *bytes == now
+                };
+                stamp == stamp_now || is_as_it_was()
+            }
+            _ => false,
+        }
+    }
+
+    /// True if both are the same link, or files of the same bytes and mode, as far as these are noted.
+    pub fn has_bytes_of(&self, other: &AutorunFileState) -> bool {
+        match (self, other) {
+            (AutorunFileState::Link(one), AutorunFileState::Link(other)) => one == other,
+            (
+                AutorunFileState::File { bytes: Some(one), mode, .. },
+                AutorunFileState::File { bytes: Some(other), mode: other_mode, .. },
+            ) => one == other && mode == other_mode,
+            _ => false,
+        }
+    }
+}

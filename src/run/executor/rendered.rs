@@ -111,8 +111,11 @@ impl RunExecutor {
     pub async fn memory_imports_waiting(&self, project: &Arc<Project>) -> Vec<MemoryImport> {
         let (supplies, project) = (self.supplies(), Arc::clone(project));
         unblocked(move || {
-            let told = plan::memory(&project, &supplies).imports;
-            let later = plan::memory(&project.as_if_trusted(), &supplies).imports;
+            let trusted = project.as_if_trusted();
+            let told =
+                plan::memory(&project, &supplies, &ImportRules::of_anybody(&project, &supplies)).imports;
+            let later =
+                plan::memory(&trusted, &supplies, &ImportRules::of_anybody(&trusted, &supplies)).imports;
             later.into_iter().filter(|import| import.left.is_none() && !told.contains(import)).collect()
         })
         .await

@@ -264,9 +264,9 @@ impl HiddenPlaces {
         GuardedPlacesView { present, missing, absent, links, ids }
     }
 
-    /// People's secrets, by the names under which they are looked for.
-    pub fn names_of_secrets(&self) -> impl Iterator<Item = &Path> {
-        self.places.names_of_secrets()
+    /// People's secrets, and those that the settings name, by the names under which they are looked for.
+    pub fn names_of_secrets(&self) -> Vec<PathBuf> {
+        self.places.names_of_secrets().map(Path::to_owned).chain(self.named.secrets()).collect()
     }
 
     /// What the settings name: secrets that are hidden, and programs that are not to be written.

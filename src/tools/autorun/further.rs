@@ -7,19 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::git_programs;
+use super::{git_programs, kept::kept_in};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
     workspace::Workspace,
 };
-use shell::{AutorunPlace, GIT_HOOKS};
+use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
 use sys::{guarded::ResolvedPath, programs};
 
 const OBEYED: &str = "programs run what it says, or take what they run from there";
 const KEYS: &str = "programs take keys from there, and some of them what they run";
 /// The list of what is left of a rebase, in the folder of a repository (git-rebase(1), INTERACTIVE MODE).
 pub(super) const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
+/// Settings of one linked worktree (git-worktree(1), CONFIGURATION FILE).
+const WORKTREE_SETTINGS: &str = "config.worktree";
 const REBASE: &str = "git runs its `exec` lines when the rebase goes on";
 /// Linked worktrees, and repositories of submodules, of one repository.
 const MOST_PARTS: usize = 1_000;
@@ -30,8 +32,13 @@ const PROGRAMS: &str = "a shell finds its programs there";
 const OBEYED_AT_HOME: &[&str] = &[
     ".Renviron",
     ".Rprofile",
+    ".Xclients",
     ".Xdefaults",
     ".Xresources",
+    ".ansible.cfg",
+    ".ansible/plugins",
+    ".antrc",
+    ".asoundrc",
     ".aws/config",
     ".aws/credentials",
     ".bazelrc",
@@ -39,22 +46,40 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".cargo/config",
     ".cargo/config.toml",
     ".condarc",
+    ".config/bspwm",
     ".config/curlrc",
     ".config/dbus-1",
+    ".config/dunst",
+    ".config/herbstluftwm",
+    ".config/labwc",
+    ".config/lesskey",
     ".config/lf",
+    ".config/lxsession",
     ".config/mc",
     ".config/mimeapps.list",
     ".config/mpv",
+    ".config/niri",
     ".config/pip",
+    ".config/polybar",
     ".config/ranger",
+    ".config/river",
+    ".config/sxhkd",
     ".config/topgrade.toml",
     ".config/user-tmpfiles.d",
+    ".config/waybar",
     ".config/yazi",
+    ".config/yt-dlp",
     ".config/zellij",
     ".curlrc",
+    ".devscripts",
     ".docker/cli-plugins",
     ".docker/config.json",
+    ".erlang",
+    ".fluxbox",
+    ".fzf.bash",
+    ".fzf.zsh",
     ".gemrc",
+    ".ghc/ghci.conf",
     ".gnupg/dirmngr.conf",
     ".gnupg/gpg-agent.conf",
     ".gnupg/gpg.conf",
@@ -64,21 +89,37 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".gradle/init.gradle",
     ".gradle/init.gradle.kts",
     ".hammerspoon",
+    ".i3",
+    ".ipython/profile_default/startup",
     ".kube/config",
     ".kube/kuberc",
+    ".lein/profiles.clj",
+    ".lesskey",
     ".local/share/applications",
     ".local/share/bash-completion",
     ".local/share/caja/scripts",
     ".local/share/dbus-1",
+    ".local/share/fish/vendor_conf.d",
+    ".local/share/gnome-shell/extensions",
     ".local/share/kio/servicemenus",
     ".local/share/kservices5",
     ".local/share/kservices6",
     ".local/share/nautilus/scripts",
     ".local/share/nemo/scripts",
+    ".local/share/nvim/site",
     ".local/share/user-tmpfiles.d",
     ".m2/extensions.xml",
+    ".makepkg.conf",
+    ".mavenrc",
+    ".muttrc",
     ".pythonrc",
     ".pythonrc.py",
+    ".quiltrc",
+    ".rpmmacros",
+    ".task/hooks",
+    ".terraform.d/plugins",
+    ".tigrc",
+    ".vagrant.d/Vagrantfile",
     ".wgetrc",
 ];
 
@@ -114,6 +155,11 @@ pub struct FurtherPlaces {
 }
 
 impl FurtherPlaces {
+    /// Leaves out settings of git's, which whoever runs the command may change.
+    pub fn leave_settings(&mut self) {
+        self.places.retain(|place| !place.path.ends_with(WORKTREE_SETTINGS));
+    }
+
     /// True of such a place, what lies in it, and what one lies in that is there.
     pub fn is_secret(&self, path: &Path) -> bool {
         self.secrets.iter().any(|secret| {
@@ -133,6 +179,10 @@ pub fn further_places<'a>(
     let mut places = named_by_git(roots, repositories)?;
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
+    }
+    for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {
+        let links = LinksBelow::of(&path).ends.into_iter().filter(|end| !end.starts_with(&path));
+        places.extend(links.map(|path| AutorunPlace { path, why }));
     }
     places.retain(|place| {
         roots.iter().any(|root| place.path.starts_with(root))
@@ -161,8 +211,13 @@ fn named_by_git(roots: &[PathBuf], repositories: &[RepositoryBelow]) -> io::Resu
         let parts = ["worktrees", "modules"].map(|name| repository.common.join(name));
         let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let parts = parts.take(MOST_PARTS).map(|entry| entry.path());
-        let folders = std::iter::once(repository.folder.clone()).chain(parts);
-        found.extend(folders.map(|folder| AutorunPlace { path: folder.join(REBASE_TODO), why: REBASE }));
+        for folder in std::iter::once(repository.folder.clone()).chain(parts) {
+            found.push(AutorunPlace { path: folder.join(REBASE_TODO), why: REBASE });
+            // Of the workspace's own working tree it is kept beside its other settings.
+            if folder != repository.folder {
+                found.push(AutorunPlace { path: folder.join(WORKTREE_SETTINGS), why: GIT_CONFIG });
+            }
+        }
     };
     for root in roots {
         for repository in repositories_of_root(root).iter().filter(|it| it.is_own || is_inside(it)) {
@@ -269,6 +324,84 @@ mod tests {
         assert!(
             done.iter().any(|done| done.contains("`.config/mpv`") && done.contains("a link leads there"))
         );
+    }
+
+    #[test]
+    fn what_links_in_kept_folders_lead_to_is_kept_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        put(&root.join("conf/tasks.json"), "a person's");
+        put(&root.join("shared/s/SKILL.md"), "a person's");
+        put(&root.join(".vscode/settings.json"), "{}");
+        put(&root.join(".claude/settings.json"), "{}");
+        symlink("../conf/tasks.json", root.join(".vscode/tasks.json")).unwrap();
+        symlink("../shared", root.join(".claude/skills")).unwrap();
+        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let (mut guard, _) = guarded(&root, further, false);
+        put(&root.join("conf/tasks.json"), "evil");
+        put(&root.join("shared/new/SKILL.md"), "evil");
+        put(&root.join("conf/other.json"), "made");
+        let done = guard.finish();
+        assert_eq!(fs::read_to_string(root.join("conf/tasks.json")).unwrap(), "a person's", "{done:?}");
+        assert!(
+            !root.join("shared/new/SKILL.md").exists() && root.join("conf/other.json").exists(),
+            "{done:?}"
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_link_on_the_way_stays_and_a_folder_that_cannot_be_listed_hides_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        put(&root.join("cfg/mise/config.toml"), "a person's");
+        put(&root.join("other/mise/config.toml"), "evil");
+        symlink("cfg", root.join(".config")).unwrap();
+        let further = || further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let (mut guard, _) = guarded(&root, further(), true);
+        fs::remove_file(root.join(".config")).unwrap();
+        symlink("other", root.join(".config")).unwrap();
+        let done = guard.finish();
+        assert_eq!(fs::read_link(root.join(".config")).unwrap(), Path::new("cfg"), "{done:?}");
+        // Deep folders without files, made before, switch nothing off.
+        fs::create_dir_all(root.join(".vscode/a/b/c/d/e/f/g")).unwrap();
+        let (mut guard, _) = guarded(&root, further(), false);
+        put(&root.join(".vscode/tasks.json"), "evil");
+        put(&root.join(".claude/agents/y.not-run-0.md"), "evil");
+        put(&root.join(".husky/pre-commit"), "evil");
+        let mode = |name: &str, mode: u32| {
+            fs::set_permissions(root.join(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        };
+        mode(".husky", 0o311);
+        mode("", 0o311);
+        let done = guard.finish();
+        for name in [".vscode/tasks.json", ".claude/agents/y.not-run-0.md", ".husky/pre-commit"] {
+            assert!(!root.join(name).exists(), "{name}: {done:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_a_folder_frees_nothing_that_settings_name_in_it_and_keys_of_any_kind_keep_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+        put(&root.join(".git/config"), "[core]\n\tfsmonitor = tools/fsm.sh\n");
+        put(&root.join(".git/worktrees/w/HEAD"), "ref: refs/heads/w\n");
+        put(&root.join("tools/fsm.sh"), "# a person's\n");
+        let key = root.join(".claude/.credentials.json");
+        let further =
+            further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path())).unwrap();
+        let told = WritesTold { named: vec![root.join("tools")] };
+        let reports = (WorkspaceReports::default(), &AutorunGuards::default());
+        let (mut guard, _) = AutorunGuard::over(std::slice::from_ref(&root), further, told, false, reports);
+        put(&root.join("tools/fsm.sh"), "# evil\n");
+        put(&root.join(".git/worktrees/w/config.worktree"), "[core]\n\tfsmonitor = ./evil\n");
+        put(&root.join(".git/worktrees/w").join(REBASE_TODO), "exec ./evil\n");
+        put(&key, "a person's");
+        let done = guard.finish();
+        assert_eq!(fs::read_to_string(root.join("tools/fsm.sh")).unwrap(), "# a person's\n", "{done:?}");
+        assert!(!root.join(".git/worktrees/w/config.worktree").exists(), "{done:?}");
+        assert!(!root.join(".git/worktrees/w").join(REBASE_TODO).exists(), "{done:?}");
+        assert!(key.exists(), "{done:?}");
     }
 
     #[test]

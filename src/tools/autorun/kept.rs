@@ -414,7 +414,7 @@ pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
 }
 
 /// Paths that are there of the rows that no build writes, with who runs them.
-fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
+pub(super) fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
     let entries = listed(root).into_iter().flatten().flatten().take(MOST_NAMES);
     let names: HashSet<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

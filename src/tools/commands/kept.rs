@@ -149,13 +149,22 @@ impl CommandRuntime {
         let brings_commits = git.is_alone && git.brings_files && !git.brings_patch && !git.is_anywhere;
         // git puts other files in the place of those that a mount would keep.
         let has_mounts = has_covers && !git.is_alone;
+        let may_configure = git.may_configure;
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
             guard.note_in(&notes)?;
             let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
-            let further = || autorun::further_places(&roots, &below, hidden.names_of_secrets());
+            let secrets = hidden.names_of_secrets();
+            let further = || -> std::io::Result<_> {
+                let mut further =
+                    autorun::further_places(&roots, &below, secrets.iter().map(PathBuf::as_path))?;
+                if may_configure {
+                    further.leave_settings();
+                }
+                Ok(further)
+            };
             let is_left =
                 brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
             let (autorun, allowed) = match writes.filter(|_| !is_left) {

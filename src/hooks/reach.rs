@@ -11,12 +11,14 @@ mod interpreters;
 mod loading;
 mod places;
 mod spelled;
+mod word;
 mod words;
 
 use super::{WorkspaceReach, lexical::lexical, pins::filled};
 use interpreters::WordsReach;
 use places::WorkspacePlaces;
-use words::{HookWord, PATTERN, Quoting, commands};
+use word::{HookWord, PATTERN, Quoting};
+use words::commands;
 
 /// Programs that run what a file says that they are given, by the beginnings of their names.
 const INTERPRETERS: &[&str] = &[

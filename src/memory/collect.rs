@@ -176,10 +176,12 @@ fn take_folder(
     for name in names {
         let path = folder.join(name);
         if let Some(by) = first.clone().filter(|_| !rules.all_of_folder) {
-            // What is wrong with it is nobody's trouble.
-            if let Some(bytes) = expander.size(&path) {
-                let (state, text) = (MemoryFileState::Shadowed { by }, String::new());
-                memory.files.push(MemoryFile { path, is_of_project, state, text, bytes });
+            for path in [path, local_of(folder, name)] {
+                // What is wrong with it is nobody's trouble.
+                if let Some(bytes) = expander.size(&path) {
+                    let (state, text) = (MemoryFileState::Shadowed { by: by.clone() }, String::new());
+                    memory.files.push(MemoryFile { path, is_of_project, state, text, bytes });
+                }
             }
             continue;
         }
@@ -187,12 +189,16 @@ fn take_folder(
             continue;
         }
         first.get_or_insert(path);
-        let name = Path::new(name);
-        let stem = name.file_stem().unwrap_or_default().to_string_lossy();
-        let ending = name.extension().map_or_else(String::new, |it| format!(".{}", it.to_string_lossy()));
-        let local = folder.join(format!("{stem}.{LOCAL}{ending}"));
-        take_file(&local, (expander, is_of_project, counts), memory);
+        take_file(&local_of(folder, name), (expander, is_of_project, counts), memory);
     }
+}
+
+/// The file beside one of this name that its author keeps out of git.
+fn local_of(folder: &Path, name: &str) -> PathBuf {
+    let name = Path::new(name);
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = name.extension().map_or_else(String::new, |it| format!(".{}", it.to_string_lossy()));
+    folder.join(format!("{stem}.{LOCAL}{ending}"))
 }
 
 /// Takes one file, and answers if it is there. One that says the same as another says nothing.

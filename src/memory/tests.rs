@@ -65,6 +65,7 @@ fn the_first_of_a_folder_counts_and_then_its_local_one() {
         expect![[r#"
             far/GEMINI.md Used: "g"
             far/CLAUDE.md Shadowed { by: "~/far/GEMINI.md" }: ""
+            far/CLAUDE.local.md Shadowed { by: "~/far/GEMINI.md" }: ""
             near/AGENTS.md Used: "a"
             near/AGENTS.local.md Used: "l"
             near/CLAUDE.md Shadowed { by: "~/near/AGENTS.md" }: ""

@@ -23,11 +23,13 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 mod aside;
+mod listing;
 mod mounts;
 mod way;
 mod within;
 
 pub use aside::ASIDE;
+pub use listing::{listed, open_to_owner};
 pub use mounts::MountList;
 
 use aside::AsideNames;

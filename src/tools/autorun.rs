@@ -14,6 +14,7 @@ mod git_programs;
 mod git_runs;
 mod home;
 mod kept;
+mod rows;
 mod start_files;
 mod states;
 
@@ -27,7 +28,11 @@ use super::{
     workspace::{PROJECT_CONFIG, Workspace},
 };
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
-use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
+use sys::{
+    guarded::{ResolvedPath, listed},
+    regular_file,
+    source_places::SourcePlaces,
+};
 
 /// Entries of a folder that are held against rows that leave a part of the name open.
 const MOST_ENTRIES: usize = 10_000;
@@ -232,7 +237,7 @@ fn candidates(base: &Path, row: &AutorunPath) -> Vec<PathBuf> {
         return vec![base.join(row.path)];
     }
     let folder = row.path.rsplit_once('/').map_or(base.to_owned(), |(above, _)| base.join(above));
-    let entries = states::listed(&folder).into_iter().flatten().flatten().take(MOST_NAMES);
+    let entries = listed(&folder).into_iter().flatten().flatten().take(MOST_NAMES);
     let is_met = |entry: &fs::DirEntry| row.ends_in(&entry.file_name().to_string_lossy());
     entries.filter(is_met).map(|entry| entry.path()).collect()
 }

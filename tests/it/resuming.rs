@@ -120,8 +120,7 @@ async fn keys_that_take_long_hold_up_only_the_runs_that_need_them_and_are_fetche
     let waits = page["spans"].as_array().unwrap().iter().find_map(|span| span["run"].get("waitsFor"));
     assert_eq!(waits.map(|waits| &waits["for"]), Some(&json!("daemon")), "{page}");
     let story = client.call("trace/export", json!({ "runId": first, "format": "markdown" })).await;
-    let words =
-        "**reader** was interrupted: the daemon was started again and has not taken it up yet, since ";
+    let words = "**reader** was interrupted: the daemon was started again and has not taken it up yet, last heard of at ";
     assert!(story["text"].as_str().unwrap().contains(words), "{story}");
     let status = client.call("daemon/status", json!({})).await;
     assert_eq!(status["degraded"], json!([]), "a key that is being fetched is no failure");

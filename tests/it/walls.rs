@@ -415,7 +415,7 @@ fn what_is_mounted_twice_is_hidden_twice() {
     let states = mechanisms().into_iter().flat_map(|it| [(it.clone(), true), (it, false)]);
     // All of them at once would be more mounts than anybody has, and than bubblewrap takes.
     let parts = states.flat_map(|(mechanism, is_present)| {
-        all.chunks(60).map(move |part| (mechanism.clone(), is_present, part))
+        all.chunks(30).map(move |part| (mechanism.clone(), is_present, part))
     });
     for (mechanism, is_present, part) in parts {
         let laid = |name: &str| is_present || !own().iter().any(|own| own == name);

@@ -101,7 +101,9 @@ fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> 
     let (longest, cause) = took.max_by_key(|(took, _)| *took)?;
     // While there was no daemon it waited for that.
     let down_us = us(call.tool.as_ref().map_or(0, |tool| tool.down_ms));
-    (waited_us.saturating_sub(down_us) / 2 < longest).then_some(cause)
+    let asked_us = waited_us.saturating_sub(down_us);
+    let part = if longest < asked_us / 10 * 9 { "most of it " } else { "" };
+    (asked_us / 2 < longest).then(|| format!("{part}{cause}"))
 }
 
 fn us(ms: u64) -> i64 {

@@ -360,7 +360,9 @@ fn meaning(
     let mut sentences = Vec::new();
     if !is_fired {
         let why = match &hook.state {
-            HookState::On => "its `matcher` or `if` means something else",
+            HookState::On => {
+                "its `matcher` or `if` means something else (`--tool NAME FIELD=VALUE` tries another call)"
+            }
             HookState::Off => "it is off",
             HookState::Untrusted => match &hook.origin {
                 HookOrigin::System | HookOrigin::User => "your setting `hooks.places` does not name its file",

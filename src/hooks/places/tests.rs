@@ -286,7 +286,7 @@ fn results_that_hooks_of_a_file_would_have_seen_are_withheld_while_it_cannot_be_
     let asked = |library: &crate::HookLibrary, text: &str| {
         bench.user_text(text);
         let read = library.current(&bench.places(), &[], &trust);
-        let results = ["read_file", "web_fetch", "run_shell_command"].map(|tool| {
+        ["read_file", "web_fetch", "run_shell_command"].map(|tool| {
             let result = || crate::tests::result(tool, "a text");
             let ended = HookFacts::PostToolUse { result: result() };
             let failed = HookFacts::PostToolUseFailure { result: result() };
@@ -294,8 +294,7 @@ fn results_that_hooks_of_a_file_would_have_seen_are_withheld_while_it_cannot_be_
                 let hooks = read.set.matching(&firing(facts));
                 hooks.iter().filter(|hook| hook.on_failure == HookFailurePolicy::Block).count()
             })
-        });
-        results
+        })
     };
     let library = crate::HookLibrary::default();
     assert_eq!(asked(&library, "{ \"hooks"), [[1, 1], [1, 1], [1, 1]], "nobody has ever read it");

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::words::{HookWord, Quoting};
+use super::word::{HookWord, Quoting};
 
 /// Words that one with braces may become. What becomes more counts as a pattern.
 const MOST_WORDS: usize = 64;
@@ -67,7 +67,7 @@ fn number(letters: &mut Peekable<impl Iterator<Item = char>>, radix: u32, most: 
 pub(super) fn braces_expanded(word: HookWord) -> Vec<HookWord> {
     let (mut done, mut open) = (Vec::new(), vec![word]);
     while let Some(mut word) = open.pop() {
-        let Some((begin, parts, end)) = first_braces(&word.letters) else {
+        let Some(FirstBraces { begin, parts, end }) = first_braces(&word.letters) else {
             done.push(word);
             continue;
         };
@@ -87,8 +87,16 @@ pub(super) fn braces_expanded(word: HookWord) -> Vec<HookWord> {
     done
 }
 
-/// Where the first braces that are expanded begin, their parts, and where they end. A sequence has one part.
-fn first_braces(letters: &[(char, Quoting)]) -> Option<(usize, Vec<(usize, usize)>, usize)> {
+/// Braces that are expanded, by places in a word.
+struct FirstBraces {
+    begin: usize,
+    /// Each from its first letter to behind its last. A sequence is one.
+    parts: Vec<(usize, usize)>,
+    /// Behind the closing one.
+    end: usize,
+}
+
+fn first_braces(letters: &[(char, Quoting)]) -> Option<FirstBraces> {
     let is = |at: usize, wanted: char| letters[at] == (wanted, Quoting::None);
     let begins = |at: &usize| is(*at, '{') && (*at == 0 || letters[*at - 1].0 != '$');
     (0..letters.len()).filter(begins).find_map(|begin| {
@@ -105,7 +113,7 @@ fn first_braces(letters: &[(char, Quoting)]) -> Option<(usize, Vec<(usize, usize
                     let text: String = letters[from..at].iter().map(|(letter, _)| letter).collect();
                     let is_expanded = !parts.is_empty() || text.contains("..");
                     parts.push((from, at));
-                    return is_expanded.then_some((begin, parts, at + 1));
+                    return is_expanded.then_some(FirstBraces { begin, parts, end: at + 1 });
                 }
             }
         }
@@ -124,7 +132,7 @@ pub(super) fn shell_escapes<'a>(program: &str, given: &[&'a str]) -> Vec<&'a str
     given.iter().filter_map(escape).filter(|command| !command.trim().is_empty()).collect()
 }
 
-/// What `printf` or `echo` puts out with these words, as far as they tell.
+/// The text that `printf` or `echo` puts out with these words, as far as they tell.
 pub(super) fn printed(words: &[HookWord]) -> Option<String> {
     let (program, given) = words.split_first()?;
     let text = given.iter().map(HookWord::text).collect::<Vec<_>>().join("\n");

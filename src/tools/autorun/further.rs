@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{git_programs, kept::kept_in};
+use super::{git_programs, rows::kept_in};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},

@@ -15,15 +15,16 @@ use std::{
 };
 
 use super::{
-    MOST_ENTRIES, MOST_NAMES, candidates,
+    MOST_ENTRIES,
     further::{FurtherPlaces, REBASE_TODO},
-    states::{AutorunFileState, DEEPEST, LONGEST, PlaceState, is_aside, listed, open_to_owner},
+    rows::kept_in,
+    states::{AutorunFileState, LONGEST, PlaceState, holds_any},
 };
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
-use shell::{AUTOMATIC, AutorunPath};
-use sys::regular_file;
+use shell::AUTOMATIC;
+use sys::{guarded::open_to_owner, regular_file};
 
 mod aside;
 mod beside;
@@ -36,8 +37,6 @@ const MOST_BYTES: u64 = 2 << 20;
 const MOST_TOLD: usize = 5;
 /// Letters of what the person is told of one command.
 const MOST_TOLD_TO_PERSON: usize = 3_500;
-/// Files of hooks lie in this folder, and what their runner makes anew in folders below it.
-const HUSKY: &str = ".husky";
 
 /// Everything that a command's words say of the files that it writes.
 #[derive(Debug, Clone, Default)]
@@ -398,52 +397,6 @@ fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
     let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
     let known: HashSet<&str> = before.lines().map(str::trim).collect();
     now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
-}
-
-/// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.
-pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
-    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth || *room == 0 {
-        return true;
-    }
-    *room -= 1;
-    let Ok(mut entries) = fs::read_dir(path) else { return true };
-    entries.any(|entry| match entry {
-        Ok(entry) => holds_any(&entry.path(), depth + 1, room),
-        Err(_) => true,
-    })
-}
-
-/// Paths that are there of the rows that no build writes, with who runs them.
-pub(super) fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
-    let entries = listed(root).into_iter().flatten().flatten().take(MOST_NAMES);
-    let names: HashSet<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
-    for row in AUTOMATIC.iter().filter(|row| row.is_kept) {
-        let first = row.path.split('/').next().unwrap_or(row.path);
-        let found: Vec<PathBuf> = match (first.contains('*'), first == row.path) {
-            // Perf: the folder is listed once for all rows.
-            (true, _) => names.iter().filter(|name| row.ends_in(name)).map(|name| root.join(name)).collect(),
-            // Looked up by its name: whoever fills the folder hides nothing.
-            (false, true) => vec![root.join(first)],
-            (false, false) => below(root, row),
-        };
-        places.extend(found.into_iter().map(|path| (path, row.why)));
-    }
-    let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-    places.retain(|(path, _)| is_there(path) && !path.iter().any(|name| is_aside(&name.to_string_lossy())));
-    places
-}
-
-fn below(root: &Path, row: &AutorunPath) -> Vec<PathBuf> {
-    let mut found = candidates(root, row);
-    let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-    let is_hook = |path: &PathBuf| {
-        !path.parent().is_some_and(|folder| folder.ends_with(HUSKY))
-            || fs::symlink_metadata(path).is_ok_and(|it| !it.is_dir())
-    };
-    found.retain(|path| is_there(path) && is_hook(path));
-    found
 }
 
 #[cfg(test)]

@@ -2,23 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{MetadataExt as _, PermissionsExt as _},
-    },
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
-
 use super::{MOST_ENTRIES, MOST_NAMES};
-use sys::{guarded, regular_file};
+use sys::{guarded, guarded::listed, regular_file};
 
 /// Entries of one such folder that are noted.
 const MOST_NOTED: usize = 10_000;
 /// Deepest folder of one that is noted.
-pub(super) const DEEPEST: usize = 6;
+const DEEPEST: usize = 6;
 /// Bytes of a file that are noted, to be written again.
 pub(super) const LONGEST: u64 = 256 << 10;
 
@@ -53,7 +48,7 @@ impl PlaceState {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
             if found.is_dir() {
                 if DEEPEST <= depth {
-                    state.is_deep |= super::kept::holds_any(&path, depth, &mut { MOST_ENTRIES });
+                    state.is_deep |= holds_any(&path, 0, &mut { MOST_ENTRIES });
                     continue;
                 }
                 let Ok(entries) = listed(&path) else {
@@ -81,27 +76,17 @@ impl PlaceState {
     }
 }
 
-/// The entries of a folder, also of one whose owner has taken the right to list it from himself: a command would hide what is in it.
-pub(super) fn listed(folder: &Path) -> io::Result<fs::ReadDir> {
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_to_owner(folder)?;
-            fs::read_dir(folder)
-        }
-        listed => listed,
+/// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.
+pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) || DEEPEST <= depth || *room == 0 {
+        return true;
     }
-}
-
-/// Gives a folder's owner all rights to it, if that is this process's user. No link is followed.
-pub(super) fn open_to_owner(folder: &Path) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = openat(CWD, folder, flags, Mode::empty())?;
-    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    let mode = fs::metadata(&path)?.permissions().mode() & 0o7777;
-    if mode & 0o700 != 0o700 {
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o700))?;
-    }
-    Ok(())
+    *room -= 1;
+    let Ok(mut entries) = fs::read_dir(path) else { return true };
+    entries.any(|entry| match entry {
+        Ok(entry) => holds_any(&entry.path(), depth + 1, room),
+        Err(_) => true,
+    })
 }
 
 /// True of a name that [`guarded::ASIDE`] was put behind: a number follows, or an id.

@@ -169,7 +169,11 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     }
     if !run.files_changed.is_empty() {
         let files: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
-        paragraph(out, &format!("Files changed: {}.", files.join(", ")));
+        let files = files.join(", ");
+        paragraph(
+            out,
+            &format!("Files changed by its own file tools: {files}. What commands changed is not known."),
+        );
     }
     if span.output.is_some() {
         paragraph(out, if span.status == SpanStatus::Ok { "Result:" } else { "It had said:" });
@@ -275,7 +279,11 @@ fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
     }
     for event in &events {
         let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
-        let _infallible = writeln!(out, "- {} {}{said}", moment(event.at), code(&event.name));
+        let told = match nudge_said(event) {
+            Some(told) => told.to_owned(),
+            None => format!("{}{said}", code(&event.name)),
+        };
+        let _infallible = writeln!(out, "- {} {told}", moment(event.at));
     }
     if span.more_events != 0 {
         let _infallible = writeln!(out, "- and {} more", span.more_events);
@@ -283,6 +291,17 @@ fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
     if !events.is_empty() {
         out.push('\n');
     }
+}
+
+/// The words for a message by which the daemon had the model go on.
+fn nudge_said(event: &SpanEvent) -> Option<&'static str> {
+    let is_nudge = event.name == "context.nudged";
+    is_nudge.then_some(match event.text.as_str() {
+        "hook" => "The model was told what a hook had to say, and went on.",
+        "loop" => "The model was told that it went round in circles, and went on.",
+        "nextSpeaker" => "The model had stopped and had not said all, so it was asked to go on.",
+        _ => "The output limit had cut off the answer, so the model was asked to go on.",
+    })
 }
 
 /// The words for who let a call run, or did not.

@@ -155,7 +155,7 @@ async fn what_git_runs_plants_nothing_and_what_it_checks_out_stays() {
             .script(&Script::new(replies))
             .agent("writer", AGENT)
             .file("lint.sh", "echo evil > .envrc\necho evil > .mcp.json\n")
-            .file("make.sh", &format!("git init -q sub\ncat > sub/fsm <<'EOF'\n{plant}EOF\nchmod 755 sub/fsm\ngit -C sub config core.fsmonitor ./fsm\n"));
+            .file("make.sh", format!("git init -q sub\ncat > sub/fsm <<'EOF'\n{plant}EOF\nchmod 755 sub/fsm\ngit -C sub config core.fsmonitor ./fsm\n"));
         house.sandbox = confined_by(house.dir.path(), mechanism.clone());
         let work = house.work();
         let git = |arguments: &[&str]| {

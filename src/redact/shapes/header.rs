@@ -125,7 +125,10 @@ fn looks_random(value: &[u8]) -> bool {
         numbers += usize::from(now == '0' && !is_within);
         last = now;
     }
-    let longest = if LONG_VALUE <= value.len() { 45 } else { 33 };
+    // Words between `_` and `-` are of one case.
+    let has = |kind: fn(&u8) -> bool| value.iter().any(kind);
+    let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
+    let longest = if is_mixed && LONG_VALUE <= value.len() { 45 } else { 33 };
     // A name has no more than one number.
     10 * letters < longest * stretches || 2 <= numbers && 10 * letters < 50 * stretches
 }

@@ -2315,7 +2315,10 @@ export interface HookSpan {
   tool?: ToolName | null;
   /** A description of that call for people, as the call has it. */
   description?: string | null;
-  /** `answered`, or the way in which it failed; missing while it is at work, and when it was cut off. */
+  /**
+   * `answered`, or the way in which it failed; `goesOn` of one beside the run that went on after the run's
+   * end; missing while it is at work, and when it was cut off.
+   */
   outcome?: string;
   /** `allow`, `ask`, `deny`; missing when it said nothing about it. */
   decision?: string | null;

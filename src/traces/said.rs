@@ -9,6 +9,9 @@ use crate::text::{client, duration, moment, person};
 /// The reason why nothing but handing in a result is left to a run.
 pub(crate) const LAST_TURN: &str = "the last turn, in which only complete_task is there";
 
+/// The outcome of a hook beside its run that was at work when the run ended.
+pub(crate) const GOES_ON: &str = "goesOn";
+
 /// True if a decision lets a call run.
 pub fn lets_run(decision: &CallDecision) -> bool {
     !matches!(decision.outcome.as_str(), "deny" | "cancelRun")

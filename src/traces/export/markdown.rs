@@ -10,7 +10,7 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    said::{LAST_TURN, confinement_said, decider, granted, rule_said, standing_said},
+    said::{GOES_ON, LAST_TURN, confinement_said, decider, granted, rule_said, standing_said},
     text::{client, duration as time, line_shown as line, lines_shown as lines, moment, person},
 };
 
@@ -232,6 +232,9 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let reason = reason.map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
     let said = match (&told.decision, &span.error) {
         _ if span.status == SpanStatus::Cancelled => "was cut off".to_owned(),
+        _ if told.outcome == GOES_ON => {
+            "was still at work when the run ended, and went on beside it".to_owned()
+        }
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}{reason}", code(decision)),
         // What it added or changed is what it has to say.

@@ -335,6 +335,7 @@ impl OpenRun {
             _ => SpanStatus::Error,
         };
         self.end_turn(at, if status == SpanStatus::Ok { status } else { SpanStatus::Cancelled }, edges);
+        self.outlive_hooks(at, edges);
         self.end_hooks(at, |_| true, edges);
         self.end_waits(at);
         let files = facts.list("filesChanged").iter().filter_map(|path| path.as_str());

@@ -9,7 +9,7 @@ use super::{
     super::{EventMoment, SpanEdge, end},
     OpenRun,
 };
-use crate::{facts::EventFacts, text};
+use crate::{facts::EventFacts, said::GOES_ON, text};
 
 /// The outcome of a hook that was to be told something when the daemon ended.
 const INTERRUPTED: &str = "interrupted";
@@ -295,6 +295,22 @@ impl OpenRun {
     pub(super) fn cut_off_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         self.hooks.cut_off.extend(self.hooks.open.keys().cloned());
         self.end_hooks(at, |_| true, edges);
+    }
+
+    /// Ends the spans of hooks that go on beside the run and after it.
+    pub(super) fn outlive_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        let is_beside = |span: &TraceSpan| span.hook.as_deref().is_some_and(|hook| hook.is_async);
+        let mut told = Vec::new();
+        self.end_hooks(at, is_beside, &mut told);
+        for edge in told.iter_mut() {
+            if let SpanEdge::Ended(span) = edge {
+                span.status = SpanStatus::Ok;
+                if let Some(hook) = &mut span.hook {
+                    hook.outcome = GOES_ON.to_owned();
+                }
+            }
+        }
+        edges.extend(told);
     }
 
     fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {

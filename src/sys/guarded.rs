@@ -29,7 +29,7 @@ mod way;
 mod within;
 
 pub use aside::ASIDE;
-pub use listing::{listed, open_to_owner};
+pub use listing::{give_back_rights, listed, mode_of};
 pub use mounts::MountList;
 
 use aside::AsideNames;

@@ -24,7 +24,10 @@ use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
 use shell::AUTOMATIC;
-use sys::{guarded::open_to_owner, regular_file};
+use sys::{
+    guarded::{give_back_rights, mode_of},
+    regular_file,
+};
 
 mod aside;
 mod beside;
@@ -54,6 +57,8 @@ pub struct AutorunGuard {
 /// The places of one command.
 struct WatchedPlaces {
     roots: Vec<PathBuf>,
+    /// The rights to the roots when the command began.
+    root_modes: Vec<(PathBuf, u32)>,
     told: WritesTold,
     further: FurtherPlaces,
     /// Links that were on the way to such places, and where they led.
@@ -145,7 +150,8 @@ impl WatchedPlaces {
     ) -> WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let is_over = AtomicBool::new(false);
-        let mut watched = WatchedPlaces { roots, told, further, links, reports, noted, is_over };
+        let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
+        let mut watched = WatchedPlaces { roots, root_modes, told, further, links, reports, noted, is_over };
         let link = |path: PathBuf| {
             let link = watched.link_on_way(&path)?;
             fs::read_link(&link).ok().map(|to| (link, to))
@@ -220,9 +226,9 @@ impl WatchedPlaces {
         }
         let nothing = PlaceState::default();
         let mut done = DoneAtEnd::default();
-        // In a folder that its owner does not write, all would stay as it is.
-        for root in &self.roots {
-            if let Err(error) = open_to_owner(root) {
+        // In a folder that its owner does not write any more, all would stay as it is.
+        for (root, mode) in &self.root_modes {
+            if let Err(error) = give_back_rights(root, *mode) {
                 tracing::warn!(%error, root = %root.display(), "the rights to a workspace's folder cannot be given back");
             }
         }

@@ -45,7 +45,14 @@ impl PlaceState {
         let mut state = PlaceState::default();
         let mut pending = vec![(path.to_owned(), 0)];
         while let Some((path, depth)) = pending.pop() {
-            let Ok(found) = fs::symlink_metadata(&path) else { continue };
+            let found = match fs::symlink_metadata(&path) {
+                Ok(found) => found,
+                Err(error) => {
+                    // In a folder that nobody may enter there may be anything.
+                    state.is_cut |= error.kind() != std::io::ErrorKind::NotFound;
+                    continue;
+                }
+            };
             if found.is_dir() {
                 if DEEPEST <= depth {
                     state.is_deep |= holds_any(&path, 0, &mut { MOST_ENTRIES });

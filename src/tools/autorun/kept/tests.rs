@@ -204,7 +204,7 @@ fn what_lies_among_many_files_is_put_aside_as_well() {
     let root = folder.path().canonicalize().unwrap();
     let (mut guard, _) = guarded(&root, WritesTold::default(), false);
     // A folder is listed in no order, so some of them come behind all that are looked at.
-    (0..10_500).for_each(|number| put(&root, &format!("{number}"), ""));
+    (0..40_000).for_each(|number| put(&root, &format!("{number}"), ""));
     let names = [".envrc", ".mcp.json", ".vscode/tasks.json", "lefthook.yml", ".husky/pre-commit"];
     names.iter().for_each(|name| put(&root, name, "evil"));
     let done = guard.finish();

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::{
     failing::{GuardedByFile, changed, changed_reason, failing_guard, guards_of, guards_of_unreadable},
-    telling::{effect, mistake_of, mistake_of_hooks, nothing_in, problem_of_gone},
+    telling::{effect, gone, mistake_of, mistake_of_hooks, nothing_in, problem_of_gone},
 };
 use super::{
     Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
@@ -201,6 +201,10 @@ impl PlacesReader<'_> {
     ) {
         let place = ReadingPlace { file, origin, contract, label };
         match read_bounded(file, LARGEST) {
+            // An editor may have moved it away, to write it anew.
+            Ok(None) if counts && self.guarded.get(file).is_some_and(|known| !known.is_empty()) => {
+                self.unreadable_file(&place, gone(file), true);
+            }
             Ok(None) => {}
             Err(problem) => self.unreadable_file(&place, problem, counts),
             Ok(Some(bytes)) => match DocumentNode::parse(file, &bytes) {

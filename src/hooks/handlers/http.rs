@@ -76,16 +76,16 @@ pub(super) async fn post(
 /// True if what came is a page for people, or a file, and no answer of whoever knows hooks. An object of JSON is one, whatever its server
 /// calls it.
 fn is_page(content_type: Option<&str>, body: &str) -> bool {
-    let body = body.trim();
+    let body = body.trim_start_matches('\u{feff}').trim();
     if body.is_empty() || serde_json::from_str::<Map<String, Value>>(body).is_ok() {
         return false;
     }
     let essence = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
     match essence.as_str() {
-        "" => body.starts_with('<'),
-        "text/plain" => false,
-        other => !other.ends_with("/json") && !other.ends_with("+json"),
+        // Some servers call a page so, too.
+        "" | "text/plain" => body.starts_with('<'),
+        other => body.starts_with('<') || !other.ends_with("/json") && !other.ends_with("+json"),
     }
 }
 

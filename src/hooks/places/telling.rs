@@ -50,6 +50,14 @@ pub(super) fn nothing_in(file: &Path, root: Option<&DocumentNode>, had_guards: b
     problem(file, Some(TextPosition { line: root.line, column: 1 }), FileProblemCode::WrongType, message)
 }
 
+/// Says that a file which had guards is not there any more.
+pub(super) fn gone(file: &Path) -> FileProblem {
+    let message = "is gone, and its hooks guarded something before; what it may guard is refused";
+    let found = of_file(file, 0, FileProblemCode::BadValue, message.to_owned());
+    let fix = Some("put it back, or write `{}` for no settings".to_owned());
+    FileProblem { severity: ProblemSeverity::Error, fix, ..found }
+}
+
 fn of_file(file: &Path, line: u32, code: FileProblemCode, message: String) -> FileProblem {
     let mark = (line != 0).then_some(TextPosition { line, column: 1 });
     FileProblem { column: None, ..problem(file, mark, code, message) }

@@ -1,9 +1,10 @@
 //! Which memory files does a workspace's run read, and through which door?
 
 use std::{
+    fs,
     io::Read as _,
     os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
@@ -17,6 +18,8 @@ use project::Project;
 use protocol::ToolErrorType;
 use tools::{IgnoreRules, MemoryTarget, OpenedPath, Workspace, WorkspacePath};
 
+/// Entries of a folder among which further names of a file are looked for.
+const MOST_BESIDE: usize = 10_000;
 /// The system's folder.
 const SYSTEM: &str = "/etc/subagentd";
 
@@ -64,6 +67,9 @@ impl WorkspaceMemoryReader<'_> {
         if within.is_some_and(|folder| !real.starts_with(folder)) {
             return MemoryRead::Outside;
         }
+        // A memory file that leads elsewhere tells what lies there, as an import does.
+        let written = normal(path);
+        let is_import = is_import || real != written;
         if is_import && !is_named_as_text(&real) && self.is_ignored(&place) {
             return MemoryRead::Refused(IGNORED.to_owned());
         }
@@ -78,11 +84,11 @@ impl WorkspaceMemoryReader<'_> {
             Err(error) => return MemoryRead::Refused(format!("cannot be read: {}", error.message)),
         };
         // Only of a file that is there: most words that begin like an import name none.
-        if let Some(why) = is_import.then(|| self.imports.refusal(&real)).flatten() {
+        if let Some(why) = is_import.then(|| self.imports.refusal(&real, &written)).flatten() {
             return MemoryRead::Refused(why.to_owned());
         }
         match file.metadata() {
-            Ok(found) if is_import && 1 < found.nlink() => {
+            Ok(found) if 1 < found.nlink() && (is_import || has_names_elsewhere(&real, &found)) => {
                 return MemoryRead::Refused(MANY_NAMES.to_owned());
             }
             Ok(_) => {}
@@ -94,6 +100,29 @@ impl WorkspaceMemoryReader<'_> {
             Err(error) => MemoryRead::Refused(config::reason(&error)),
         }
     }
+}
+
+/// True if a file has a name in another folder.
+fn has_names_elsewhere(path: &Path, found: &fs::Metadata) -> bool {
+    let is_same = |entry: &fs::DirEntry| {
+        entry.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
+    };
+    let beside = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let names = beside.take(MOST_BESIDE).filter(is_same).count();
+    u64::try_from(names).unwrap_or(u64::MAX) < found.nlink()
+}
+
+/// The path without `.` and `..`, as far as its words go.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 impl MemoryReader for WorkspaceMemoryReader<'_> {

@@ -61,16 +61,21 @@ impl ImportRules {
         }
     }
 
-    /// The reason why a file is not imported; `None` = it may be. `path`: without links.
-    pub fn refusal(&self, path: &Path) -> Option<&'static str> {
-        let roots = self.subject.roots.iter().filter(|root| path.starts_with(root));
+    /// The reason why a file is not imported; `None` = it may be. `real`: without links; `written`: as it was named, which is what a hook is
+    /// told where an agent names it so.
+    pub fn refusal(&self, real: &Path, written: &Path) -> Option<&'static str> {
+        self.refusal_by(real, written).or_else(|| self.refusal_by(real, real))
+    }
+
+    fn refusal_by(&self, real: &Path, named: &Path) -> Option<&'static str> {
+        let roots = self.subject.roots.iter().filter(|root| named.starts_with(root));
         let root = roots.max_by_key(|root| root.as_os_str().len());
-        let below = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let below = root.and_then(|root| named.strip_prefix(root).ok()).unwrap_or(named);
         let shown = below.to_string_lossy();
-        if !self.subject.may_read_file(&self.policy, path, &shown) {
+        if !self.subject.may_read_file(&self.policy, real, &shown) {
             return Some(RULED_OUT);
         }
-        let accesses = [ResourceAccess::Read { path: path.to_owned() }];
+        let accesses = [ResourceAccess::Read { path: real.to_owned() }];
         let called = (&self.subject.tool, false);
         let call = hooked_call(&CallId::from("import"), called, &json!({ "path": shown }), &accesses);
         let result = HookedResult {
@@ -125,7 +130,7 @@ impl MemoryReader for UserMemoryReader<'_> {
             |folder: &Path| self.imports.subject.roots.iter().any(|root| folder.starts_with(root));
         match &read {
             MemoryRead::File { canonical, .. } if within.is_some_and(is_of_workspace) => {
-                self.imports.refusal(canonical).map_or(read, |why| MemoryRead::Refused(why.to_owned()))
+                self.imports.refusal(canonical, path).map_or(read, |why| MemoryRead::Refused(why.to_owned()))
             }
             _ => read,
         }

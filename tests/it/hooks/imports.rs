@@ -90,6 +90,44 @@ async fn what_no_hook_would_be_shown_of_reading_is_imported() {
     assert!(told.contains(FREE) && !told.contains(KEPT), "{told}");
 }
 
+/// A memory file that is a link, or a second name, tells what it leads to, and a guard may be written against the name of a link.
+#[tokio::test]
+async fn what_links_and_further_names_lead_to_is_told_only_where_an_agent_may_read_it() {
+    let guard = json!({ "PreToolUse": group("Read", &json!({ "if": "Read(.env)" })) });
+    for hooks in [json!({}), guard] {
+        let is_guarded = hooks.get("PreToolUse").is_some();
+        for how in ["link", "name", "import"] {
+            let script = Script::new(vec![Reply::done("ok")]);
+            let house = house(&script, &json!({})).file("conf/prod.txt", KEPT);
+            fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
+            let work = house.work();
+            let memory = match how {
+                "link" => std::os::unix::fs::symlink("conf/prod.txt", work.join("AGENTS.md")),
+                "name" => std::fs::hard_link(work.join("conf/prod.txt"), work.join("AGENTS.md")),
+                _ => std::os::unix::fs::symlink("conf/prod.txt", work.join(".env"))
+                    .and_then(|()| std::fs::write(work.join("AGENTS.md"), "@.env\n")),
+            };
+            memory.unwrap();
+            let running = house.boot().await;
+            let mut client = running.client();
+            answering::trust_all(&mut client, &running).await;
+            let (run, _) = client.start(&running, "worker", json!({})).await;
+            client.ended(&run).await;
+            let told: Vec<_> =
+                script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+            let told = format!("{told:?}");
+            let is_told = match how {
+                "link" => true,
+                "name" => false,
+                _ => !is_guarded,
+            };
+            assert_eq!(told.contains(KEPT), is_told, "{how}, {hooks}: {told}");
+            drop(client);
+            running.stop().await;
+        }
+    }
+}
+
 /// Rules of one agent hold for what it is told at its start as for what it reads, and for agents that it calls.
 #[tokio::test]
 async fn rules_of_an_agent_hold_for_what_it_is_told_at_its_start() {

@@ -104,7 +104,15 @@ impl<'a> VerdictBuilder<'a> {
             let usual = || format!("the hook {} {}", hook.id, said(decision));
             if event::decides(event) {
                 counted.decision = Some(decision);
-                self.decide(&hook, decision, reason.clone().unwrap_or_else(usual));
+                let told = match decision {
+                    // The model reads the reason in the place of what is kept back.
+                    HookDecision::Deny if !self.may_replace(&hook) => {
+                        reason.iter().for_each(|it| self.warn(format!("the hook {} says: {it}", hook.id)));
+                        format!("the hook {} keeps back what the person answered", hook.id)
+                    }
+                    _ => reason.clone().unwrap_or_else(usual),
+                };
+                self.decide(&hook, decision, told);
                 self.verdict.interrupt |= decision == HookDecision::Deny && answer.interrupt;
             } else if decision == HookDecision::Deny {
                 let reason = reason.clone().unwrap_or_else(usual);

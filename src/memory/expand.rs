@@ -135,7 +135,11 @@ impl<'a> ImportExpander<'a> {
     fn expanded(&mut self, text: &str, place: ImportingPlace<'_>, above: &mut Vec<PathBuf>) -> String {
         let mut whole = String::with_capacity(text.len());
         let mut at = 0;
-        for ImportSite { range, spellings } in import_sites(text) {
+        for ImportSite { range, spellings, is_of_agents } in import_sites(text) {
+            if is_of_agents {
+                self.leave_to_agents(spellings.last().copied().unwrap_or_default(), place, above);
+                continue;
+            }
             self.n_missing = 0;
             let Some(instead) = spellings.iter().find_map(|word| {
                 let behind = &spellings[0][word.len()..];
@@ -162,6 +166,15 @@ impl<'a> ImportExpander<'a> {
             if self.note(path, above, Some("there is no such file")) {
                 self.warnings.push(format!("{by}: `@{word}` names no file, so nothing is imported"));
             }
+        }
+    }
+
+    /// What agents wrote down imports nothing: they would have later runs told of files that nobody asked for. A person may have written it
+    /// there, at the file's end, so a word that ends like a text has a row.
+    fn leave_to_agents(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
+        let path = normalized(&folder.join(word));
+        if is_named_as_text(&path) {
+            self.note(path, above, Some("it stands below `## Added Memories`, where agents write"));
         }
     }
 

@@ -55,7 +55,7 @@ pub const IGNORED: &str =
 pub const RULED_OUT: &str = "is not to be read unasked, by a rule";
 
 /// The reason for not importing a file that hooks are shown where an agent reads it: one of them may refuse that, or take something out.
-pub const SHOWN_TO_HOOKS: &str = "would be shown to hooks if an agent read it (`subagent policy check read_file path=…` names them), and no hook is asked about an import";
+pub const SHOWN_TO_HOOKS: &str = "would be shown to hooks if an agent read it (`subagent policy check read_file path=…` names them), and no hook is asked about an import. If a hook only logs, mark it `\"async\": true`";
 
 /// Folders of the daemon's own, where others keep texts that are no memory.
 const OWN_FOLDERS: [&str; 2] = ["agents", "policies"];

@@ -17,10 +17,11 @@ pub(super) struct ImportSite<'a> {
     pub range: Range<usize>,
     /// The word as it stands, and without what may end the sentence.
     pub spellings: Vec<&'a str>,
+    /// It stands among what agents wrote down.
+    pub is_of_agents: bool,
 }
 
-/// Words that may import something, in the order of the text. What agents wrote down imports nothing: they would have later runs told of files that nobody asked
-/// for.
+/// Words that may import something, in the order of the text.
 pub(super) fn import_sites(text: &str) -> Vec<ImportSite<'_>> {
     let code = CodeLines::of(text).is_code;
     let mut facts = FactLines::of(text);
@@ -29,14 +30,15 @@ pub(super) fn import_sites(text: &str) -> Vec<ImportSite<'_>> {
     for (line, is_code) in text.split_inclusive('\n').zip(code) {
         let (start, content) = (at, line.trim_end());
         at += line.len();
-        if facts.next(content) != FactLine::Below && !is_code {
-            sites.extend(sites_of_line(content, start));
+        let is_of_agents = facts.next(content) == FactLine::Below;
+        if !is_code {
+            sites.extend(sites_of_line(content, start).map(|site| ImportSite { is_of_agents, ..site }));
         }
     }
     sites
 }
 
-fn sites_of_line(line: &str, start: usize) -> Vec<ImportSite<'_>> {
+fn sites_of_line(line: &str, start: usize) -> impl Iterator<Item = ImportSite<'_>> {
     let mut sites = Vec::new();
     let bytes = line.as_bytes();
     let mut at = 0;
@@ -53,14 +55,15 @@ fn sites_of_line(line: &str, start: usize) -> Vec<ImportSite<'_>> {
                     if plain != word && !plain.is_empty() {
                         spellings.push(plain);
                     }
-                    sites.push(ImportSite { range: start + at..start + at + length, spellings });
+                    let range = start + at..start + at + length;
+                    sites.push(ImportSite { range, spellings, is_of_agents: false });
                 }
                 at += length.max(1);
             }
             _ => at += 1,
         }
     }
-    sites
+    sites.into_iter()
 }
 
 /// Behind a span of code that begins here; behind its first backticks where nothing closes it.

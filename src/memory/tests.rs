@@ -261,7 +261,11 @@ fn words_beyond_the_bound_import_nothing_and_that_is_told_once() {
 #[test]
 fn what_is_imported_and_what_names_no_text_is_told() {
     let ground = Ground::new(&[
-        ("near/AGENTS.md", "@docs/style.md, @docs/missing.md. and @ann, @org/package\n`@code.md`\n"),
+        (
+            "near/AGENTS.md",
+            "@docs/style.md, @docs/missing.md. and @ann, @org/package\n`@code.md`\n## Added Memories\n- x\n@docs/last.md @bob\n",
+        ),
+        ("near/docs/last.md", "LAST"),
         ("near/docs/style.md", "Be brief.\n"),
     ]);
     let memory = ground.collect(&MemoryRules::default());
@@ -270,7 +274,11 @@ fn what_is_imported_and_what_names_no_text_is_told() {
         .iter()
         .map(|it| (it.path.file_name().unwrap().to_str().unwrap(), it.left.as_deref()))
         .collect();
-    assert_eq!(told, [("style.md", None), ("missing.md", Some("there is no such file"))]);
+    let of_agents = "it stands below `## Added Memories`, where agents write";
+    assert_eq!(
+        told,
+        [("style.md", None), ("missing.md", Some("there is no such file")), ("last.md", Some(of_agents)),]
+    );
     assert!(memory.imports.iter().all(|it| it.by.ends_with("near/AGENTS.md")), "{:?}", memory.imports);
     assert_eq!(memory.warnings.len(), 1, "{:?}", memory.warnings);
     assert!(memory.warnings[0].contains("`@docs/missing.md` names no file"), "{:?}", memory.warnings);

@@ -323,8 +323,12 @@ fn words_of_a_person_are_replaced_by_no_project() {
             verdict(&ended, &[(HookOrigin::User, 0, output.as_str())]).updated_output,
             Some(json!("yes"))
         );
-        let withheld = verdict(&ended, &[(project(), 2, "")]);
+        let kept_back = json!({ "decision": "block", "reason": "The person says yes." }).to_string();
+        let withheld = verdict(&ended, &[(project(), 0, kept_back.as_str())]);
         assert_eq!(withheld.decision, Some(HookDecision::Deny), "{tool}");
+        let is_read = withheld.reason.is_some_and(|reason| reason.contains("says yes"));
+        assert_eq!(is_read, !is_persons, "{tool}");
+        assert_eq!(withheld.warnings.iter().any(|it| it.contains("says yes")), is_persons, "{tool}");
     }
 }
 

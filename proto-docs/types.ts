@@ -14,7 +14,7 @@ export interface AgentCheck {
   /** What holds, e.g. `front matter is valid YAML`. */
   check: string;
   outcome: CheckOutcome;
-  /** Why it is not a pass, with places; one entry a finding. */
+  /** The reason why it is not a pass, with places; one entry a finding. */
   findings?: string[];
 }
 
@@ -812,7 +812,7 @@ export interface ClientUpdateResult {
 export interface CommandConfinement {
   /** `full` also where the system has nothing to confine commands with. */
   profile: SandboxProfile;
-  /** Whether it reaches other machines. */
+  /** True if it reaches other machines. */
   network?: boolean;
   /** The sockets that it reaches, see the setting `sandbox.sockets`. */
   sockets?: string[];
@@ -890,7 +890,7 @@ export interface Confirmation {
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
   rule: string;
-  /** Why it asks, for people. */
+  /** The reason why it asks, for people. */
   reason: string;
   details: ConfirmationDetails | Record<string, unknown>;
   /**
@@ -962,7 +962,7 @@ export type ConfirmationDetails =
     rootCommands: string[];
     /** Each command in it, in words; some in several spellings. */
     parsed: string[];
-    /** Why it is dangerous, or why it cannot be told what would run. */
+    /** The reason why it is dangerous, or why it cannot be told what would run. */
     reasons?: string[];
     /** What it would be confined by, or that and why it would not be. */
     sandbox: string;
@@ -1104,7 +1104,7 @@ export interface ConfirmationRecord {
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
   rule: string;
-  /** Why it asks, for people. */
+  /** The reason why it asks, for people. */
   reason: string;
   details: ConfirmationDetails | Record<string, unknown>;
   /**
@@ -1131,7 +1131,7 @@ export interface ConfirmationRecord {
   /** The folders of its session. In a snapshot the session itself has them. */
   roots?: string[];
   state: ConfirmationState;
-  /** Whether the client that asks should put up a dialog for it. */
+  /** True if the client that asks should put up a dialog for it. */
   offered?: boolean;
   /** Who is reading it. A courtesy: anybody may answer. */
   claim?: Claim | null;
@@ -1577,7 +1577,7 @@ export interface Envelope {
 /** The part of an error that programs read. */
 export interface ErrorData {
   kind: ErrorKind;
-  /** Whether the same request can succeed later. */
+  /** True if the same request can succeed later. */
   retryable: boolean;
   retryAfterMs?: number | null;
   details?: unknown;
@@ -2005,7 +2005,7 @@ export interface FileRestored {
   forced?: boolean;
 }
 
-/** Why a model stopped. */
+/** The reason why a model stopped. */
 export type FinishReason =
   /** It had said what it wanted, or wants tool results. */
   | "stop"
@@ -2689,7 +2689,7 @@ export interface ListedEntry {
   listedAt?: Timestamp | null;
   /** It has more models than are answered. */
   truncated?: boolean;
-  /** Why its models are not known, for people. They may be there all the same. */
+  /** The reason why its models are not known, for people. They may be there all the same. */
   problem?: string | null;
 }
 
@@ -2743,7 +2743,7 @@ export interface ListedKey {
   state: ListedKeyState;
   /** Where it was looked for, for people. */
   from?: string | null;
-  /** Why there is none, for people. */
+  /** The reason why there is none, for people. */
   problem?: string | null;
 }
 
@@ -2759,7 +2759,7 @@ export type ListedKeyState =
 export interface ListedMcpServer {
   name: string;
   state: McpState;
-  /** Why it is away, or is not used. */
+  /** The reason why it is away, or is not used. */
   reason?: string | null;
   /** Whose settings name it; missing for one that is not used. */
   origin?: McpOrigin | null | string;
@@ -2972,7 +2972,7 @@ export interface McpLoginResult {
   state: McpLoginState;
   /** Where a person has to go, of one that was just begun. */
   url?: string | null;
-  /** Why it failed. */
+  /** The reason why it failed. */
   error?: string | null;
 }
 
@@ -3078,7 +3078,7 @@ export interface McpServerHealth {
   /** Whose it is; empty where nobody works in a folder. */
   workspace?: string[];
   state: McpState;
-  /** Why it is away. */
+  /** The reason why it is away. */
   reason?: string | null;
 }
 
@@ -3099,7 +3099,7 @@ export interface McpServerStateChanged {
   /** The folders of the workspace that it serves. */
   workspace: string[];
   state: McpState;
-  /** Why it is away. */
+  /** The reason why it is away. */
   error?: string | null;
 }
 
@@ -3107,7 +3107,7 @@ export interface McpServerStateChanged {
 export interface McpServerStatus {
   name: string;
   state: McpState;
-  /** Why it is away, or is not used. */
+  /** The reason why it is away, or is not used. */
   reason?: string | null;
   /** Whose settings name it; missing for one that is not used. */
   origin?: McpOrigin | null | string;
@@ -3123,7 +3123,7 @@ export interface McpServerStatus {
   server?: string | null;
   /** The process that runs it, or watches over it. */
   pid?: number | null;
-  /** Why it was away last. */
+  /** The reason why it was away last. */
   lastError?: string | null;
   /** Times it was started again. */
   restarts: number;
@@ -3407,7 +3407,7 @@ export interface ModelConsulted {
   text?: string;
   /** Of a loop check: how sure the model is that the run goes round in circles, 0 to 1. */
   confidence?: number | null;
-  /** Why there is no answer that counts; nothing came of it then. */
+  /** The reason why there is no answer that counts; nothing came of it then. */
   error?: string | null;
   /**
    * The time of the request, and how long it took: only where a tool or a hook asked, and not in events of
@@ -3596,7 +3596,7 @@ export interface NotedProgramFile {
   now?: string | null;
 }
 
-/** Why the daemon added a message of its own to a context. */
+/** The reason why the daemon added a message of its own to a context. */
 export type NudgeReason =
   /** The answer was cut by the output limit, and the model is to go on. */
   | "cutShort"
@@ -3702,7 +3702,7 @@ export type OutputStream =
   /** The texts of its result, one after the other, as the model would have got them. */
   | "result";
 
-/** Why a run holds still. */
+/** The reason why a run holds still. */
 export type ParkReason =
   /** The disk is full. */
   | "storageFull"
@@ -4055,7 +4055,7 @@ export interface RenderedPart {
   source: string;
   /** About. */
   tokens: number;
-  /** Why it is not there. */
+  /** The reason why it is not there. */
   off?: string | null;
 }
 
@@ -4144,7 +4144,7 @@ export interface RetentionLimits {
   maxBytes?: number | null;
 }
 
-/** Why a question changed. */
+/** The reason why a question changed. */
 export type RevisionReason =
   /** A person changed what the call does. */
   | "modified"
@@ -4314,7 +4314,7 @@ export type RunDisposition =
   | "steered"
   | (string & {});
 
-/** Why a run ended. */
+/** The reason why a run ended. */
 export type RunEndReason = "GOAL" | "MAX_TURNS" | "TIMEOUT" | "ERROR_NO_COMPLETE_TASK_CALL" | "BUDGET" | "GUARDRAIL" | "LOOP_DETECTED" | "UNATTENDED" | "ABORTED" | "ERROR" | (string & {});
 
 /** An error of a run, with a message fit for a person. */
@@ -4412,8 +4412,8 @@ export interface RunRecord {
   reason?: RunEndReason | null | string;
   error?: RunError | null;
   /**
-   * Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when
-   * it reached its goal.
+   * The reason why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said.
+   * Missing when it reached its goal.
    */
   message?: string | null;
   /** The result as text, formatted as the agent's `output` says. */
@@ -4558,7 +4558,10 @@ export interface RunStartResult {
   agent: AgentName;
   /** The living run that is cancelled for this one (`ifBusy: "interrupt"`). */
   interrupts?: RunId | null;
-  /** Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run. */
+  /**
+   * The reason why it is this agent, of a request for `auto`; missing on a prompt that was said to the living
+   * run.
+   */
   routed?: AgentRoute | null;
   /** The last event the request caused. Attach with `from` one below the first to see it all, or `start`. */
   seq: EventSeq;
@@ -5402,7 +5405,7 @@ export interface ToolClientCall {
   again?: boolean;
 }
 
-/** Why a call failed: data for the model and for people, not a request error. */
+/** The reason why a call failed: data for the model and for people, not a request error. */
 export interface ToolError {
   type: ToolErrorType;
   message: string;
@@ -5620,7 +5623,7 @@ export interface ToolsResultParams {
   content?: ClientContent[] | null;
   /** For programs, beside `content`. */
   data?: unknown;
-  /** Why the tool failed; the model reads it. */
+  /** The reason why the tool failed; the model reads it. */
   error?: ClientError | null;
 }
 
@@ -6099,7 +6102,7 @@ export interface WorkspaceDiscovery {
   at?: Timestamp | null;
   /** How many tools there are now; `tools/list` has them. */
   tools: number;
-  /** Why there are no more, or none. */
+  /** The reason why there are no more, or none. */
   warnings?: string[];
 }
 

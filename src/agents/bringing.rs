@@ -249,7 +249,7 @@ fn loosens(definition: &AgentDefinition) -> Vec<String> {
     [unasked, unconfined, summons, starts, hooks].into_iter().flatten().collect()
 }
 
-/// Whether an agent may do, and comes to do, what the other one does.
+/// True if an agent may do, and comes to do, what the other one does.
 fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
     let of = |it: &AgentDefinition| {
         let AgentDefinition {
@@ -272,7 +272,7 @@ fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
     of(ours) == of(theirs)
 }
 
-/// Whether a line of the front matter gives one of these fields this value.
+/// True if a line of the front matter gives one of these fields this value.
 fn says_so(text: &str, keys: &[&str], said: &str) -> bool {
     written_keys(text).iter().any(|(key, value)| {
         keys.iter().any(|known| key.trim_matches(['"', '\'']).eq_ignore_ascii_case(known))

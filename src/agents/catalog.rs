@@ -107,7 +107,7 @@ pub enum AgentLookup {
     Unknown { nearest: Option<AgentName> },
 }
 
-/// Why an agent cannot be started whose file is sound.
+/// The reason why an agent cannot be started whose file is sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotReady {
     /// By the setting `agents.overrides`.
@@ -250,7 +250,7 @@ impl AgentCatalog {
         self.untrusted.iter().filter_map(|at| self.entries[*at].project_agent())
     }
 
-    /// Why the others of the workspace's agent files could not be read.
+    /// The reason why the others of the workspace's agent files could not be read.
     pub fn unread_of_project(&self) -> impl Iterator<Item = &FileProblem> {
         let of_project = self.of_project.iter().map(|at| &self.entries[*at]);
         of_project.filter(|entry| entry.file.is_unread).flat_map(|entry| &entry.file.problems)

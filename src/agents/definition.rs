@@ -116,7 +116,7 @@ pub(super) fn name(root: &YamlNode) -> Option<AgentName> {
     node.as_raw_text().filter(|_| !node.is_null()).and_then(names::slug)
 }
 
-/// Whether this is a field of ours, in any of its spellings.
+/// True if this is a field of ours, in any of its spellings.
 pub(super) fn is_field(key: &str) -> bool {
     let plain = |key: &str| key.replace(['_', '-'], "").to_lowercase();
     FIELDS.iter().any(|field| plain(field) == plain(key))

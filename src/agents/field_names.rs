@@ -1,6 +1,6 @@
 //! How is a field called, and does it take something away?
 
-/// Whether a field of another product may take something away: of two, neither may be lost.
+/// True if a field of another product may take something away: of two, neither may be lost.
 pub(super) fn is_restricting(name: &str) -> bool {
     matches!(name, "tools" | "disallowedTools" | "permission" | "permissionMode" | "hooks")
 }

@@ -30,7 +30,7 @@ impl PromptBody<'_> {
     }
 }
 
-/// Why a text has no front matter, and the line that shows it.
+/// The reason why a text has no front matter, and the line that shows it.
 pub(super) struct NoFence {
     pub line: u32,
     pub message: &'static str,

@@ -38,7 +38,7 @@ impl AgentFileStamp {
         self.bytes
     }
 
-    /// Whether a change from now on would make another stamp. Two changes within one leap of the system's clock have one.
+    /// True if a change from now on would make another stamp. Two changes within one leap of the system's clock have one.
     pub fn is_settled(&self) -> bool {
         self.changed < file_time()
     }
@@ -59,7 +59,7 @@ impl UnwatchedPath {
         UnwatchedPath { path, seen, was_settled }
     }
 
-    /// Whether it surely leads to what it led to.
+    /// True if it surely leads to what it led to.
     pub fn is_as_it_was(&self) -> bool {
         self.was_settled && AgentFileStamp::of(&self.path) == self.seen
     }

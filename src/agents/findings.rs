@@ -82,7 +82,7 @@ impl FileFindings {
         }
     }
 
-    /// Whether further problems would not be told.
+    /// True if further problems would not be told.
     pub fn are_full(&self) -> bool {
         self.problems.len() == MOST_PROBLEMS
     }

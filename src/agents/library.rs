@@ -150,7 +150,7 @@ impl AgentFileCache {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Why changes of some folder are not told, so that it is looked at whenever somebody asks.
+    /// The reason why changes of some folder are not told, so that it is looked at whenever somebody asks.
     pub fn silent(&self) -> Vec<String> {
         let shelves = self.kept(|_| true);
         let mut silent: Vec<String> = shelves.iter().filter_map(|shelf| shelf.silent()).collect();

@@ -39,7 +39,7 @@ pub(super) fn slug(text: &str) -> Option<AgentName> {
     (!short.is_empty()).then(|| AgentName::from(short))
 }
 
-/// Whether an agent may be made by this name (spec 02, `name`): `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`, at most 64 characters.
+/// True if an agent may be made by this name (spec 02, `name`): `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`, at most 64 characters.
 pub(super) fn is_proper(name: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
@@ -73,7 +73,7 @@ pub fn title_case(name: &AgentName) -> String {
     capitalized.collect::<Vec<_>>().join(" ")
 }
 
-/// Why no agent may have this name, if none may.
+/// The reason why no agent may have this name, if none may.
 pub(super) fn taken(name: &AgentName) -> Option<&'static str> {
     match name.as_str() {
         AUTO => Some("stands for whichever agent's trigger fits"),
@@ -81,7 +81,7 @@ pub(super) fn taken(name: &AgentName) -> Option<&'static str> {
     }
 }
 
-/// Whether a tool has this name or answers to it.
+/// True if a tool has this name or answers to it.
 pub(super) fn is_tool_name(name: &AgentName) -> bool {
     let name = underscored(name.as_str());
     name.starts_with(HANDOFF) || tool_names().any(|tool| *tool == name)

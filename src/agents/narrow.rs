@@ -85,7 +85,7 @@ impl NarrowingPattern {
     }
 }
 
-/// Whether rules can tell which calls are meant.
+/// True if rules can tell which calls are meant.
 pub(super) fn is_understood(tool: &str, about: &str) -> bool {
     NarrowingPattern::of(tool, about) != NarrowingPattern::Unknown
 }

@@ -142,7 +142,7 @@ fn entries<'a>(text: &'a str, first_line: u32, findings: &mut FileFindings) -> V
     entries
 }
 
-/// Whether a line that begins no field belongs to the one before.
+/// True if a line that begins no field belongs to the one before.
 fn continues(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with([' ', '\t', '#']) || is_item(line)
 }

@@ -98,7 +98,7 @@ impl AgentTriggers {
         AgentTriggers { triggers }
     }
 
-    /// Whether no prompt ever goes to this agent.
+    /// True if no prompt ever goes to this agent.
     pub fn is_empty(&self) -> bool {
         self.triggers.is_empty()
     }

@@ -52,7 +52,7 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = TemplatePlaceholder<
     })
 }
 
-/// Whether placeholders can have this name: `\w+`.
+/// True if placeholders can have this name: `\w+`.
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_word_character)
 }

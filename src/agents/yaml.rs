@@ -48,7 +48,7 @@ pub(super) struct YamlKey {
     pub text: String,
 }
 
-/// Why a text is no usable YAML.
+/// The reason why a text is no usable YAML.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct YamlError {
     pub mark: TextPosition,
@@ -59,12 +59,12 @@ pub(super) struct YamlError {
 }
 
 impl YamlNode {
-    /// Whether it says nothing: an empty value, `~` or `null`.
+    /// True if it says nothing: an empty value, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(self.to_scalar(), Some(Value::Null))
     }
 
-    /// Whether it asks for nothing: an empty list or map, `false`, or no value at all.
+    /// True if it asks for nothing: an empty list or map, `false`, or no value at all.
     pub fn says_nothing(&self) -> bool {
         match &self.content {
             YamlContent::Scalar { .. } => self.is_null() || self.to_scalar() == Some(Value::Bool(false)),

@@ -22,7 +22,7 @@ impl DaemonDialer {
         &self.socket
     }
 
-    /// Whether a daemon that is gone was told to stop: then it took its socket away, and one that died left it.
+    /// True if a daemon that is gone was told to stop: then it took its socket away, and one that died left it.
     pub fn was_stopped(&self) -> bool {
         !self.socket.exists()
     }

@@ -149,7 +149,7 @@ impl ErrorReply {
         }
     }
 
-    /// Whether the kind is this one.
+    /// True if the kind is this one.
     pub fn is(&self, kind: ErrorKind) -> bool {
         self.kind == kind.as_str()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::shapes::{SettingShape, ShapeError};
 
-/// Why a text is no command.
+/// The reason why a text is no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
     #[error("a quote is not closed")]

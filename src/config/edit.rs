@@ -27,7 +27,7 @@ pub enum ServerEdit<'a> {
     Remove { name: &'a str },
 }
 
-/// Why a file stays as it is.
+/// The reason why a file stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigEditError {
     /// It has another entry of this name.

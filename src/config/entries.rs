@@ -21,7 +21,7 @@ use protocol::{FileProblemCode, ProblemSeverity};
 pub(super) trait EntryShape {
     type Out;
 
-    /// Why nothing can be called so.
+    /// The reason why nothing can be called so.
     fn name_problem(&self, name: &str) -> Option<String>;
 
     /// Reads the entry; whatever is wrong goes to the mistakes, and `None` needs one.

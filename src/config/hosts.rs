@@ -53,7 +53,7 @@ impl AllowedHost {
         Some(AllowedHost { host, port })
     }
 
-    /// Whether it is about this host of a URL.
+    /// True if it is about this host of a URL.
     pub fn opens(&self, host: &Host<&str>, port: u16) -> bool {
         let is_meant = match (&self.host, host) {
             (HostPattern::Name(name), Host::Domain(host)) => host.trim_end_matches('.') == name,

@@ -99,7 +99,7 @@ pub struct ServerProblem {
     pub is_warning: bool,
 }
 
-/// Why no server can be called so.
+/// The reason why no server can be called so.
 pub fn server_name_problem(name: &str) -> Option<String> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let is_name = !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_letter);

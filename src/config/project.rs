@@ -49,7 +49,7 @@ static ALLOWED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 pub struct ProjectSettings {
     /// The agent of runs in this workspace that name none.
     pub default_agent: Option<AgentName>,
-    /// Whether the agent `auto` means the one whose trigger fits.
+    /// True if the agent `auto` means the one whose trigger fits.
     pub auto_route: Option<bool>,
     /// Tools that no run in this workspace gets, besides those that no run gets at all.
     pub exclude: Vec<ToolName>,
@@ -57,7 +57,7 @@ pub struct ProjectSettings {
     pub discovery_command: Option<Option<String>>,
     /// Calls one of them, in place of the user's command.
     pub call_command: Option<Option<String>>,
-    /// Whether contexts of this workspace's runs are summed up by themselves.
+    /// True if contexts of this workspace's runs are summed up by themselves.
     pub compression_enabled: Option<bool>,
     /// From which share of the model's window on.
     pub compression_threshold: Option<f64>,

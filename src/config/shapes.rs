@@ -16,7 +16,7 @@ const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;
 /// From here on a floating-point number stands for several whole ones (2^53).
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Why a value is not taken.
+/// The reason why a value is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ShapeError {
     WrongType,

@@ -73,7 +73,7 @@ fn load(sources: &ConfigSources, previous: Option<&DaemonConfig>) -> (DaemonConf
     (reading.config, reading.problems)
 }
 
-/// Whether a problem is one of the command line.
+/// True if a problem is one of the command line.
 pub fn is_of_a_flag(problem: &FileProblem) -> bool {
     problem.path.to_str().is_some_and(|path| path.starts_with(FLAG))
 }

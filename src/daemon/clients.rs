@@ -55,7 +55,7 @@ impl AttachScope {
         self.session().cloned().unwrap_or_else(|| SessionAttachParams::EVERY_SESSION.into())
     }
 
-    /// Whether there is a session that both are about.
+    /// True if there is a session that both are about.
     fn meets(&self, other: &AttachScope) -> bool {
         *self == AttachScope::Every || *other == AttachScope::Every || self == other
     }
@@ -260,7 +260,7 @@ impl ConnectedClients {
         attachments.any(|it| it.scope.session() == Some(session))
     }
 
-    /// Whether a connection is attached, and by no attachment as somebody who can be asked.
+    /// True if a connection is attached, and by no attachment as somebody who can be asked.
     pub fn only_looks_on(&self, connection: u64) -> bool {
         let connections = self.lock();
         let Some(connection) = connections.get(&connection) else { return false };
@@ -268,7 +268,7 @@ impl ConnectedClients {
         !connection.attached.is_empty() && attached.all(|it| it.role == AttachRole::Observe)
     }
 
-    /// Whether a connection may lend tools to a session, or to one that is still to be opened: it does not only look on at it.
+    /// True if a connection may lend tools to a session, or to one that is still to be opened: it does not only look on at it.
     pub fn may_lend(&self, connection: u64, session: Option<&SessionId>) -> bool {
         match session {
             Some(session) => self.role(connection, session) != Some(AttachRole::Observe),
@@ -403,12 +403,12 @@ impl AttachmentGuard {
         &self.scope
     }
 
-    /// Whether what is asked of whom, or who reads it, may have changed since this was asked last.
+    /// True if what is asked of whom, or who reads it, may have changed since this was asked last.
     pub fn takes_news_of_questions(&self) -> bool {
         self.questions.is_any.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the client was away since this was asked last, however shortly: it is told again what waits for it.
+    /// True if the client was away since this was asked last, however shortly: it is told again what waits for it.
     pub fn takes_return(&self) -> bool {
         self.has_returned.swap(false, Ordering::AcqRel)
     }
@@ -441,7 +441,7 @@ impl AttachmentGuard {
         Some(PresenceSignal { clients, total: u64::try_from(total).unwrap_or(u64::MAX) })
     }
 
-    /// Whether something changed since [`AttachmentGuard::news`] was asked last.
+    /// True if something changed since [`AttachmentGuard::news`] was asked last.
     pub fn has_news(&self) -> bool {
         self.news.is_any.load(Ordering::Relaxed)
     }

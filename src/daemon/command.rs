@@ -72,7 +72,7 @@ pub struct DaemonOptions {
     pub exit_when_idle: bool,
 }
 
-/// Why the daemon did not start, or did not end well.
+/// The reason why the daemon did not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(transparent)]

@@ -103,7 +103,7 @@ async fn tell(state: &Arc<DaemonContext>, id: &ConfirmationId) {
     }
 }
 
-/// Why somebody could not be told.
+/// The reason why somebody could not be told.
 #[derive(Debug, thiserror::Error)]
 enum NotificationFailure {
     #[error(transparent)]

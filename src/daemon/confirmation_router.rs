@@ -287,7 +287,7 @@ impl ConfirmationRouter {
         })
     }
 
-    /// Whether the client of a connection is asked this question of the log, which may be over by now.
+    /// True if the client of a connection is asked this question of the log, which may be over by now.
     pub fn is_offered(&self, subject: &Confirmation, seq: EventSeq, connection: u64) -> bool {
         let (eligible, question) = (self.eligible(), RoutingFacts::from(subject));
         let board = self.board();

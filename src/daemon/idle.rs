@@ -30,7 +30,7 @@ pub(super) async fn watch(state: Arc<DaemonContext>) {
     }
 }
 
-/// Whether anything waits for a person. Who cannot tell does not end for it.
+/// True if anything waits for a person. Who cannot tell does not end for it.
 async fn has_questions(state: &DaemonContext) -> bool {
     match state.store.open_confirmations().await {
         Ok(open) => open != 0,

@@ -412,7 +412,7 @@ impl Daemon {
         }
     }
 
-    /// Why nothing goes on any more, if a task is gone that all depend on; what the log has goes on in the next daemon.
+    /// The reason why nothing goes on any more, if a task is gone that all depend on; what the log has goes on in the next daemon.
     pub fn broken(&self) -> Option<TaskPanic> {
         self.base.broken_by().cloned()
     }

@@ -23,7 +23,7 @@ pub(super) struct LogLevel {
 
 pub(super) type LogLevelFilter = reload::Layer<EnvFilter, Registry>;
 
-/// Why a text says no level.
+/// The reason why a text says no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LogLevelError {
     #[error("`{word}` is no level: expected {}, or directives like `info,subagentd_run=debug`", LEVELS.join(", "))]

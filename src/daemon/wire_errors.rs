@@ -11,7 +11,7 @@ pub(super) fn violation(pointer: &str, message: &str) -> RpcError {
         .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
 }
 
-/// Why there is no such session.
+/// The reason why there is no such session.
 pub(super) async fn no_session(store: &EventStore, session: &SessionId) -> RpcError {
     match store.was_deleted(session).await {
         Ok(true) => RpcError::new(ErrorKind::Gone, format!("session {session} was deleted"))

@@ -169,7 +169,7 @@ impl<'a> ImportExpander<'a> {
         }
     }
 
-    /// What agents wrote down imports nothing: they would have later runs told of files that nobody asked for. A person may have written it
+    /// Leaves out a word among facts that agents wrote down: they would have later runs told of files that nobody asked for. A person may have written it
     /// there, at the file's end, so a word that ends like a text has a row.
     fn leave_to_agents(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
         let path = normalized(&folder.join(word));

@@ -51,7 +51,7 @@ pub(super) trait ReplyAssembler: Default + Send + 'static {
     /// What the provider has said so far that it takes; nothing where it has not.
     fn usage(&self) -> Usage;
 
-    /// Whether the provider has said why it ended: all that it meant to say is here, and whatever else may come is
+    /// True if the provider has said why it ended: all that it meant to say is here, and whatever else may come is
     /// not worth waiting for.
     fn is_whole(&self) -> bool;
 
@@ -62,7 +62,7 @@ pub(super) trait ReplyAssembler: Default + Send + 'static {
     fn finish(self) -> Result<ModelReply, ModelError>;
 }
 
-/// Whether the arguments of a call, as far as they came, are those of one that was cut: they are no JSON yet, or have not
+/// True if the arguments of a call, as far as they came, are those of one that was cut: they are no JSON yet, or have not
 /// begun. For the last call of a reply that came to its limit; any other that has none is whole without.
 pub(super) fn is_cut(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_err()

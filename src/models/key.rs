@@ -85,7 +85,7 @@ pub(super) struct KeyPlace {
     pub secrets: KnownSecrets,
 }
 
-/// Why there is no key. Neither has a part of one in it.
+/// The reason why there is no key. Neither has a part of one in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoKey {
     /// Nobody has given one: why not, for a person.

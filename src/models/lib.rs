@@ -71,7 +71,7 @@ pub trait LanguageModel: Send + Sync + 'static {
         MediaSupport::default()
     }
 
-    /// Whether its provider lets it do this by itself, when [`ModelRequest::provider_tool`] says so.
+    /// True if its provider lets it do this by itself, when [`ModelRequest::provider_tool`] says so.
     fn has(&self, _tool: ProviderTool) -> bool {
         false
     }
@@ -156,7 +156,7 @@ pub enum ReplyPart {
     ToolCall { provider_call_id: Option<String>, name: ToolName, arguments: Value, signature: Option<String> },
 }
 
-/// Why a model gave no reply; variants by what the run does next.
+/// The reason why a model gave no reply; variants by what the run does next.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// Passing: network, overload, silence. Asked again with back-off.

@@ -52,7 +52,7 @@ pub(super) fn model(place: ProviderConnection, model: &str) -> RemoteModel<ChatC
     RemoteModel::new(place.endpoint(url, headers), ChatCompletionsDialect::new(model, is_own, media), media)
 }
 
-/// Whether it is OpenAI itself that listens there.
+/// True if it is OpenAI itself that listens there.
 pub(super) fn is_own(place: &ProviderConnection) -> bool {
     place.base.host_str() == Some("api.openai.com")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Whether `name` fits `pattern`, in which `*` stands for any letters, or none.
+/// True if `name` fits `pattern`, in which `*` stands for any letters, or none.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(head) else { return false };

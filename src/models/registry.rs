@@ -120,7 +120,7 @@ impl ModelRegistry {
         Ok(ResolvedModel { name, model, sampling, window, price })
     }
 
-    /// Whether the settings say what this name means.
+    /// True if the settings say what this name means.
     pub fn is_alias(&self, name: &str) -> bool {
         self.said.aliases.contains_key(name)
     }
@@ -132,7 +132,7 @@ impl ModelRegistry {
         Ok(NamedModel { name, context_window, sampling })
     }
 
-    /// Whether it is known what a model costs; the models of the daemon's own cost nothing. No key is looked for.
+    /// True if it is known what a model costs; the models of the daemon's own cost nothing. No key is looked for.
     pub fn has_known_cost(&self, model_ref: &ModelRef) -> Result<bool, ResolveError> {
         let ModelIdentity { name, id, .. } = self.identity(model_ref)?;
         Ok(matches!(name.as_str(), OFFLINE | DICTATED) || self.price_of(&name, &id).is_some())

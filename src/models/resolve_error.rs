@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why a name means no model; variants by what the asker is told.
+/// The reason why a name means no model; variants by what the asker is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     /// Answered as `NO_MODEL`.

@@ -19,7 +19,7 @@ pub struct ResolvedModel {
 }
 
 impl ResolvedModel {
-    /// Whether a server answers for it, rather than a recording or this process.
+    /// True if a server answers for it, rather than a recording or this process.
     pub fn is_served(&self) -> bool {
         self.name.contains('/') && !self.name.starts_with("replay")
     }

@@ -13,7 +13,7 @@ pub(super) const MAX_EVENT_BYTES: usize = 24 * 1024 * 1024;
 /// A byte order mark, which may stand before the first line.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Why the bytes are no events.
+/// The reason why the bytes are no events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     #[error("an event of the stream is longer than {MAX_EVENT_BYTES} bytes")]

@@ -17,7 +17,7 @@ pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookTarget, direct_clie
 #[cfg(test)]
 mod tests;
 
-/// Why somebody was not told. None of it has a secret or a part of what was to be told in it.
+/// The reason why somebody was not told. None of it has a secret or a part of what was to be told in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotifyError {
     #[error("the command `{program}` (setting approval.notifyCommand) {problem}")]

@@ -34,7 +34,7 @@ pub(super) fn kind(command: &[CommandWord]) -> Option<Vec<&str>> {
     (is_known && !(is_trying && is_untried)).then(|| words[..length].to_vec())
 }
 
-/// Whether a command is of this kind, or only tries what commands of this kind do.
+/// True if a command is of this kind, or only tries what commands of this kind do.
 pub(super) fn is_of_kind(granted: &[String], command: &[CommandWord]) -> bool {
     let Some(kind) = kind(command) else { return false };
     let begins = kind.len() >= granted.len() && kind.iter().zip(granted).all(|(word, wanted)| word == wanted);
@@ -90,7 +90,7 @@ impl CommandKind {
     }
 }
 
-/// Whether an option is one of these, alone or with a value behind `=`.
+/// True if an option is one of these, alone or with a value behind `=`.
 fn is_one_of(options: &[String], word: &str) -> bool {
     has(options, word.split_once('=').map_or(word, |(name, _)| name))
 }
@@ -99,12 +99,12 @@ fn has(words: &[String], word: &str) -> bool {
     words.iter().any(|other| other == word)
 }
 
-/// Whether a number is an option of commands that begin so: how many lines or commits are shown.
+/// True if a number is an option of commands that begin so: how many lines or commits are shown.
 fn takes_number(begins: &str) -> bool {
     ["head", "tail", "git log|shortlog|show|rev-list", "git stash list|show"].contains(&begins)
 }
 
-/// Whether a word behind the kind's own names another machine, or what is written in the repository.
+/// True if a word behind the kind's own names another machine, or what is written in the repository.
 fn names_remote(kind: &[&str], words: &[&str]) -> bool {
     let kind = kind.join(" ");
     let letters = REMOTE.iter().filter(|(of, _)| *of == kind).flat_map(|(_, letters)| *letters);

@@ -56,7 +56,7 @@ pub struct PolicyCall<'a> {
     pub arguments: &'a Value,
     /// Every command of a shell call that was found; `None` when there is no shell in it, or nothing could be read.
     pub commands: Option<&'a [ShellCommand]>,
-    /// Why nobody can tell what a shell call would run, beside its commands. Such a call asks, unless a rule of system or
+    /// The reason why nobody can tell what a shell call would run, beside its commands. Such a call asks, unless a rule of system or
     /// user is about the whole tool.
     pub unread: Option<&'a str>,
     /// How closely it would be confined, of a call that starts a command.

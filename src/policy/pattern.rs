@@ -8,7 +8,7 @@ const MOST_AUTOMATON_BYTES: usize = 1024 * 1024;
 /// Longest expression, in bytes: what is parsed of a class can be thousands of times as long as its name.
 const MOST_TEXT_BYTES: usize = 10 * 1024;
 
-/// Why an expression cannot be used, and what finding out cost.
+/// The reason why an expression cannot be used, and what finding out cost.
 #[derive(Debug)]
 pub(super) struct UnusablePattern {
     /// Continues the sentence "the pattern …".

@@ -131,7 +131,7 @@ fn runs_commands(call: &PolicyCall<'_>) -> bool {
     call.accesses.iter().any(|access| matches!(access, ResourceAccess::Execute { .. }))
 }
 
-/// Whether nothing but the accesses matters: files and addresses. A command may be parsed, see [`prefixes`]; someone
+/// True if nothing but the accesses matters: files and addresses. A command may be parsed, see [`prefixes`]; someone
 /// else's code and what only computes can do anything with its arguments.
 fn accesses_say_all(accesses: &[ResourceAccess]) -> bool {
     accesses.iter().all(|access| match access {

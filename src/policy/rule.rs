@@ -76,7 +76,7 @@ impl CompiledRule {
         !self.prefixes.is_empty()
     }
 
-    /// Whether it is about the call, as far as that depends on the call's [`CallClass`] alone.
+    /// True if it is about the call, as far as that depends on the call's [`CallClass`] alone.
     pub fn matches_kin(&self, subject: &RuleSubject<'_>) -> bool {
         let call = subject.call;
         let PolicyRule { decision, kind, risk, modes, session, .. } = &self.said;
@@ -92,7 +92,7 @@ impl CompiledRule {
             && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, &subject.roots))
     }
 
-    /// Whether it is about the call, as far as that depends on arguments and accesses, but on no single command.
+    /// True if it is about the call, as far as that depends on arguments and accesses, but on no single command.
     pub fn matches_itself(&self, subject: &RuleSubject<'_>) -> bool {
         self.covers(subject.call.accesses)
             && self.has_granted(subject.call)
@@ -111,7 +111,7 @@ impl CompiledRule {
         }
     }
 
-    /// Whether one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
+    /// True if one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
     pub fn is_perhaps_about(&self, part: CallPart<'_>) -> bool {
         match part {
             CallPart::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(&command.words)),
@@ -175,7 +175,7 @@ impl CompiledRule {
         }
     }
 
-    /// Whether the rule's accesses, if it lists any, hold all of the call's. Which command may run is then for the
+    /// True if the rule's accesses, if it lists any, hold all of the call's. Which command may run is then for the
     /// prefixes to say.
     fn covers(&self, accesses: &[ResourceAccess]) -> bool {
         let is_covered = |access: &ResourceAccess| match access {
@@ -193,7 +193,7 @@ impl CompiledRule {
         self.said.accesses.is_empty() || (!accesses.is_empty() && accesses.iter().all(is_covered))
     }
 
-    /// Whether one of the folders that the rule names holds the file.
+    /// True if one of the folders that the rule names holds the file.
     fn is_below(&self, path: &Path) -> bool {
         let Some(file) = PlainFolder::of(path) else { return false };
         self.folders.iter().any(|folder| file.is_in(folder))
@@ -271,7 +271,7 @@ impl PlainFolder {
         is_plain(path).then(|| PlainFolder(path.components().collect()))
     }
 
-    /// Whether it is the other one, or below it.
+    /// True if it is the other one, or below it.
     fn is_in(&self, other: &PlainFolder) -> bool {
         // Perf: as bytes, since neither has anything that components would leave out.
         let rest = self.bytes().strip_prefix(other.bytes());
@@ -335,7 +335,7 @@ impl Prefix {
             && known.zip(0..self.words.len()).all(|(word, at)| word.is_some_and(|word| self.fits(at, word)))
     }
 
-    /// Whether the known words before the first unknown one, which may be any words or none, leave open that it begins so.
+    /// True if the known words before the first unknown one, which may be any words or none, leave open that it begins so.
     fn may_begin(&self, command: &[CommandWord]) -> bool {
         let mut known = command.iter().map_while(CommandWord::known);
         let count = command.iter().take_while(|word| word.known().is_some()).count();

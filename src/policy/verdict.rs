@@ -144,7 +144,7 @@ fn speaker<'a>(about: &[&'a CompiledRule], tier: PolicyTier) -> Option<&'a Compi
     if may_be_lifted { grant.or(ordinary) } else { ordinary }
 }
 
-/// Whether a speaker of system or user says `risk = "critical"`: only that silences the default, which denies. A rule
+/// True if a speaker of system or user says `risk = "critical"`: only that silences the default, which denies. A rule
 /// that asks about everything was not meant to open what nothing had opened.
 fn owners_name_critical(about: &[&CompiledRule]) -> bool {
     [PolicyTier::System, PolicyTier::User]

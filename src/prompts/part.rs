@@ -9,7 +9,7 @@ pub struct PromptPart {
     pub source: String,
     /// Empty when it is off.
     pub text: String,
-    /// Why it is not there.
+    /// The reason why it is not there.
     pub off: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub struct SystemFile {
     pub text: String,
 }
 
-/// Why it cannot stand there. A run without it would do other things than the person wrote, so it does not begin.
+/// The reason why it cannot stand there. A run without it would do other things than the person wrote, so it does not begin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SystemFileError {
     #[error("the system prompt {}: there is no such file", .0.display())]

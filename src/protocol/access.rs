@@ -39,7 +39,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Whether calls of this kind change something (spec 05, "Mutators").
+    /// True if calls of this kind change something (spec 05, "Mutators").
     pub fn is_mutator(self) -> bool {
         matches!(self, ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute)
     }

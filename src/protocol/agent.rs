@@ -304,7 +304,7 @@ pub enum AgentFormat {
 }
 
 impl AgentFormat {
-    /// Whether it is ours.
+    /// True if it is ours.
     pub fn is_own(&self) -> bool {
         *self == AgentFormat::Own
     }

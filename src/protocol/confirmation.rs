@@ -46,7 +46,7 @@ pub struct Confirmation {
     pub title: String,
     /// Which rule asks, e.g. `builtin:risk=low`.
     pub rule: String,
-    /// Why it asks, for people.
+    /// The reason why it asks, for people.
     pub reason: String,
     pub details: ConfirmationDetails,
     /// SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer carries
@@ -115,7 +115,7 @@ pub enum ConfirmationDetails {
         root_commands: Vec<String>,
         /// Each command in it, in words; some in several spellings.
         parsed: Vec<String>,
-        /// Why it is dangerous, or why it cannot be told what would run.
+        /// The reason why it is dangerous, or why it cannot be told what would run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<String>,
         /// What it would be confined by, or that and why it would not be.
@@ -266,7 +266,7 @@ pub enum ConfirmationOutcome {
 }
 
 impl ConfirmationOutcome {
-    /// Whether the call may run.
+    /// True if the call may run.
     pub fn is_consent(self) -> bool {
         match self {
             ConfirmationOutcome::AllowOnce
@@ -333,7 +333,7 @@ pub struct ConfirmationRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
     pub state: ConfirmationState,
-    /// Whether the client that asks should put up a dialog for it.
+    /// True if the client that asks should put up a dialog for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub offered: bool,
     /// Who is reading it. A courtesy: anybody may answer.

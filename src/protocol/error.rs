@@ -24,7 +24,7 @@ macro_rules! error_kinds {
                 match self { $(ErrorKind::$name => $text),+ }
             }
 
-            /// Whether the same request can succeed later without being changed.
+            /// True if the same request can succeed later without being changed.
             pub fn is_retryable(self) -> bool {
                 match self { $(ErrorKind::$name => $retryable),+ }
             }
@@ -132,7 +132,7 @@ pub struct RpcError {
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
     pub kind: ErrorKind,
-    /// Whether the same request can succeed later.
+    /// True if the same request can succeed later.
     pub retryable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,

@@ -459,7 +459,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Whether a field says nothing that is not so without it.
+/// True if a field says nothing that is not so without it.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -141,7 +141,7 @@ pub struct McpServerTools {
     pub digest: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<McpTool>,
-    /// Why there are none, of a server that the run asked for.
+    /// The reason why there are none, of a server that the run asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
     /// How it is reached, if the run has it for itself.

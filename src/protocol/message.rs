@@ -160,7 +160,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FinishReason {

@@ -122,7 +122,7 @@ macro_rules! methods {
             reread_result: reread::<$result>,
         }),+];
 
-        /// Whether a method answers with a subscription. Beside the table, which holds on to the schema of every
+        /// True if a method answers with a subscription. Beside the table, which holds on to the schema of every
         /// method: a client that asks only this stays small.
         pub fn is_subscription(method: &str) -> bool {
             match method {
@@ -421,7 +421,7 @@ impl WorkspaceParam {
 #[serde(transparent)]
 pub struct IdempotencyKey(#[schemars(length(min = 8, max = 128))] pub String);
 
-/// Whether an answer is that of an earlier request with the same `idempotencyKey`.
+/// True if an answer is that of an earlier request with the same `idempotencyKey`.
 fn is_not(replayed: &bool) -> bool {
     !replayed
 }
@@ -437,7 +437,7 @@ fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// Whether a field says nothing that is not so without it; such a one is not sent, e.g. to an older daemon.
+/// True if a field says nothing that is not so without it; such a one is not sent, e.g. to an older daemon.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -33,7 +33,7 @@ impl RunState {
     }
 }
 
-/// Why a run ended (spec 03, "Terminal reasons").
+/// The reason why a run ended (spec 03, "Terminal reasons").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum RunEndReason {
@@ -190,7 +190,7 @@ pub struct RunRecord {
     pub reason: Option<RunEndReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
+    /// The reason why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
     /// reached its goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

@@ -38,7 +38,7 @@ impl SandboxProfile {
 pub struct CommandConfinement {
     /// `full` also where the system has nothing to confine commands with.
     pub profile: SandboxProfile,
-    /// Whether it reaches other machines.
+    /// True if it reaches other machines.
     #[serde(default)]
     pub network: bool,
     /// The sockets that it reaches, see the setting `sandbox.sockets`.
@@ -52,7 +52,7 @@ impl CommandConfinement {
         CommandConfinement { profile: SandboxProfile::Full, network: true, sockets: Vec::new() }
     }
 
-    /// Whether it reaches nothing that the other one does not reach.
+    /// True if it reaches nothing that the other one does not reach.
     pub fn is_within(&self, other: &CommandConfinement) -> bool {
         let is_free = other.profile == SandboxProfile::Full;
         self.profile <= other.profile

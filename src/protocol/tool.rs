@@ -133,7 +133,7 @@ impl ToolResult {
     }
 }
 
-/// Why a call failed: data for the model and for people, not a request error.
+/// The reason why a call failed: data for the model and for people, not a request error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolError {
     #[serde(rename = "type")]
@@ -213,7 +213,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    /// Whether a call in this state is over.
+    /// True if a call in this state is over.
     pub fn is_end(self) -> bool {
         matches!(self, CallState::Success | CallState::Error | CallState::Cancelled)
     }

@@ -119,7 +119,7 @@ fn random_lines(value: &str) -> impl Iterator<Item = &str> {
     value.lines().map(str::trim).filter(is_random).filter(move |_| !is_whole)
 }
 
-/// Whether a variable's name says that its value is secret.
+/// True if a variable's name says that its value is secret.
 pub fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is_telling =
@@ -128,7 +128,7 @@ pub fn names_a_secret(name: &str) -> bool {
         && name.split(|ch: char| !ch.is_ascii_alphanumeric()).any(is_telling)
 }
 
-/// Whether hiding every occurrence of the value hides a secret and not the language.
+/// True if hiding every occurrence of the value hides a secret and not the language.
 fn is_telling(value: &str) -> bool {
     let is_common = COMMON_VALUES.contains(&value.to_ascii_lowercase().as_str());
     let first = value.chars().next();

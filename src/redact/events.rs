@@ -175,7 +175,7 @@ impl Redactor {
         }
     }
 
-    /// Whether there is something to hide.
+    /// True if there is something to hide.
     /// Tells whether there is a secret in it.
     pub fn finds_in(&self, text: &str) -> bool {
         matches!(self.text(text), std::borrow::Cow::Owned(_))

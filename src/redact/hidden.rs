@@ -36,7 +36,7 @@ pub fn hidden_places(details: &ConfirmationDetails) -> usize {
 }
 
 impl Redactor {
-    /// Whether marks would hide something that a shell acts on: a blank, the end of a line, an operator, a quote.
+    /// True if marks would hide something that a shell acts on: a blank, the end of a line, an operator, a quote.
     pub fn hides_syntax(&self, command: &str) -> bool {
         self.hidden(command).iter().any(|hidden| !hidden.chars().all(is_of_a_word))
     }

@@ -228,7 +228,7 @@ impl Redactor {
     }
 }
 
-/// Whether a value that stands under this name is one that should not be shown: its name says so, or its shape.
+/// True if a value that stands under this name is one that should not be shown: its name says so, or its shape.
 pub fn looks_secret(name: &str, value: &str) -> bool {
     let variable = std::iter::once((name.to_owned(), value.to_owned()));
     let has_shape = || {

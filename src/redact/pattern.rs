@@ -23,7 +23,7 @@ pub const MOST_HELD_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactionPattern(String);
 
-/// Why a pattern cannot be used.
+/// The reason why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("the pattern {pattern:?} is no regular expression that can be used: {reason}")]
@@ -75,7 +75,7 @@ impl PatternAutomaton {
         Some(PatternAutomaton { automaton, quick, first_label })
     }
 
-    /// Whether a walk over this text would hide nothing, as far as can be told quickly.
+    /// True if a walk over this text would hide nothing, as far as can be told quickly.
     pub fn hide_nothing_of(&self, text: &str) -> bool {
         text.len() < MOST_HELD_BYTES && !self.quick.is_match(text)
     }

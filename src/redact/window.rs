@@ -48,7 +48,7 @@ impl<'a> TextWindow<'a> {
         Ok(at)
     }
 
-    /// Whether `words` stand at `at`.
+    /// True if `words` stand at `at`.
     pub fn reads(&self, at: usize, words: &str, case: LetterCase) -> Result<bool, NeedsMoreText> {
         for (offset, expected) in words.bytes().enumerate() {
             let is_same = match (self.byte(at + offset)?, case) {

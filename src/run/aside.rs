@@ -53,7 +53,7 @@ fn is_short(result: &ToolResult) -> bool {
     result.data.as_ref().is_none_or(|data| weighs_within(data, &mut left))
 }
 
-/// Whether a value is so short; it is not looked at further than that.
+/// True if a value is so short; it is not looked at further than that.
 fn weighs_within(value: &Value, left: &mut usize) -> bool {
     let own = 8 + value.as_str().map_or(0, str::len);
     match left.checked_sub(own) {

@@ -126,12 +126,12 @@ impl CallableAgents {
         }
     }
 
-    /// Why a call of this name starts no run: nobody has acknowledged the agent.
+    /// The reason why a call of this name starts no run: nobody has acknowledged the agent.
     pub fn untrusted(&self, name: &ToolName) -> Option<ToolError> {
         self.untrusted.get(name).map(|digest| unacknowledged(name, digest))
     }
 
-    /// Why an entry of a list of tools means no agent: the one of this name cannot be carried out.
+    /// The reason why an entry of a list of tools means no agent: the one of this name cannot be carried out.
     pub fn unsupported(&self, entry: &ToolName) -> Option<&String> {
         let is_meant = |name: &ToolName| tools::entry_matches(entry.as_str(), name.as_str());
         self.unsupported.iter().find(|(name, _)| is_meant(name)).map(|(_, why)| why)

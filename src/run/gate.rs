@@ -156,7 +156,7 @@ pub(crate) struct PreparedToolCall {
 }
 
 impl PreparedToolCall {
-    /// Whether a person must be asked: a rule says so, or the call is a question itself.
+    /// True if a person must be asked: a rule says so, or the call is a question itself.
     pub fn must_be_asked(&self) -> bool {
         self.decision.verdict != Verdict::Allow || self.is_question()
     }
@@ -205,7 +205,7 @@ impl CallGate {
         self.advise(judged, subject, scene, judge_context).await
     }
 
-    /// Why nobody can be asked about a command: marks would hide how it is put together.
+    /// The reason why nobody can be asked about a command: marks would hide how it is put together.
     pub(crate) fn cannot_be_shown(&self, prepared: &PreparedToolCall) -> Option<ToolError> {
         let is_command = matches!(prepared.shown, Some(ConfirmationDetails::Exec { .. }));
         let command = prepared.arguments.get("command").and_then(Value::as_str).filter(|_| is_command)?;

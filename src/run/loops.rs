@@ -354,7 +354,7 @@ impl WrittenLine {
     }
 }
 
-/// Whether rulers are made of it.
+/// True if rulers are made of it.
 fn is_ruling(letter: char) -> bool {
     "-=_*.~#+|:·•…–—".contains(letter) || ('\u{2500}'..='\u{259f}').contains(&letter)
 }

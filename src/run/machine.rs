@@ -149,7 +149,7 @@ pub struct RunMachine {
     parked: Option<ParkReason>,
     /// Every open call waits for a person, directly or through a run it called.
     is_waiting: bool,
-    /// Whether it may ask models and run tools now. No fact: a new process holds no slots.
+    /// True if it may ask models and run tools now. No fact: a new process holds no slots.
     has_slot: bool,
     /// The daemon is closing, and no model is asked any more. No fact, either.
     is_closing: bool,
@@ -269,7 +269,7 @@ struct TrackedCall {
     began_us: u64,
     /// Restarts of the daemon in which its hooks may have been asked, and said nothing that was written down.
     restarts: u32,
-    /// Whether the run that answers it only waits for a person; `None` = not known to this process. No fact.
+    /// True if the run that answers it only waits for a person; `None` = not known to this process. No fact.
     child_waits: Option<bool>,
     /// By the run that answers it and those below, while it goes on. No fact.
     child_spent: UsageTotal,
@@ -317,7 +317,7 @@ impl RunMachine {
         self.call(call).and_then(|it| it.prepared.as_ref()?.hooks.clone())
     }
 
-    /// Whether this call goes on where it was after a restart: a client that may be away is to answer it.
+    /// True if this call goes on where it was after a restart: a client that may be away is to answer it.
     pub fn can_be_left(&self, call: &CallId) -> bool {
         let lent = self.prepared(call).and_then(|it| it.lent.as_ref());
         lent.is_some_and(|it| it.on_disconnect == OnDisconnect::Wait)
@@ -360,12 +360,12 @@ impl RunMachine {
         })
     }
 
-    /// Whether all that the call's tool is known to do is wait for a person.
+    /// True if all that the call's tool is known to do is wait for a person.
     pub fn only_asks(&self, call: &CallId) -> bool {
         self.call(call).is_some_and(|it| !it.asks.is_empty())
     }
 
-    /// Whether this input would cut off a model that is writing; the driver then hands in what there is.
+    /// True if this input would cut off a model that is writing; the driver then hands in what there is.
     pub fn cuts_model(&self, input: &MachineInput) -> bool {
         let is_asking = matches!(self.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         let is_stop = match input {
@@ -464,7 +464,7 @@ impl TrackedCall {
         self.prepared.as_ref().and_then(|it| it.child.as_ref())
     }
 
-    /// Whether it puts something out while it runs.
+    /// True if it puts something out while it runs.
     fn streams(&self) -> bool {
         self.prepared.as_ref().is_some_and(|it| it.streams)
     }

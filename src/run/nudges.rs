@@ -15,7 +15,7 @@ pub const SAME_TEXT: &str = "You were repeating yourself, and your answer was cu
 pub const SAME_STEPS: &str = "You seem to go round in circles: the last turns brought the task no further. Step back, think \
      about what is still to be done, and take another way; if there is none, say what keeps you from going on.";
 
-/// Whether it is no request of anybody's: whoever looks for what a model works on passes it over.
+/// True if it is no request of anybody's: whoever looks for what a model works on passes it over.
 ///
 /// By its words, so that histories that are kept already are read alike. A person who says the same asks for nothing new
 /// either.

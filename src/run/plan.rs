@@ -99,7 +99,7 @@ pub struct RunRequest {
     pub expansions: Vec<PromptExpansion>,
 }
 
-/// Why nothing started; each is the caller's to mend.
+/// The reason why nothing started; each is the caller's to mend.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("the inputs do not fit the agent")]
@@ -129,7 +129,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Why a call starts no run: the model may mend its arguments or do without.
+    /// The reason why a call starts no run: the model may mend its arguments or do without.
     pub(super) fn refusal(&self) -> ToolError {
         let kind = match self {
             PlanError::InvalidInput(_) | PlanError::MissingTemplateInput(_) => {

@@ -210,13 +210,13 @@ impl BubblewrapView {
     }
 }
 
-/// Whether something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
+/// True if something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
 fn shows(place: &Path, look: &GuardedPlacesView) -> bool {
     let Ok(it) = place.metadata() else { return false };
     it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
 }
 
-/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for what is `shown` all the
+/// True if a path could be seen inside. What lies in a folder that is another one there cannot, but for what is `shown` all the
 /// same.
 fn is_seen(path: &Path, shown: &[&PathBuf]) -> bool {
     let is_shown = shown.iter().any(|folder| path.starts_with(folder) || folder.starts_with(path));

@@ -61,7 +61,7 @@ pub enum SandboxMechanism {
     Landlock {
         /// The kernel's version of it; more is refused with each.
         version: u32,
-        /// Why it is not bubblewrap.
+        /// The reason why it is not bubblewrap.
         instead: String,
     },
     /// There is nothing; why.
@@ -83,7 +83,7 @@ impl SandboxMechanism {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     pub profile: SandboxProfile,
-    /// Whether it reaches other machines, and programs on this one.
+    /// True if it reaches other machines, and programs on this one.
     pub network: bool,
     /// Without a sandbox nothing is run.
     pub required: bool,

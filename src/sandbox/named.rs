@@ -18,11 +18,11 @@ pub struct NamedCommandParts {
     pub words: Vec<String>,
     /// Variables that say where parts of it lie, as `PYTHONPATH` does: what they were set to.
     pub values: Vec<String>,
-    /// Whether the folder is named in which it runs.
+    /// True if the folder is named in which it runs.
     pub directory: bool,
 }
 
-/// Why something is not there for whoever is started.
+/// The reason why something is not there for whoever is started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NamedPathError {
     #[error("its program {} lies in what is kept from everything that is started here; put it elsewhere", .0.display())]
@@ -108,7 +108,7 @@ fn place_of(path: &Path) -> Option<PathBuf> {
     Some(whole.or(folder).unwrap_or(path).to_owned())
 }
 
-/// Whether a folder has no other's temporary files in it.
+/// True if a folder has no other's temporary files in it.
 fn is_narrow(folder: &Path) -> bool {
     let own = std::env::temp_dir();
     TEMPORARY.iter().map(Path::new).chain([own.as_path()]).all(|place| !place.starts_with(folder))

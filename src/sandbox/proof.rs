@@ -234,7 +234,7 @@ fn unheard() -> Option<String> {
     Some("nothing arrived".to_owned())
 }
 
-/// Whether its being read could be told from its being hidden.
+/// True if its being read could be told from its being hidden.
 fn holds_anything(path: &Path) -> bool {
     match path.is_dir() {
         true => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),

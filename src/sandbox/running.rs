@@ -30,7 +30,7 @@ use sys::{
 /// Bytes of a warden's report: names of processes and numbers.
 const MAX_REPORT: usize = 64 << 10;
 
-/// Why a command was not started.
+/// The reason why a command was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandStartError {
     #[error("the setting `sandbox.required` wants a sandbox, and there is none: {0}")]

@@ -135,7 +135,7 @@ fn make(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is a folder's name: files of settings, and sockets, end like files.
+/// True if it is a folder's name: files of settings, and sockets, end like files.
 fn is_a_folders(place: &Path) -> bool {
     place.extension().is_none()
 }

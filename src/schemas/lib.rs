@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 1_000;
 const HERE_ONE: &[&str] = &["not", "if", "then", "else"];
 const HERE_MANY: &[&str] = &["allOf", "anyOf", "oneOf"];
 
-/// Whether a schema can be read without harm. It may still be that some value is too much work.
+/// True if a schema can be read without harm. It may still be that some value is too much work.
 pub fn is_readable(schema: &Value) -> bool {
     fn count(value: &Value) -> usize {
         match value {
@@ -42,7 +42,7 @@ pub fn is_readable(schema: &Value) -> bool {
     count(schema) <= MAX_REFERENCES
 }
 
-/// Whether the value can be checked in a time that nobody notices.
+/// True if the value can be checked in a time that nobody notices.
 pub fn is_bearable(schema: &Value, value: &Value) -> bool {
     let mut counting = SchemaNodeCount { root: schema, known: HashMap::new(), begun: 0 };
     counting.steps(schema, value, 0).is_some_and(|steps| steps <= MAX_STEPS)

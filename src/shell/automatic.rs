@@ -34,7 +34,7 @@ pub struct AutorunPlace {
 }
 
 impl AutorunPath {
-    /// Whether the last of its names may be this one.
+    /// True if the last of its names may be this one.
     pub fn ends_in(&self, name: &str) -> bool {
         is_named(name, self.path.rsplit_once('/').map_or(self.path, |(_, last)| last))
     }
@@ -85,7 +85,7 @@ fn is_named(name: &str, wanted: &str) -> bool {
     }
 }
 
-/// Whether the names lead to what the row means, through it, or up to a folder that holds it.
+/// True if the names lead to what the row means, through it, or up to a folder that holds it.
 fn is_met<N>(row: &str, names: &[N], is: impl Fn(&N, &str) -> bool) -> bool {
     let wanted: Vec<&str> = row.split('/').collect();
     (0..names.len()).any(|at| names[at..].iter().zip(&wanted).all(|(name, wanted)| is(name, wanted)))

@@ -46,7 +46,7 @@ pub(super) enum FileEffect {
 }
 
 impl PathTarget {
-    /// Whether it may lead into a workspace's own settings for agents.
+    /// True if it may lead into a workspace's own settings for agents.
     pub fn may_be_own(&self) -> bool {
         names_own(&self.path) || self.pattern.iter().any(|name| place::names_hidden(name, OWN_FOLDER))
     }
@@ -249,7 +249,7 @@ impl ScriptWalk<'_> {
     }
 }
 
-/// Whether a path leads into a workspace's own settings for agents.
+/// True if a path leads into a workspace's own settings for agents.
 fn names_own(path: &Path) -> bool {
     path.components().any(|name| name.as_os_str() == OWN_FOLDER)
 }

@@ -28,7 +28,7 @@ pub(super) enum ShellDialect {
     Posix,
 }
 
-/// Why a text was not understood, in words for people.
+/// The reason why a text was not understood, in words for people.
 pub(super) type SyntaxProblem = String;
 
 type ParseResult<T> = Result<T, SyntaxProblem>;

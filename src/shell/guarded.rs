@@ -213,7 +213,7 @@ fn git_reads(args: &[WordValue]) -> bool {
 /// What in the state folder opens the daemon to whoever reads it.
 const SECRET_FILES: &[&str] = &["token", "subagentd.db", "subagentd.db-wal"];
 
-/// Whether a search with these tests may list `secret`, or something in it. Only a single `-name` says that it does not.
+/// True if a search with these tests may list `secret`, or something in it. Only a single `-name` says that it does not.
 fn may_find(args: &[WordValue], secret: &Path) -> bool {
     let is_one_of = |arg: &WordValue, names: &[&str]| arg.known().is_some_and(|text| names.contains(&text));
     let others = ["-o", "-or", "!", "-not", "(", ","];

@@ -92,9 +92,9 @@ pub struct ShellAnalysis {
     pub accesses: Vec<ResourceAccess>,
     /// Of its most dangerous part, at least [`Risk::Medium`].
     pub risk: Risk,
-    /// Why the risk is above medium.
+    /// The reason why the risk is above medium.
     pub findings: Vec<RiskFinding>,
-    /// Why nobody can tell what would run. Its risk is then [`Risk::High`] or above.
+    /// The reason why nobody can tell what would run. Its risk is then [`Risk::High`] or above.
     pub unknown: Option<String>,
 }
 

@@ -95,7 +95,7 @@ const PLAIN_PROGRAMS: &[&str] = &["", ":", "cat", "true"];
 /// Of git's variables, those that are only texts.
 const GIT_TEXTS: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"];
 
-/// Why setting this variable decides what runs.
+/// The reason why setting this variable decides what runs.
 pub(super) fn decides_what_runs(name: &str, value: Option<&str>) -> Option<&'static str> {
     if STARTED.contains(&name) {
         let is_plain = value.is_some_and(|value| PLAIN_PROGRAMS.contains(&value));
@@ -107,7 +107,7 @@ pub(super) fn decides_what_runs(name: &str, value: Option<&str>) -> Option<&'sta
     DECIDING.iter().find(|(pattern, _)| is_meant(pattern, name)).map(|(_, why)| *why)
 }
 
-/// Why all commands that come later may do something else with this variable set.
+/// The reason why all commands that come later may do something else with this variable set.
 pub(super) fn leads_to_settings(name: &str) -> Option<&'static str> {
     let leads = SETTINGS.iter().any(|pattern| is_meant(pattern, name));
     leads.then_some("programs have their settings where it says, and those may run commands")
@@ -376,7 +376,7 @@ fn is_assignment(word: &WordValue) -> bool {
         .is_some_and(|(name, _)| super::grammar::is_name(name.strip_suffix('+').unwrap_or(name)))
 }
 
-/// Whether a word is options by their letters, this one among them.
+/// True if a word is options by their letters, this one among them.
 pub(super) fn is_bundle_with(word: &WordValue, letter: char) -> bool {
     let lead = word.lead();
     lead.starts_with('-') && !lead.starts_with("--") && lead.contains(letter)

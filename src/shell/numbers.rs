@@ -98,7 +98,7 @@ pub(super) struct ArithmeticVariables {
 }
 
 impl ArithmeticVariables {
-    /// Why something may run where a number is computed.
+    /// The reason why something may run where a number is computed.
     ///
     /// `decides`: whether it matters to later commands which value a variable has.
     pub fn danger(&self, decides: impl Fn(&str) -> bool) -> Option<String> {

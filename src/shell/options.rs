@@ -28,7 +28,7 @@ pub(super) struct ParsedOption {
 pub(super) struct ParsedArguments {
     pub options: Vec<ParsedOption>,
     pub operands: Vec<WordValue>,
-    /// Why nobody can tell where the operands begin; they are then what stands from the word on that is not known.
+    /// The reason why nobody can tell where the operands begin; they are then what stands from the word on that is not known.
     pub unclear: Option<String>,
     /// Words before a `--` of which nobody can tell whether they are options: not known, in quotes or not, or a pattern that may
     /// find the name of one. They are among the operands, too. Only of [`anywhere`].

@@ -141,7 +141,7 @@ impl PathTarget {
         false
     }
 
-    /// Whether it may be `other`, or lie in it.
+    /// True if it may be `other`, or lie in it.
     pub fn may_be_in(&self, other: &Path) -> bool {
         if self.path.starts_with(other) {
             return true;
@@ -159,7 +159,7 @@ impl PathTarget {
         }
     }
 
-    /// Whether it may be a folder that `other` lies in, or `other` itself.
+    /// True if it may be a folder that `other` lies in, or `other` itself.
     pub fn may_hold(&self, other: &Path) -> bool {
         match other.strip_prefix(&self.path) {
             Ok(rest) => {
@@ -177,7 +177,7 @@ impl PathTarget {
         })
     }
 
-    /// Whether it stands for everything in its folder, or the folder itself.
+    /// True if it stands for everything in its folder, or the folder itself.
     pub fn is_all_of_folder(&self) -> bool {
         match self.pattern.as_slice() {
             [only] => only.iter().all(|(letter, is_pattern)| *is_pattern && *letter != '[' || *letter == '.'),
@@ -186,12 +186,12 @@ impl PathTarget {
     }
 }
 
-/// Whether a pattern may match this name.
+/// True if a pattern may match this name.
 pub(super) fn names(pattern: &[(char, bool)], name: &str) -> bool {
     may_match(pattern, &name.chars().collect::<Vec<char>>())
 }
 
-/// Whether a pattern may match `name`, which begins with a `.`: a `*` or `?` does not match that.
+/// True if a pattern may match `name`, which begins with a `.`: a `*` or `?` does not match that.
 pub(super) fn names_hidden(pattern: &[(char, bool)], name: &str) -> bool {
     pattern.first() == Some(&('.', false)) && names(pattern, name)
 }
@@ -210,7 +210,7 @@ enum PatternSign {
     Star,
 }
 
-/// Whether a pattern may match a name. What stands in brackets counts as any letter.
+/// True if a pattern may match a name. What stands in brackets counts as any letter.
 fn may_match(pattern: &[(char, bool)], name: &[char]) -> bool {
     let signs = signs(pattern);
     // Perf: a pattern that is longer than any name need not be tried.

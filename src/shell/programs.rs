@@ -311,7 +311,7 @@ fn values_of(base: &str) -> Option<&'static str> {
     VALUED_IN_BUNDLES.iter().find(|(names, _)| names.contains(&base)).map(|(_, letters)| *letters)
 }
 
-/// Whether a word for `go` hands nothing to a tool that makes that one run or write something.
+/// True if a word for `go` hands nothing to a tool that makes that one run or write something.
 fn is_plain_for_go(arg: &WordValue, next: Option<&WordValue>) -> bool {
     let lead = arg.lead();
     let name = lead.trim_start_matches('-');
@@ -342,7 +342,7 @@ fn is_plain_for_go(arg: &WordValue, next: Option<&WordValue>) -> bool {
     true
 }
 
-/// Whether a word may become an option that runs something. One letter is known, and a value behind it, in `-j"$x"`.
+/// True if a word may become an option that runs something. One letter is known, and a value behind it, in `-j"$x"`.
 fn is_unclear(base: &str, word: &WordValue, options: &[&str]) -> bool {
     let lead = word.lead();
     let is_other = lead.len() > 1

@@ -47,7 +47,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// Whether a word is known and names nothing outside of the workspace, whatever its program takes it for.
+    /// True if a word is known and names nothing outside of the workspace, whatever its program takes it for.
     fn stays_inside(&self, word: &WordValue, scope: &CommandScope) -> bool {
         let Some(text) = word.known() else { return false };
         scope.place.all().all(|directory| {

@@ -87,7 +87,7 @@ fn options_of(args: &[WordValue]) -> impl Iterator<Item = &WordValue> {
     args.iter().take_while(|arg| !arg.is("--"))
 }
 
-/// Whether a word is this option, has its letter among others, or may become it.
+/// True if a word is this option, has its letter among others, or may become it.
 fn is_option(arg: &WordValue, option: &str) -> bool {
     let lead = arg.lead();
     if arg.known().is_none() && (arg.may_split() || lead.is_empty()) {

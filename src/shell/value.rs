@@ -112,7 +112,7 @@ impl WordValue {
         self.letters.iter().filter_map(|letter| letter.known()).collect()
     }
 
-    /// Whether it may become no word, or several.
+    /// True if it may become no word, or several.
     pub fn may_split(&self) -> bool {
         self.letters.contains(&Letter::Splitting)
     }
@@ -122,7 +122,7 @@ impl WordValue {
         self.may_split() || self.is_pattern()
     }
 
-    /// Whether it may be an option, as far as can be told.
+    /// True if it may be an option, as far as can be told.
     pub fn may_be_option(&self) -> bool {
         let may_begin = match self.letters.first() {
             Some(Letter::Found) => false,
@@ -142,7 +142,7 @@ impl WordValue {
             }
     }
 
-    /// Whether it is a pattern that files are found by.
+    /// True if it is a pattern that files are found by.
     pub fn is_pattern(&self) -> bool {
         let plain = |wanted: char| self.letters.contains(&Letter::Plain(wanted));
         plain('*') || plain('?') || (plain('[') && plain(']'))
@@ -218,7 +218,7 @@ pub(super) fn values(word: &ShellWord, known: &ShellVariables<'_>) -> Vec<WordVa
     words.map(|letters| WordValue::new(tilde(letters, known), &word.raw)).collect()
 }
 
-/// Whether braces make other words of it than stand there.
+/// True if braces make other words of it than stand there.
 fn has_braces(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
     let letters = letters(word, known);
     let mut expanded = BraceExpansion::default();

@@ -284,7 +284,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// Whether one more command may be followed into what it runs; each such is ended by [`ScriptWalk::leaves`].
+    /// True if one more command may be followed into what it runs; each such is ended by [`ScriptWalk::leaves`].
     pub fn enters(&mut self, args: &[WordValue]) -> bool {
         self.steps += 1;
         if !self.fuel.burn(WORDS_WORK * args.len()) {
@@ -309,7 +309,7 @@ impl ScriptWalk<'_> {
 }
 
 impl ScriptItem {
-    /// Whether what stands behind it is not reached: `|| exit`.
+    /// True if what stands behind it is not reached: `|| exit`.
     fn leaves(&self) -> bool {
         match self.pipeline.stages.as_slice() {
             [CommandNode::Simple(simple)] => {

@@ -101,7 +101,7 @@ impl StoredEvent {
         })
     }
 
-    /// Whether both are one event of the log.
+    /// True if both are one event of the log.
     pub(super) fn is_same(&self, other: &StoredEvent) -> bool {
         let fields = |it: &StoredEvent| (it.seq, it.at, it.session.clone(), it.run.clone());
         fields(self) == fields(other)

@@ -37,12 +37,12 @@ impl LogFilter {
         LogFilter { runs: vec![run], ..LogFilter::default() }
     }
 
-    /// Whether a type is among `types`; what is no event has types of the same form.
+    /// True if a type is among `types`; what is no event has types of the same form.
     pub fn has_type(&self, kind: &str) -> bool {
         self.types.is_empty() || self.types.iter().any(|pattern| type_fits(pattern, kind))
     }
 
-    /// Whether the event matches. Told of every event after the place where `family` was right, in order, it keeps
+    /// True if the event matches. Told of every event after the place where `family` was right, in order, it keeps
     /// `family` right.
     pub(super) fn matches(&self, event: &StoredEvent, family: &mut RunFamily) -> bool {
         // First, since the family must hear of a run's beginning also where its type is not wanted.
@@ -57,7 +57,7 @@ impl LogFilter {
         run_fits && session_fits && self.has_type(&event.kind)
     }
 
-    /// Whether which runs match depends on which others there are.
+    /// True if which runs match depends on which others there are.
     pub(super) fn has_family(&self) -> bool {
         self.descendants && !self.runs.is_empty()
     }
@@ -135,7 +135,7 @@ impl RunFamily {
         RunFamily(runs.into_iter().collect())
     }
 
-    /// Whether the run belongs to it. One that begins does when its parent does.
+    /// True if the run belongs to it. One that begins does when its parent does.
     fn takes_in(&mut self, run: &RunId, parent: Option<&RunId>) -> bool {
         if self.0.contains(run) {
             return true;

@@ -115,7 +115,7 @@ const COMMIT_BOUNDS_US: &[u64] = &[
 /// never idles while work is there.
 const REQUEST_QUEUE: usize = 1_024;
 
-/// Why the store could not do it; variants by what the caller does next.
+/// The reason why the store could not do it; variants by what the caller does next.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     #[error("the disk is full; nothing was written")]
@@ -302,12 +302,12 @@ impl EventStore {
         &self.shared.path
     }
 
-    /// Whether the daemon before this one stopped by itself. True for a new database.
+    /// True if the daemon before this one stopped by itself. True for a new database.
     pub fn stopped_cleanly(&self) -> bool {
         self.shared.stopped_cleanly
     }
 
-    /// Why nothing can be written at the moment; `None` when the last commit went well.
+    /// The reason why nothing can be written at the moment; `None` when the last commit went well.
     pub fn failing(&self) -> Option<StoreError> {
         let is_full = *self.shared.is_full.borrow();
         if is_full { Some(StoreError::Full) } else { self.shared.tail.failing() }

@@ -285,7 +285,7 @@ async fn log_id(writer: &mut SqliteConnection) -> Result<String, StoreError> {
     Ok(sqlx::query_scalar("select value from meta where key = 'log_id'").fetch_one(writer).await?)
 }
 
-/// Whether the last daemon at work said that it stopped; from now on, until it is said again, it did not.
+/// True if the last daemon at work said that it stopped; from now on, until it is said again, it did not.
 async fn take_clean_mark(writer: &mut SqliteConnection) -> Result<bool, StoreError> {
     let value: Option<String> = sqlx::query_scalar("select value from meta where key = 'stopped'")
         .fetch_optional(&mut *writer)

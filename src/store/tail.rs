@@ -74,7 +74,7 @@ impl LogTail {
         self.lock().head
     }
 
-    /// Why nothing can be written at the moment.
+    /// The reason why nothing can be written at the moment.
     pub fn failing(&self) -> Option<StoreError> {
         self.lock().failing.clone()
     }

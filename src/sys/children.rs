@@ -137,7 +137,7 @@ impl ChildProcesses {
         Ok(ChildProcesses::new(true, inherited.collect()))
     }
 
-    /// Whether the process is the daemon's alone, so that descent says who somebody is.
+    /// True if the process is the daemon's alone, so that descent says who somebody is.
     pub fn is_alone(&self) -> bool {
         self.0.is_alone
     }
@@ -192,7 +192,7 @@ impl ChildProcesses {
         if is_ours { Ok(()) } else { Err(BarredPeer::Descends { peer, child: child.map(|child| child.pid) }) }
     }
 
-    /// Whether this is a child of ours that lives and may talk to us.
+    /// True if this is a child of ours that lives and may talk to us.
     fn is_ours(&self, child: &ProcessEntry) -> bool {
         let look = || {
             let register = self.register();
@@ -207,7 +207,7 @@ impl ChildProcesses {
         })
     }
 
-    /// Whether this is a warden of ours that lives: the number and the time of its start are those of one.
+    /// True if this is a warden of ours that lives: the number and the time of its start are those of one.
     fn is_warden(&self, pid: i32) -> bool {
         let Ok(entry) = ProcessEntry::read(Path::new(table::PROC), pid) else { return false };
         let is_of = |entry: ProcessEntry, kinds: &[SpawnOrigin]| {
@@ -237,7 +237,7 @@ fn own_number() -> i32 {
     getpid().as_raw_nonzero().get()
 }
 
-/// Why a process may not talk to the daemon.
+/// The reason why a process may not talk to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BarredPeer {
     #[error("what an agent starts may not talk to the daemon, and process {peer} descends from the daemon")]

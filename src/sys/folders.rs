@@ -128,7 +128,7 @@ impl WatchWaker {
     }
 }
 
-/// Why the changes below a folder are told by nobody, when they may be made by another machine or program: its file system
+/// The reason why the changes below a folder are told by nobody, when they may be made by another machine or program: its file system
 /// is shared, or answers from elsewhere.
 pub fn is_told_nothing(folder: &Path) -> Option<&'static str> {
     /// Magic numbers of statfs(2).

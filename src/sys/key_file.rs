@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 /// Bytes of a key before they are written as hexadecimal digits: 256 bit, as spec 11 says.
 const KEY_BYTES: usize = 32;
 
-/// Why there is no key.
+/// The reason why there is no key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     #[error("cannot {action} the key file {path}: {source}")]

@@ -97,7 +97,7 @@ struct NotedFile {
     path: PathBuf,
     /// `None` = only root can change it, and this daemon is not root's.
     digest: Option<[u8; 32]>,
-    /// Whether anybody but root could change it.
+    /// True if anybody but root could change it.
     is_open: bool,
 }
 
@@ -449,7 +449,7 @@ fn first_line(path: &Path) -> Vec<String> {
     }
 }
 
-/// Whether nobody but root can change the file, or put another in its place.
+/// True if nobody but root can change the file, or put another in its place.
 fn is_roots(path: &Path) -> bool {
     path.ancestors().all(|part| {
         fs::symlink_metadata(part)

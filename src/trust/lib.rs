@@ -89,7 +89,7 @@ impl TrustRecords {
         self.last_consent(&file.root, &file.path, &file.digest) == AcknowledgementState::Now
     }
 
-    /// Whether a person said so of this root.
+    /// True if a person said so of this root.
     pub fn is_trusted(&self, root: &str) -> bool {
         self.workspaces.get(root).is_some_and(|it| it.trusted)
     }

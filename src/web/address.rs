@@ -61,7 +61,7 @@ const GIVEN_OUT_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0
 const EMBEDDING_V6: &[(Ipv6Addr, u32)] =
     &[(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96)];
 
-/// Why this is no address of the public internet; `None` = it is one. Continues the address.
+/// The reason why this is no address of the public internet; `None` = it is one. Continues the address.
 pub fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),

@@ -80,7 +80,7 @@ fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, word)
 }
 
-/// Whether most of what is not ASCII is good UTF-8: other encodings hardly ever look so.
+/// True if most of what is not ASCII is good UTF-8: other encodings hardly ever look so.
 fn is_nearly_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use url::Url;
 
-/// Why a page was not fetched; each is something else to whoever asked.
+/// The reason why a page was not fetched; each is something else to whoever asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebError {
     /// Another URL is needed.

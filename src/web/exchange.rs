@@ -110,7 +110,7 @@ impl WebClient {
         Ok(WebResponse { response: response.map_err(|error| broken(&error))?, _driver: driver })
     }
 
-    /// Whether the page is one of the public web, as far as its host's addresses tell, and its host none that the settings open.
+    /// True if the page is one of the public web, as far as its host's addresses tell, and its host none that the settings open.
     pub async fn is_public(&self, target: &WebTarget, rules: &WebRules) -> bool {
         let reach = AddressPolicy::Public(rules);
         let addresses = self.within(CONNECT_TIMEOUT, self.addresses(target, &reach)).await;

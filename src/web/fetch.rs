@@ -28,7 +28,7 @@ pub struct WebDownload {
     pub is_web_page: bool,
 }
 
-/// Whether whoever said yes to a URL said yes to this one, too. They know; this module does not.
+/// True if whoever said yes to a URL said yes to this one, too. They know; this module does not.
 pub type MayFollow = dyn Fn(&WebTarget) -> bool + Send + Sync;
 
 impl WebClient {

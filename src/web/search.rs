@@ -44,7 +44,7 @@ pub struct SearchSource {
     pub excerpt: String,
 }
 
-/// Why nothing was searched. None of it has the key in it.
+/// The reason why nothing was searched. None of it has the key in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
     /// The people who run the daemon have to mend their settings.

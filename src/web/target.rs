@@ -96,12 +96,12 @@ impl WebTarget {
         self.is_tls
     }
 
-    /// Whether the people who run the daemon opened its host.
+    /// True if the people who run the daemon opened its host.
     pub fn is_opened(&self, allowed: &[AllowedHost]) -> bool {
         allowed.iter().any(|host| host.opens(&self.host(), self.port))
     }
 
-    /// Whether a redirect from here to there stays with the host: on the same port, or with TLS where it was without.
+    /// True if a redirect from here to there stays with the host: on the same port, or with TLS where it was without.
     pub fn may_lead_to(&self, other: &WebTarget) -> bool {
         let is_upgrade = !self.is_tls && other.is_tls && self.port == 80 && other.port == 443;
         let is_same = self.is_tls == other.is_tls && self.port == other.port;

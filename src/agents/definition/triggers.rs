@@ -73,7 +73,7 @@ fn read_one(
     })
 }
 
-/// Whether something other than an empty list stands there, so that more than its absence was told.
+/// True if something other than an empty list stands there, so that more than its absence was told.
 fn is_mistaken(keywords: Option<&YamlNode>) -> bool {
     keywords.is_some_and(|node| node.content != YamlContent::List(Vec::new()))
 }

@@ -47,7 +47,7 @@ struct FolderState {
     stamps: Vec<Option<AgentFileStamp>>,
     loose: Vec<UnwatchedPath>,
     watches: HashSet<WatchId>,
-    /// Why changes are not told, so that all of it is looked at whenever somebody asks.
+    /// The reason why changes are not told, so that all of it is looked at whenever somebody asks.
     silent: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl FolderCache {
         self.dirt.mark_all();
     }
 
-    /// Why changes are not told, if they are not.
+    /// The reason why changes are not told, if they are not.
     pub fn silent(&self) -> Option<String> {
         lock(&self.known).silent.clone()
     }

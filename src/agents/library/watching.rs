@@ -163,7 +163,7 @@ pub struct WalkedFolders<'a> {
     watching: Option<&'a AgentFolderWatch>,
     dirt: &'a Arc<DirtyPaths>,
     pub watches: HashSet<WatchId>,
-    /// Why not all of them tell what changes.
+    /// The reason why not all of them tell what changes.
     pub silent: Option<String>,
 }
 

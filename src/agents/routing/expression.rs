@@ -50,7 +50,7 @@ pub struct TriggerExpression {
     automaton: DFA,
     /// Finds quickly that nothing of what must stand in a match is there.
     quick: Option<Prefilter>,
-    /// Whether it matches the empty text, and so every prompt.
+    /// True if it matches the empty text, and so every prompt.
     pub matches_all: bool,
 }
 

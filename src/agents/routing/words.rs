@@ -56,7 +56,7 @@ const WITHOUT_BLANKS: &[(char, char)] = &[
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TriggerKeyword(String);
 
-/// Why a text is no keyword. Continues the sentence "the keyword …".
+/// The reason why a text is no keyword. Continues the sentence "the keyword …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKeyword {
     #[error("says nothing")]
@@ -190,13 +190,13 @@ fn is_without_blanks(character: char) -> bool {
     after.checked_sub(1).is_some_and(|range| character <= WITHOUT_BLANKS[range].1)
 }
 
-/// Whether a letter and an apostrophe stand at the end.
+/// True if a letter and an apostrophe stand at the end.
 fn ends_in_apostrophe(plain: &str) -> bool {
     let before = plain.strip_suffix('\'').map(|before| before.trim_end_matches(WORD_END));
     before.and_then(|before| before.chars().next_back()).is_some_and(char::is_alphanumeric)
 }
 
-/// Whether a word of so many letters ends before this. One letter is no word of its own in `c'est`, `I'd`, `C++`, `c#`.
+/// True if a word of so many letters ends before this. One letter is no word of its own in `c'est`, `I'd`, `C++`, `c#`.
 fn ends_word(letters: usize, is_after_apostrophe: bool, after: &[char]) -> bool {
     let is_letter = |character: &char| CharacterClass::of(*character) == CharacterClass::Spaced;
     match after {
@@ -217,7 +217,7 @@ fn letters_in(character: char) -> usize {
     }
 }
 
-/// Whether a mark makes another letter of the one before it, unlike vowels that are written as marks. By combining
+/// True if a mark makes another letter of the one before it, unlike vowels that are written as marks. By combining
 /// classes: 1 is drawn through the letter, 7 and 8 change its sound, from 100 on it stands around the letter.
 fn is_accent(mark: char) -> bool {
     matches!(canonical_combining_class(mark), 1 | 7 | 8 | 100..)

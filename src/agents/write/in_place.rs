@@ -23,7 +23,7 @@ pub type NewFields = Map<String, Value>;
 /// Stands for the text below the front matter.
 const PROMPT: &str = "prompt";
 
-/// Why a file was not edited.
+/// The reason why a file was not edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotEdit {
     /// The file itself is broken, so nobody can tell what an edit would keep.
@@ -379,7 +379,7 @@ fn comment(line: &str) -> &str {
     ""
 }
 
-/// Whether what follows begins a text of its own.
+/// True if what follows begins a text of its own.
 fn is_before_a_word(character: char) -> bool {
     character.is_whitespace() || matches!(character, '[' | '{' | ',' | ':')
 }

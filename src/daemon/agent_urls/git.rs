@@ -70,7 +70,7 @@ const SETTINGS: [&str; 12] = [
 /// Where the commit that was fetched is kept.
 const TAKEN: &str = "refs/taken/it";
 
-/// Why git did not do what it was to do.
+/// The reason why git did not do what it was to do.
 #[derive(Debug)]
 pub enum GitError {
     /// There is no such program of the system.

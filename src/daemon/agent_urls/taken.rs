@@ -149,7 +149,7 @@ pub fn below(address: &str, path: &str) -> PathBuf {
     PathBuf::from(format!("{}/{path}", address.trim_end_matches('/')))
 }
 
-/// Whether a file begins as agents' files do. What is in UTF-16 is not looked into.
+/// True if a file begins as agents' files do. What is in UTF-16 is not looked into.
 pub fn has_front_matter(bytes: &[u8]) -> bool {
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

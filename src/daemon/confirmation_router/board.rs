@@ -224,12 +224,12 @@ impl OpenConfirmations {
         }
     }
 
-    /// Whether a question is open, as far as the log up to `seq` goes. What is newer than what is known here is.
+    /// True if a question is open, as far as the log up to `seq` goes. What is newer than what is known here is.
     pub fn is_open(&self, id: &ConfirmationId, seq: EventSeq) -> bool {
         self.position < seq || self.open.contains_key(id)
     }
 
-    /// Whether the time is over in which a question is for its initiator alone.
+    /// True if the time is over in which a question is for its initiator alone.
     pub fn is_for_all(&self, question: &RoutingFacts, eligible: &EligibleClients, now: ClockTimes) -> bool {
         let item = self.open.get(&question.id);
         let not_before = item.map_or(Duration::ZERO, |item| item.state.not_before);

@@ -96,17 +96,17 @@ impl EligibleClients {
         there.chain(&self.every).map(Arc::as_ref).filter(|candidate| shows(candidate, question.kind))
     }
 
-    /// Whether somebody is asked.
+    /// True if somebody is asked.
     pub fn is_anybody_asked(&self, question: &RoutingFacts, is_open: bool) -> bool {
         self.who_can_show(question).any(|candidate| is_meant(candidate, question, is_open))
     }
 
-    /// Whether the client of this connection is.
+    /// True if the client of this connection is.
     pub fn is_asked(&self, connection: u64, question: &RoutingFacts, is_open: bool) -> bool {
         self.by_connection.get(&connection).is_some_and(|it| is_eligible(it, question, is_open))
     }
 
-    /// Whether a question that is for its initiator first is for all by now: it did not answer in time, or is not there.
+    /// True if a question that is for its initiator first is for all by now: it did not answer in time, or is not there.
     /// Once it is, it stays so. `not_before`: until then nobody can have come back, so that nobody is there means nothing.
     pub fn opens(&self, question: &RoutingFacts, not_before: Duration, now: ClockTimes) -> bool {
         let Audience::InitiatorFirst { grace_ms } = &question.audience else { return true };
@@ -116,7 +116,7 @@ impl EligibleClients {
     }
 }
 
-/// Whether a client is asked a question. `is_open`: the time in which it is for its initiator alone is over.
+/// True if a client is asked a question. `is_open`: the time in which it is for its initiator alone is over.
 pub(super) fn is_eligible(candidate: &ConfirmationCandidate, question: &RoutingFacts, is_open: bool) -> bool {
     let is_there = candidate.seats.iter().any(|(scope, role)| {
         let covers = match scope {

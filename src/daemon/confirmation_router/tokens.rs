@@ -29,7 +29,7 @@ pub(crate) struct ConfirmationTokens {
     making: Mutex<()>,
 }
 
-/// Why a token proves nothing.
+/// The reason why a token proves nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     /// Made up, cut off, or of another daemon.

@@ -31,7 +31,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     .await
 }
 
-/// Whether a file of that name in one of these folders can be executed.
+/// True if a file of that name in one of these folders can be executed.
 fn has(program: &str, path: &OsStr) -> bool {
     let is_program = |file: &Path| {
         fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -128,7 +128,7 @@ impl OpenTexts {
         .filter(|due| self.filter.has_type(due.kind))
     }
 
-    /// Whether the event may open or close a text.
+    /// True if the event may open or close a text.
     ///
     /// Perf: most calls have no open text, and what they returned may be long, so that each client would read much
     /// for nothing. Their events are only searched for what those have that matter.

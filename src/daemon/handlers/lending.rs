@@ -232,7 +232,7 @@ async fn known(state: &DaemonContext, call: &CallId) -> Result<ClientCallRecord,
     })
 }
 
-/// Why nobody waits for the answer.
+/// The reason why nobody waits for the answer.
 async fn gone(state: &DaemonContext, call: &CallId) -> Result<RpcError, RpcError> {
     let ended = known(state, call).await?.state;
     let message = match &ended {

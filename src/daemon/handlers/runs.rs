@@ -290,7 +290,7 @@ async fn steer(
     state.once.run(key, RunSteer::NAME, &asked, effect).await
 }
 
-/// Why a run takes no message.
+/// The reason why a run takes no message.
 async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
     let record = record(state, run).await?;
     let message = match record.reason {

@@ -105,7 +105,7 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAn
     }
 }
 
-/// Whether an answer wants a second, different confirmation: what outlives the call, or ends the run, and consent to high risk.
+/// True if an answer wants a second, different confirmation: what outlives the call, or ends the run, and consent to high risk.
 fn wants_confirmation(confirmation: &Confirmation, outcome: ConfirmationOutcome) -> bool {
     match outcome {
         ConfirmationOutcome::AllowSession
@@ -140,7 +140,7 @@ pub(super) fn second_form(
     )
 }
 
-/// Whether the second form confirms what was chosen by the first one.
+/// True if the second form confirms what was chosen by the first one.
 pub(super) fn is_confirmed(chosen: &ConfirmationRespondParams, said: &ElicitResult) -> bool {
     let typed = said.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_str);
     said.action == ElicitationAction::Accept
@@ -163,7 +163,7 @@ fn offered(confirmation: &Confirmation) -> Vec<&ConfirmationOption> {
     options
 }
 
-/// Whether the form shows all of what is asked about.
+/// True if the form shows all of what is asked about.
 fn shows_all(confirmation: &Confirmation) -> bool {
     let is_cut = |text: &str| text.chars().nth(MOST_CHARS).is_some();
     match &confirmation.details {

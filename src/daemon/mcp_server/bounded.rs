@@ -58,7 +58,7 @@ impl<T> BoundedTransport<T> {
         BoundedTransport { lines, open: Arc::default(), working, over: CancellationToken::new() }
     }
 
-    /// Whether there is room for what the client says now.
+    /// True if there is room for what the client says now.
     fn admits(&self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         match message {
             JsonRpcMessage::Request(request) => {

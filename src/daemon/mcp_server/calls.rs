@@ -50,7 +50,7 @@ pub(super) struct McpServerCall<'a> {
     pub cancelled: CancellationToken,
 }
 
-/// Why waiting for a run ended.
+/// The reason why waiting for a run ended.
 #[derive(Debug, PartialEq, Eq)]
 enum RunWaitEnd {
     /// There is nothing more to wait for.

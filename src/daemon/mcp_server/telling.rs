@@ -43,7 +43,7 @@ pub(super) fn runs(runs: &[RunWaitResult]) -> CallToolResult {
     result
 }
 
-/// Why a call came to nothing, for a model that may do better.
+/// The reason why a call came to nothing, for a model that may do better.
 pub(super) fn refusal(error: &RpcError) -> CallToolResult {
     let mut text = format!("{}: {}", error.data.kind.as_str(), error.message);
     let violations = error.data.details.as_ref().and_then(|details| details["violations"].as_array());

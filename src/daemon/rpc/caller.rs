@@ -173,7 +173,7 @@ impl RpcCaller {
         self.said().subscriptions.len()
     }
 
-    /// Whether this subscription is one of this connection.
+    /// True if this subscription is one of this connection.
     pub fn holds(&self, subscription: &SubscriptionId) -> bool {
         self.said().subscriptions.contains_key(subscription)
     }

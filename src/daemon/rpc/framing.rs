@@ -32,7 +32,7 @@ pub(super) enum FramedRead {
 
 /// Where a client's messages come from.
 pub(super) trait InboundMessages: Send {
-    /// Whether subscriptions go on after the peer has sent its last message.
+    /// True if subscriptions go on after the peer has sent its last message.
     const OUTLIVES_LAST_BYTE: bool;
 
     /// The next message. Cancel safe: what was read so far is kept.

@@ -59,7 +59,7 @@ const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 /// How long a socket that accepts may take to do so before it counts as somebody's.
 const PROBE_TIME: Duration = Duration::from_secs(1);
 
-/// Why there is no socket to listen on.
+/// The reason why there is no socket to listen on.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Connect to that one instead.

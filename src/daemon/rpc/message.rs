@@ -178,7 +178,7 @@ fn parse_id(id: &RawValue) -> Option<WireId> {
     }
 }
 
-/// Whether some value lies deeper than the limit. Reads no more than it must.
+/// True if some value lies deeper than the limit. Reads no more than it must.
 fn is_too_deep(text: &[u8]) -> bool {
     let (mut depth, mut in_string) = (0_usize, false);
     let mut bytes = text.iter();

@@ -237,7 +237,7 @@ fn description(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Whether the schema names a bound that Rust's types do not have. `minimum: 0` is what unsigned integers say.
+/// True if the schema names a bound that Rust's types do not have. `minimum: 0` is what unsigned integers say.
 fn has_bounds(schema: &Value) -> bool {
     const BOUNDS: [&str; 7] =
         ["maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "maxItems"];

@@ -26,7 +26,7 @@ pub trait RpcStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     type Reader: AsyncRead + Unpin + Send + Sync + 'static;
     type Writer: AsyncWrite + Unpin + Send + 'static;
 
-    /// Whether subscriptions go on after the peer has sent its last byte.
+    /// True if subscriptions go on after the peer has sent its last byte.
     const OUTLIVES_LAST_BYTE: bool;
 
     fn split(self) -> (Self::Reader, Self::Writer);

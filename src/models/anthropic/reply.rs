@@ -15,7 +15,7 @@ use super::{
 };
 use protocol::{FinishReason, ProviderMessage, Usage};
 
-/// Why a message ended that came to the limit on output, or to the end of the model's window.
+/// The reason why a message ended that came to the limit on output, or to the end of the model's window.
 const OUT_OF_ROOM: [&str; 2] = ["max_tokens", "model_context_window_exceeded"];
 
 #[derive(Debug, Default)]

@@ -145,7 +145,7 @@ fn by_status(
     }
 }
 
-/// Whether the request is refused for its length. No API has a status of its own for it; each has its words.
+/// True if the request is refused for its length. No API has a status of its own for it; each has its words.
 fn is_too_long(status: u16, error: Option<&ProviderError>, what: &str) -> bool {
     /// Of OpenAI, Anthropic, Gemini, llama.cpp, vLLM, and those who speak like them.
     const WORDS: &[&str] = &[

@@ -39,7 +39,7 @@ pub(super) struct ResponseReader<D: ProviderDialect> {
     has_events: bool,
     /// What the provider has said that the response takes.
     usage: Usage,
-    /// Why there is no reply, once it was told what that has cost.
+    /// The reason why there is no reply, once it was told what that has cost.
     failure: Option<ModelError>,
 }
 

@@ -168,12 +168,12 @@ fn push_json(body: &mut String, key: &str, value: &impl Serialize) {
     body.push_str(&serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()));
 }
 
-/// Whether a model of this name has thoughts to show: from 2.5 on. Others are asked only when a budget is set.
+/// True if a model of this name has thoughts to show: from 2.5 on. Others are asked only when a budget is set.
 fn can_think(model: &str) -> bool {
     version(model).is_some_and(|version| (2, 5) <= version) && !is_for_pictures_or_speech(model)
 }
 
-/// Whether a model of this name takes sound and documents: those that put out pictures or speech, and what else is served
+/// True if a model of this name takes sound and documents: those that put out pictures or speech, and what else is served
 /// here, promise nothing (<https://ai.google.dev/gemini-api/docs/models>).
 pub(super) fn takes_files(model: &str) -> bool {
     model.starts_with("gemini-") && !is_for_pictures_or_speech(model)

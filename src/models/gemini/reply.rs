@@ -18,7 +18,7 @@ pub(crate) mod grounding;
 /// Fields of a part that only say something about its data.
 const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
 
-/// Why a response ended that came to the limit on output.
+/// The reason why a response ended that came to the limit on output.
 const OUT_OF_ROOM: &str = "MAX_TOKENS";
 
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
@@ -33,7 +33,7 @@ pub(crate) struct GeminiReply {
     error: Option<ProviderError>,
 }
 
-/// Why the provider ended the response, in its own words.
+/// The reason why the provider ended the response, in its own words.
 #[derive(Debug)]
 struct Finish {
     reason: String,

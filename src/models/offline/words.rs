@@ -264,7 +264,7 @@ pub(super) fn synonyms(key: &str) -> Vec<String> {
     keys
 }
 
-/// Whether a word of the code is the word meant: the same key, or a longer form of a key long enough to be
+/// True if a word of the code is the word meant: the same key, or a longer form of a key long enough to be
 /// telling.
 pub(super) fn same_key(key: &str, code_key: &str) -> bool {
     /// Shorter keys are beginnings of too many words.

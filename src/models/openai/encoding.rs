@@ -126,7 +126,7 @@ impl ChatCompletionsDialect {
     }
 }
 
-/// Whether OpenAI's model of this name can be told how much to think, but not how to choose its words
+/// True if OpenAI's model of this name can be told how much to think, but not how to choose its words
 /// (<https://platform.openai.com/docs/guides/reasoning>).
 pub(crate) fn thinks(model: &str) -> bool {
     // Routers put the maker in front: `openai/gpt-5`.

@@ -17,7 +17,7 @@ use protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Stands in place of a chunk when all have come.
 const DONE: &str = "[DONE]";
-/// Why a reply ended that came to the limit on output.
+/// The reason why a reply ended that came to the limit on output.
 const OUT_OF_ROOM: &str = "length";
 
 #[derive(Debug, Default)]

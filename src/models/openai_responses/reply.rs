@@ -21,7 +21,7 @@ use protocol::{FinishReason, ProviderMessage, Usage};
 /// Some servers, and proxies of some, end every stream with it.
 const DONE: &str = "[DONE]";
 
-/// Why a response is incomplete that came to the limit on output.
+/// The reason why a response is incomplete that came to the limit on output.
 const OUT_OF_ROOM: &str = "max_output_tokens";
 
 /// Between the sections of a thought, which are told one after the other.

@@ -47,7 +47,7 @@ struct RecordingFileState {
     is_over: bool,
 }
 
-/// Why a run cannot be recorded into a file.
+/// The reason why a run cannot be recorded into a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRecordable {
     #[error("is not an absolute path; the daemon does not know your working directory")]

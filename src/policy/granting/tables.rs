@@ -13,7 +13,7 @@ use serde::Deserialize;
 pub(super) struct CommandKind {
     /// The words; of several programs or sub-commands, with `|` between them: `npm|pnpm|yarn test`.
     pub begins: String,
-    /// Whether one word more names what is done: a script of the workspace.
+    /// True if one word more names what is done: a script of the workspace.
     #[serde(default)]
     pub is_script: bool,
     /// Options directly behind the words with which a command only says what it would do.

@@ -21,7 +21,7 @@ pub struct ConfirmationRevised {
     pub why: RevisionReason,
 }
 
-/// Why a question changed.
+/// The reason why a question changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RevisionReason {

@@ -40,7 +40,7 @@ pub struct McpServerStateChanged {
     /// The folders of the workspace that it serves.
     pub workspace: Vec<String>,
     pub state: McpState,
-    /// Why it is away.
+    /// The reason why it is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

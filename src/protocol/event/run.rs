@@ -242,7 +242,7 @@ pub struct RunSteered {
     pub turn: Option<u32>,
 }
 
-/// Why a run holds still.
+/// The reason why a run holds still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ParkReason {

@@ -81,7 +81,7 @@ pub struct ModelConsulted {
     /// Of a loop check: how sure the model is that the run goes round in circles, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Why there is no answer that counts; nothing came of it then.
+    /// The reason why there is no answer that counts; nothing came of it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The time of the request, and how long it took: only where a tool or a hook asked, and not in events of earlier versions.
@@ -251,7 +251,7 @@ pub struct BudgetRaised {
     pub limits: BudgetLimits,
 }
 
-/// Why the daemon added a message of its own to a context.
+/// The reason why the daemon added a message of its own to a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NudgeReason {

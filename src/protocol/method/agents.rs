@@ -156,7 +156,7 @@ pub struct AgentCheck {
     /// What holds, e.g. `front matter is valid YAML`.
     pub check: String,
     pub outcome: CheckOutcome,
-    /// Why it is not a pass, with places; one entry a finding.
+    /// The reason why it is not a pass, with places; one entry a finding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }

@@ -304,7 +304,7 @@ pub struct WorkspaceDiscovery {
     pub at: Option<Timestamp>,
     /// How many tools there are now; `tools/list` has them.
     pub tools: u32,
-    /// Why there are no more, or none.
+    /// The reason why there are no more, or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -100,7 +100,7 @@ pub struct McpServerHealth {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workspace: Vec<String>,
     pub state: McpState,
-    /// Why it is away.
+    /// The reason why it is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -33,7 +33,7 @@ pub struct McpListResult {
 pub struct ListedMcpServer {
     pub name: String,
     pub state: McpState,
-    /// Why it is away, or is not used.
+    /// The reason why it is away, or is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whose settings name it; missing for one that is not used.
@@ -104,7 +104,7 @@ pub struct McpServerStatus {
     /// The process that runs it, or watches over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Why it was away last.
+    /// The reason why it was away last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
     /// Times it was started again.
@@ -250,7 +250,7 @@ pub struct McpLoginResult {
     /// Where a person has to go, of one that was just begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Why it failed.
+    /// The reason why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -53,7 +53,7 @@ pub struct ListedEntry {
     /// It has more models than are answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// Why its models are not known, for people. They may be there all the same.
+    /// The reason why its models are not known, for people. They may be there all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -66,7 +66,7 @@ pub struct ListedKey {
     /// Where it was looked for, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Why there is none, for people.
+    /// The reason why there is none, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

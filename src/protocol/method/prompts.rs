@@ -60,7 +60,7 @@ pub struct RenderedPart {
     pub source: String,
     /// About.
     pub tokens: u64,
-    /// Why it is not there.
+    /// The reason why it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<String>,
 }

@@ -95,7 +95,7 @@ pub struct RunStartResult {
     /// The living run that is cancelled for this one (`ifBusy: "interrupt"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<RunId>,
-    /// Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run.
+    /// The reason why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routed: Option<AgentRoute>,
     /// The last event the request caused. Attach with `from` one below the first to see it all, or `start`.

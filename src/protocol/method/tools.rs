@@ -83,7 +83,7 @@ pub struct ToolsResultParams {
     /// For programs, beside `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
-    /// Why the tool failed; the model reads it.
+    /// The reason why the tool failed; the model reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ClientError>,
 }

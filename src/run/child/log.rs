@@ -17,7 +17,7 @@ pub struct ChildLog {
     run: RunId,
     events: Follower,
     subjects: ThoughtSubjects,
-    /// Whether it does nothing but wait for a person.
+    /// True if it does nothing but wait for a person.
     waits: bool,
     /// What was last said of that.
     said: Option<bool>,
@@ -156,7 +156,7 @@ impl ChildLog {
 }
 
 impl ChildCompletion {
-    /// Why the run ended, in the wire's spelling.
+    /// The reason why the run ended, in the wire's spelling.
     pub fn reason(&self) -> &'static str {
         self.end.reason.as_str()
     }

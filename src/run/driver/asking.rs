@@ -172,7 +172,7 @@ impl RunDriver {
         estimated.max(self.transcript.past().prompt_tokens)
     }
 
-    /// Why a request is not worth asking with: it leaves too little of the model's window.
+    /// The reason why a request is not worth asking with: it leaves too little of the model's window.
     fn too_long(&self, weight: TokenEstimate) -> Option<ModelFailure> {
         let window = self.machine.window()?;
         let tokens = self.estimator.tokens(weight);

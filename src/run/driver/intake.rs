@@ -173,7 +173,7 @@ impl RunDriver {
     }
 }
 
-/// Whether a parked run goes on with this.
+/// True if a parked run goes on with this.
 pub(super) fn ends_parking(input: &MachineInput) -> bool {
     matches!(input, MachineInput::Unparked | MachineInput::Restarted { .. })
 }

@@ -20,7 +20,7 @@ pub struct AnswerOutcome {
     pub resolution: Resolution,
 }
 
-/// Why an answer decided nothing.
+/// The reason why an answer decided nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AnswerError {
     #[error(transparent)]

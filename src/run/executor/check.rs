@@ -44,7 +44,7 @@ pub struct CheckedCall {
     pub accesses: Vec<ResourceAccess>,
 }
 
-/// Why there is nothing to judge.
+/// The reason why there is nothing to judge.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     #[error(transparent)]

@@ -61,7 +61,7 @@ impl RunExecutor {
         registry.with_foreign(&foreign)
     }
 
-    /// Why no run gets the model of this agent as it is named, if none does. No key is looked for.
+    /// The reason why no run gets the model of this agent as it is named, if none does. No key is looked for.
     pub fn model_problem(&self, definition: &AgentDefinition) -> Option<String> {
         match self.model_finding(definition, KeyLookup::AtNames) {
             Ok(found) => found.err(),
@@ -69,7 +69,7 @@ impl RunExecutor {
         }
     }
 
-    /// Why another model answers for an agent of another product than its file names, if one does. No key is looked for.
+    /// The reason why another model answers for an agent of another product than its file names, if one does. No key is looked for.
     pub fn unresolved_model(&self, definition: &AgentDefinition) -> Option<String> {
         self.model_finding(definition, KeyLookup::AtNames).ok()?.err()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use store::StoreError;
 
-/// Why nobody drives a run. It is tried again, and by the next start as well.
+/// The reason why nobody drives a run. It is tried again, and by the next start as well.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ResumeError {
     /// It cannot be read back.

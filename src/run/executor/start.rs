@@ -31,7 +31,7 @@ pub struct StartOptions {
     pub place: SessionChoice,
     pub if_busy: IfBusy,
     pub by: Option<String>,
-    /// Why it is this agent, of a prompt that named none.
+    /// The reason why it is this agent, of a prompt that named none.
     pub routed: Option<AgentRoute>,
     pub keyed: Option<MakeKeyed>,
 }
@@ -57,7 +57,7 @@ pub struct StartOutcome {
     pub seq: EventSeq,
 }
 
-/// Why nothing started.
+/// The reason why nothing started.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]

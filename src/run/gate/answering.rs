@@ -18,7 +18,7 @@ use protocol::{
 /// Characters of changed arguments that the model is told: enough to see what a person meant; the result says the rest.
 const DIFFERENCE_SHOWN: usize = 4_000;
 
-/// Why an answer decides nothing. The question stays open.
+/// The reason why an answer decides nothing. The question stays open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerRefusal {
     /// The subject is another one now.

@@ -171,7 +171,7 @@ impl CallGate {
         rules
     }
 
-    /// Whether a person can let this call and other edits run for as long as the session is in the mode for that. A run that was
+    /// True if a person can let this call and other edits run for as long as the session is in the mode for that. A run that was
     /// started in a mode of its own does not go by the session's.
     fn may_begin_edits(&self, prepared: &PreparedToolCall, judge_context: &JudgeContext) -> bool {
         judge_context.asking.approval.mode.is_none()
@@ -213,7 +213,7 @@ impl CallGate {
         ask(&self.policy(), &call)
     }
 
-    /// Whether a rule that was made of these arguments shows a secret of theirs.
+    /// True if a rule that was made of these arguments shows a secret of theirs.
     fn repeats_secrets(&self, rule: &PolicyRule, arguments: &Value) -> bool {
         let redactor = &self.supplies.redactor;
         let is_hidden = |text: &String| redactor.text(text) != text.as_str();

@@ -295,7 +295,7 @@ impl RunMachine {
     }
 }
 
-/// Whether the run got further by this event: what only says that it is there, or begins anew, is no progress.
+/// True if the run got further by this event: what only says that it is there, or begins anew, is no progress.
 fn is_progress(body: &EventBody) -> bool {
     !matches!(
         body,

@@ -14,7 +14,7 @@ pub struct RemainingBudget {
 }
 
 impl RemainingBudget {
-    /// Whether nothing is left once this is spent, too.
+    /// True if nothing is left once this is spent, too.
     pub fn is_used_up_by(&self, spent: UsageTotal) -> bool {
         let cost = spent.cost.unwrap_or_default();
         self.tokens.is_some_and(|tokens| tokens <= spent.usage.total())
@@ -55,7 +55,7 @@ impl RunMachine {
         Some((limit, BudgetUsed { tokens: spent.usage.total(), cost: spent.cost }))
     }
 
-    /// Whether a person is to be asked rather than the run to end, now that its budget is used up.
+    /// True if a person is to be asked rather than the run to end, now that its budget is used up.
     pub(super) fn asks_for_budget(&self) -> bool {
         let (limits, left) = (self.limits(), self.left());
         // What is left of another run's budget is that one's to ask for.
@@ -100,7 +100,7 @@ impl RunMachine {
         spent
     }
 
-    /// Whether the tokens or the money that the run may spend are gone.
+    /// True if the tokens or the money that the run may spend are gone.
     pub(super) fn is_budget_spent(&self) -> bool {
         let RemainingBudget { tokens, cost, .. } = self.left();
         tokens == Some(0) || cost == Some(UsdAmount::ZERO)

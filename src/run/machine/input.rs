@@ -304,7 +304,7 @@ pub struct RoutedModel {
     pub reason: String,
 }
 
-/// Why there is no reply. `now` and `jitter` (0..1) are for the back-off.
+/// The reason why there is no reply. `now` and `jitter` (0..1) are for the back-off.
 #[derive(Debug, Clone)]
 pub struct ModelFailure {
     pub message: String,
@@ -337,7 +337,7 @@ pub struct PartialReply {
 }
 
 impl PartialReply {
-    /// Whether somebody may have read some of it.
+    /// True if somebody may have read some of it.
     pub fn was_shown(&self) -> bool {
         !self.text.is_empty() || !self.thought.is_empty()
     }

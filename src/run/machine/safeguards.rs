@@ -47,7 +47,7 @@ pub(super) struct SafeguardState {
     pub compress_beyond: u64,
     /// What was done in this turn so that the request fits.
     pub squeezed: ContextReduction,
-    /// Why the model was asked again last.
+    /// The reason why the model was asked again last.
     pub last_failure: Arc<str>,
     pub fallbacks: usize,
     /// What the model that is asked says of sampling by its alias or entry; `None` = it is the one with which the run began.
@@ -183,7 +183,7 @@ impl RunMachine {
         NamedModel { name: self.model.to_string(), context_window, sampling }
     }
 
-    /// Whether the last prompt took so much of the window that the context is to be compressed.
+    /// True if the last prompt took so much of the window that the context is to be compressed.
     fn is_full(&self) -> bool {
         let (Some(part), Some(window)) = (self.start().care.compress_at, self.window) else { return false };
         let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.safeguards;

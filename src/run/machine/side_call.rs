@@ -12,7 +12,7 @@ pub struct SideCallReply {
     pub cost: Option<UsdAmount>,
     /// What it answered.
     pub text: String,
-    /// Why it is no answer.
+    /// The reason why it is no answer.
     pub error: Option<String>,
 }
 

@@ -14,7 +14,7 @@ impl RunMachine {
         self.has_slot = false;
     }
 
-    /// Whether the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
+    /// True if the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
     /// that answer its calls, gives its slot back (spec 03, "Subagent calls").
     pub fn is_at_work(&self) -> bool {
         let waits_for_hooks = matches!(self.phase, RunPhase::Acting) && self.waits_for_hooks();
@@ -38,7 +38,7 @@ impl RunMachine {
         }
     }
 
-    /// Whether `input` may bring the run to where it asks a model, so that it is worth trying to get a slot first.
+    /// True if `input` may bring the run to where it asks a model, so that it is worth trying to get a slot first.
     pub fn may_need_slot(&self, input: &MachineInput) -> bool {
         match (&self.phase, input) {
             (RunPhase::Queued { waits_for: QueuedFor::Context }, input) => {

@@ -158,7 +158,7 @@ fn of_file<T>(
     Ok(Err(UnresolvedModel { agent: definition.name.clone(), name: name.clone(), problem }))
 }
 
-/// Whether nobody ever said how to reach it, rather than something being wrong with what was said.
+/// True if nobody ever said how to reach it, rather than something being wrong with what was said.
 fn is_missing(problem: &ResolveError) -> bool {
     match problem {
         ResolveError::NoModel { .. } | ResolveError::NoEntry { .. } | ResolveError::NoKey { .. } => true,

@@ -434,7 +434,7 @@ fn usual_file(supplies: &RunResources) -> std::path::PathBuf {
     supplies.own_files.memory_folder().join(USUAL_FILE)
 }
 
-/// Whether the folder or one above it has a `.git`, which is a folder or, in a worktree, a file.
+/// True if the folder or one above it has a `.git`, which is a folder or, in a worktree, a file.
 fn is_in_repository(root: &Path) -> bool {
     root.ancestors().any(|folder| fs::symlink_metadata(folder.join(".git")).is_ok())
 }

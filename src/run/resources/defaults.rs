@@ -22,7 +22,7 @@ pub struct RunDefaults {
     pub roles: ModelRoles,
     pub compression: CompressionRules,
     pub loops: LoopRules,
-    /// Whether the small model says who speaks next in a conversation.
+    /// True if the small model says who speaks next in a conversation.
     pub next_speaker_check: bool,
     /// What counts in place of agents' files, by the agents' names.
     pub overrides: Arc<BTreeMap<String, AgentOverride>>,
@@ -30,7 +30,7 @@ pub struct RunDefaults {
     /// Tokens of a context at most; `None` = as many as fit the model.
     pub max_context_tokens: Option<u64>,
     pub approval: ApprovalParams,
-    /// Whether the mode `yolo` counts (setting `approval.allowYolo`); without, it is as `default`.
+    /// True if the mode `yolo` counts (setting `approval.allowYolo`); without, it is as `default`.
     pub allow_yolo: bool,
     pub output: OutputLimits,
     /// What commands may do that its agents run.
@@ -128,7 +128,7 @@ impl RunDefaults {
         self.overriding(&definition).map_or(definition, Arc::new)
     }
 
-    /// Whether the user says which model answers for this agent.
+    /// True if the user says which model answers for this agent.
     pub fn names_model_of(&self, agent: &AgentName) -> bool {
         self.overrides.get(agent.as_str()).is_some_and(|said| said.model.name.is_some())
     }

@@ -245,12 +245,12 @@ const OUTPUTS: &[OutputProgram] = &[
     },
 ];
 
-/// Whether `patch` is told where to work, or what to write.
+/// True if `patch` is told where to work, or what to write.
 fn parsed_folder(args: &[WordValue]) -> bool {
     args.iter().any(|arg| ["-d", "--d", "-o", "--o"].iter().any(|option| arg.lead().starts_with(option)))
 }
 
-/// Whether a letter is among short options.
+/// True if a letter is among short options.
 fn has_letter(args: &[WordValue], letter: char) -> bool {
     let is_short = |lead: &str| lead.starts_with('-') && !lead.starts_with("--");
     args.iter().map(WordValue::lead).any(|lead| is_short(&lead) && lead.contains(letter))

@@ -1,6 +1,6 @@
 //! Does a sed script do more than print, delete and replace?
 
-/// Whether a sed script only prints, deletes and replaces. What is not read counts as more.
+/// True if a sed script only prints, deletes and replaces. What is not read counts as more.
 pub(super) fn sed_only_edits(script: &str) -> bool {
     let mut rest = script;
     loop {

@@ -17,7 +17,7 @@ const FOLLOWING: &[(&[&str], &str, &[&str])] = &[
     (&["tree"], "l", &[]),
 ];
 
-/// Whether a command of these words, all of which are known, follows links that it finds.
+/// True if a command of these words, all of which are known, follows links that it finds.
 pub(super) fn follows(name: &str, args: &[WordValue]) -> bool {
     let Some((_, letters, options)) = FOLLOWING.iter().find(|(names, ..)| names.contains(&name)) else {
         return false;

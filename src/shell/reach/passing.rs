@@ -31,7 +31,7 @@ const LONG: &[&str] =
 /// Programs that limit or measure the command in their words, which is told as one of its own.
 const AROUND: &[&str] = &["timeout", "nice"];
 
-/// Whether a command of these words, all of which are known and of the workspace, passes on and no more.
+/// True if a command of these words, all of which are known and of the workspace, passes on and no more.
 pub(super) fn passes(name: &str, args: &[WordValue]) -> bool {
     let words: Vec<&str> = args.iter().filter_map(WordValue::known).collect();
     match name {

@@ -2,7 +2,7 @@
 
 use crate::syntax::{CommandJoiner, CommandNode, CompoundCommand, ShellScript, ShellWord};
 
-/// Whether a function's body starts the function beside others: in the background or in a pipeline.
+/// True if a function's body starts the function beside others: in the background or in a pipeline.
 pub(super) fn calls_itself_beside(name: &str, body: &CommandNode) -> bool {
     fn calls(name: &str, command: &CommandNode) -> bool {
         match command {

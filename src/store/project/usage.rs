@@ -13,7 +13,7 @@ pub(super) struct UsageEntry<'a> {
     pub spent: UsageTotal,
     /// Nobody counted the tokens.
     is_estimated: bool,
-    /// Whether a model was asked at all.
+    /// True if a model was asked at all.
     is_call: bool,
 }
 

@@ -90,7 +90,7 @@ impl EventStore {
         Ok(found.flatten())
     }
 
-    /// Whether there was such a session, and it was removed.
+    /// True if there was such a session, and it was removed.
     pub async fn was_deleted(&self, session: &SessionId) -> Result<bool, StoreError> {
         let tombstone: Option<i64> = sqlx::query_scalar(
             "select seq from events where session_id = ?1 and +type = 'session.deleted' order by seq desc limit 1",

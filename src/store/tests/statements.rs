@@ -82,7 +82,7 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text that is put together has what stands around the `{…}` of a literal, in this order.
+/// True if a text that is put together has what stands around the `{…}` of a literal, in this order.
 fn is_made_of(whole: &str, literal: &str) -> bool {
     let mut rest = whole;
     literal.split('{').enumerate().all(|(n, piece)| {

@@ -63,7 +63,7 @@ fn ancestry(lineage: &[ProcessEntry], ancestor: i32) -> ProcessAncestry {
     }
 }
 
-/// Why there is no lineage.
+/// The reason why there is no lineage.
 enum BrokenLineage {
     Peer(io::Error),
     Parent,

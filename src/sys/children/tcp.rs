@@ -44,7 +44,7 @@ impl ChildProcesses {
     }
 }
 
-/// Whether a process has a file open, or does not let itself be looked at. One that has gone has nothing.
+/// True if a process has a file open, or does not let itself be looked at. One that has gone has nothing.
 fn may_have_file(proc: &Path, pid: i32, name: &str) -> bool {
     let files = match fs::read_dir(proc.join(pid.to_string()).join("fd")) {
         Ok(files) => files,

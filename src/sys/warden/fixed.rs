@@ -43,7 +43,7 @@ fn check_one(fixed: &FixedPlace, opened: Result<impl AsFd, Errno>) -> Result<(),
     }
 }
 
-/// Whether it is where something is mounted. Kernels before 5.8 do not say, and are believed.
+/// True if it is where something is mounted. Kernels before 5.8 do not say, and are believed.
 fn is_mount(opened: impl AsFd) -> Result<bool, Errno> {
     let told = statx(opened, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
     let (known, attributes) = (told.stx_attributes_mask, told.stx_attributes);

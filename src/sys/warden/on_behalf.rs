@@ -75,7 +75,7 @@ pub struct BrokerGrants {
     /// Sockets, and folders with sockets in them, that it may connect to. If there are none, it can make none that have a
     /// file.
     pub connect: Vec<PathBuf>,
-    /// Whether it may not leave its process groups unseen: its processes are ended by them.
+    /// True if it may not leave its process groups unseen: its processes are ended by them.
     pub groups_are_seen: bool,
 }
 

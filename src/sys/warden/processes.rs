@@ -46,14 +46,14 @@ pub fn of_command(is_first: bool) -> Vec<ProcessStatus> {
     all.iter().filter(|it| is_below(it.pid)).cloned().collect()
 }
 
-/// Whether nothing of the command is left. Whatever lost its parent came to this process, so that without a child there is
+/// True if nothing of the command is left. Whatever lost its parent came to this process, so that without a child there is
 /// nothing below it at all.
 pub fn is_none_left() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Whether the command is more processes than `most`. Reads no more than it takes to say so: there may be very many.
+/// True if the command is more processes than `most`. Reads no more than it takes to say so: there may be very many.
 pub fn are_more_than(most: u64, is_first: bool) -> bool {
     let me = process::id();
     let count = |alive: &mut dyn Iterator<Item = ProcessStatus>| {

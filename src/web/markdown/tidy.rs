@@ -442,7 +442,7 @@ fn is_heading(node: &Handle) -> bool {
     is_named(node, &["h1", "h2", "h3", "h4", "h5", "h6"])
 }
 
-/// Whether it is not shown to whoever looks at the page.
+/// True if it is not shown to whoever looks at the page.
 fn is_hidden(node: &Handle) -> bool {
     let style = attribute(node, "style").unwrap_or_default().to_ascii_lowercase();
     let style: String = style.split_whitespace().collect();

@@ -88,7 +88,7 @@ impl TokenGate {
         MAX_NODES <= self.builder.sink.n_nodes.get()
     }
 
-    /// Whether the tag may open an element.
+    /// True if the tag may open an element.
     fn may_open(&self, tag: &Tag) -> bool {
         self.since_count.set(self.since_count.get() + 1);
         if COUNT_EVERY <= self.since_count.get() {

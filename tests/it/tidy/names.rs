@@ -13,7 +13,7 @@ use super::{
 
 /// Doc comments of the library that may begin with a piece of a sentence instead of saying what the thing is. Lower it when you have
 /// mended some; never the other way.
-const FRAGMENTS: usize = 3_660;
+const FRAGMENTS: usize = 3_353;
 
 /// How such a piece begins.
 const FRAGMENT_WORDS: &[&str] = &[

@@ -129,7 +129,7 @@ async fn empty(
     Ok(emptied)
 }
 
-/// Whether the name means this file there.
+/// True if the name means this file there.
 async fn is_meant(
     state: &DaemonContext,
     agent: &AgentSummary,

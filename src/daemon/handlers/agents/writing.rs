@@ -96,7 +96,7 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
         .with_hint("fix the lines that are named, and send it again; `agents/validate` checks a text without writing it"))
 }
 
-/// Whether a person has read these bytes of the workspace's file; nobody asks that of other files.
+/// True if a person has read these bytes of the workspace's file; nobody asks that of other files.
 pub fn is_acknowledged(state: &DaemonContext, path: &Path, root: Option<&Path>, digest: &str) -> bool {
     let Some(root) = root else { return true };
     let (Ok(below), Some(canonical)) = (path.strip_prefix(root), canonical(root)) else { return false };

@@ -144,7 +144,7 @@ fn object_name(schema: &Value, schemas: &SchemaDefinitions) -> String {
     format!("object with {}", fields.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether it only says that an enum may grow, which each page says once.
+/// True if it only says that an enum may grow, which each page says once.
 fn is_newcomer(alternative: &Value, schema: &Value) -> bool {
     let says_kind_alone = alternative.as_object().is_some_and(|words| words.len() == 1);
     schema.get("anyOf").is_some() && says_kind_alone && alternative.get("type").is_some()

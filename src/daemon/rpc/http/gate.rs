@@ -57,7 +57,7 @@ impl TcpGate {
             && bool::from(token.trim().as_bytes().ct_eq(self.token.as_bytes()))
     }
 
-    /// Whether a host, with or without its port, is this listener.
+    /// True if a host, with or without its port, is this listener.
     fn is_ours(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             // `[::1]` has colons of its own.

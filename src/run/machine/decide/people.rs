@@ -221,7 +221,7 @@ impl MachineStep<'_> {
         }
     }
 
-    /// Whether the run that answers a call only waits for a person.
+    /// True if the run that answers a call only waits for a person.
     pub(super) fn child_waits(&mut self, call: &CallId, waits: bool) {
         if let Some(call) = self.machine.calls.get_mut(call) {
             call.child_waits = Some(waits);

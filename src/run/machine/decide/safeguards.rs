@@ -321,7 +321,7 @@ impl MachineStep<'_> {
         self.emit_with(ContextNudged { text: text.to_owned(), because }, private, None, None);
     }
 
-    /// Whether the model has said all is asked another model, where that is wanted; answers whether it is.
+    /// True if the model has said all is asked another model, where that is wanted; answers whether it is.
     pub(super) fn ask_who_speaks_next(&mut self, said: &str) -> bool {
         let care = &self.machine.start().care;
         if !care.next_speaker || self.machine.grace.is_some() || self.machine.is_budget_spent() {

@@ -17,13 +17,13 @@ use protocol::{
 const MOST_ASKS: usize = 4;
 
 impl RunMachine {
-    /// Whether anybody waits for an answer of a person.
+    /// True if anybody waits for an answer of a person.
     pub(super) fn has_questions(&self) -> bool {
         let asks = |call: &TrackedCall| call.question.is_some() || !call.asks.is_empty();
         self.safeguards.question.is_some() || self.calls.iter().any(asks)
     }
 
-    /// Whether the tool of this call may ask something now.
+    /// True if the tool of this call may ask something now.
     pub fn may_ask(&self, call: &CallId) -> bool {
         let may = |it: &TrackedCall| {
             it.state == CallState::Executing && it.child().is_none() && it.asks.len() < MOST_ASKS

@@ -12,7 +12,7 @@ const MOST_STEERS: usize = 256;
 const MOST_STEER_BYTES: usize = 8 << 20;
 
 impl RunMachine {
-    /// Whether the input is a message for which there is no room among those that wait for the next turn.
+    /// True if the input is a message for which there is no room among those that wait for the next turn.
     pub fn has_no_room_for(&self, input: &MachineInput) -> bool {
         let MachineInput::Steer { text, .. } = input else { return false };
         let waiting: usize = self.steers.iter().map(|steer| steer.text.len()).sum();

@@ -20,7 +20,6 @@ mod firing;
 mod handlers;
 mod hook;
 mod idle;
-mod lexical;
 mod library;
 mod matcher;
 mod ongoing;

@@ -8,10 +8,10 @@ use std::{
 use super::{
     Hook, HookFailurePolicy, HookHandler, HookState,
     command_words::{CommandWords, simple_command},
-    lexical::lexical,
     unset_variables::{is_unset, unset_variables},
 };
 use sandbox::CommandEnvironment;
+use sys::lexical::lexical;
 
 /// The reason why a hook cannot be asked, and what comes of that.
 #[derive(Debug, Clone, PartialEq, Eq)]

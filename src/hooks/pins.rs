@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{HookHandler, PinnedProgram, lexical::lexical};
+use super::{HookHandler, PinnedProgram};
+use sys::lexical::lexical;
 use sys::regular_file;
 use trust::{AcknowledgementState, TrustRecords, digest};
 

@@ -14,9 +14,10 @@ mod spelled;
 mod word;
 mod words;
 
-use super::{WorkspaceReach, lexical::lexical, pins::filled};
+use super::{WorkspaceReach, pins::filled};
 use interpreters::WordsReach;
 use places::WorkspacePlaces;
+use sys::lexical::lexical;
 use word::{HookWord, PATTERN, Quoting};
 use words::commands;
 

@@ -8,8 +8,9 @@ use std::{borrow::Cow, path::Path};
 use serde_json::{Map, Value, json};
 
 pub(super) use self::elsewhere::is_elsewhere;
-use super::{HookContract, HookedCall, lexical::lexical};
+use super::{HookContract, HookedCall};
 use protocol::TOOL_ALIASES;
+use sys::lexical::lexical;
 
 mod edits;
 mod elsewhere;

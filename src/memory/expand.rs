@@ -1,11 +1,12 @@
 //! What does a memory file say, with what it imports in the place of the words that import it?
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{
     read::{MemoryRead, MemoryReader},
     sites::{ImportSite, import_sites},
 };
+use sys::lexical::lexical;
 
 /// Bytes of one file that count (spec 08, "Bad input").
 pub const MOST_MEMORY_FILE_BYTES: u64 = 64 << 10;
@@ -160,7 +161,7 @@ impl<'a> ImportExpander<'a> {
 
     /// A word that names no file is mostly somebody's name; one that ends like a text is a slip, and nobody else would say so.
     fn tell_missing(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
-        let path = normalized(&folder.join(word));
+        let path = lexical(&folder.join(word));
         if is_named_as_text(&path) {
             let by = above.last().map(|file| file.display().to_string()).unwrap_or_default();
             if self.note(path, above, Some("there is no such file")) {
@@ -172,7 +173,7 @@ impl<'a> ImportExpander<'a> {
     /// Leaves out a word among facts that agents wrote down: they would have later runs told of files that nobody asked for. A person may have written it
     /// there, at the file's end, so a word that ends like a text has a row.
     fn leave_to_agents(&mut self, word: &str, (folder, _): ImportingPlace<'_>, above: &[PathBuf]) {
-        let path = normalized(&folder.join(word));
+        let path = lexical(&folder.join(word));
         if is_named_as_text(&path) {
             self.note(path, above, Some("it stands below `## Added Memories`, where agents write"));
         }
@@ -209,9 +210,9 @@ impl<'a> ImportExpander<'a> {
         };
         self.words_left = words_left;
         let path = match word.strip_prefix("~/") {
-            None => normalized(&folder.join(word)),
+            None => lexical(&folder.join(word)),
             Some(below) => match self.reader.home() {
-                Some(home) => normalized(&home.join(below)),
+                Some(home) => lexical(&home.join(below)),
                 None => {
                     return self.left_out((word, word.into()), above, "it leads out of the repository");
                 }
@@ -299,17 +300,4 @@ fn not_imported(word: &str, why: &str) -> String {
     // It ends no comment.
     let word = word.replace("--", "- -").replace('>', " ");
     format!("<!-- {word} is not imported: {why} -->")
-}
-
-/// Without `.` and `..`, by the words alone.
-fn normalized(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }

@@ -9,6 +9,7 @@ pub mod guarded;
 pub mod histogram;
 pub mod ids;
 pub mod key_file;
+pub mod lexical;
 pub mod mark;
 pub mod named_files;
 pub mod nearest;

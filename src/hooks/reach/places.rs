@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::{HookWord, filled, fixed_folder, is_below, lexical};
+use super::{HookWord, filled, fixed_folder, is_below};
+use sys::lexical::lexical;
 
 /// Words before the words of a command: the shell's own.
 const CONTROL: &[&str] = &["then", "do", "else", "elif", "if", "while", "until", "!", "{", "builtin"];

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::Read as _,
     os::unix::fs::MetadataExt as _,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -16,6 +16,7 @@ use memory::{
 };
 use project::Project;
 use protocol::ToolErrorType;
+use sys::lexical::lexical;
 use tools::{IgnoreRules, MemoryTarget, OpenedPath, Workspace, WorkspacePath};
 
 /// Entries of a folder among which further names of a file are looked for.
@@ -68,7 +69,7 @@ impl WorkspaceMemoryReader<'_> {
             return MemoryRead::Outside;
         }
         // A memory file that leads elsewhere tells what lies there, as an import does.
-        let written = normal(path);
+        let written = lexical(path);
         let is_import = is_import || real != written;
         if is_import && !is_named_as_text(&real) && self.is_ignored(&place) {
             return MemoryRead::Refused(IGNORED.to_owned());
@@ -110,19 +111,6 @@ fn has_names_elsewhere(path: &Path, found: &fs::Metadata) -> bool {
     let beside = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let names = beside.take(MOST_BESIDE).filter(is_same).count();
     u64::try_from(names).unwrap_or(u64::MAX) < found.nlink()
-}
-
-/// The path without `.` and `..`, as far as its words go.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(normal.pop()),
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 impl MemoryReader for WorkspaceMemoryReader<'_> {

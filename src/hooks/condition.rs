@@ -2,7 +2,7 @@
 //!
 //! Whatever cannot be told counts as yes: a hook that runs once more does no harm, a guard that does not run may.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use regex_automata::meta;
 use serde_json::Value;
@@ -18,6 +18,21 @@ mod touched;
 
 /// Longest rule, in bytes.
 const MOST_TEXT_BYTES: usize = 4 * 1024;
+
+/// The folders by which paths of calls, and of patterns, are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CalledWithin<'a> {
+    /// The workspace's; relative paths of calls begin in the first one.
+    pub roots: &'a [PathBuf],
+    /// What `~` means.
+    pub home: &'a Path,
+}
+
+impl CalledWithin<'_> {
+    fn first(&self) -> &Path {
+        self.roots.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+}
 
 /// One permission rule: `Bash(git *)`, `Edit(src/**)`, `WebFetch(domain:example.com)`, `mcp__github__*`.
 #[derive(Debug, Clone)]
@@ -61,6 +76,9 @@ impl HookCondition {
                 None => return Err("has a `(` without a `)` at its end".to_owned()),
             },
         };
+        if about.is_some_and(is_joined) {
+            return Err("has more than one rule: write a hook for each".to_owned());
+        }
         let is_name = |letter: char| letter.is_alphanumeric() || "_-.*:/".contains(letter);
         if tool.is_empty() || !tool.chars().all(is_name) {
             return Err("does not begin with the name of a tool".to_owned());
@@ -82,9 +100,9 @@ impl HookCondition {
         &self.text
     }
 
-    /// True if it is about the call; `root`: the first root; `home`: what `~` means.
-    pub(super) fn matches(&self, call: &HookedCall, root: &Path, home: &Path) -> bool {
-        self.is_of_tool(call) && self.about.as_ref().is_none_or(|about| about.matches(call, root, home))
+    /// True if it is about the call.
+    pub(super) fn matches(&self, call: &HookedCall, within: &CalledWithin<'_>) -> bool {
+        self.is_of_tool(call) && self.about.as_ref().is_none_or(|about| about.matches(call, within))
     }
 
     /// True if it may be about this page of a call that reads several.
@@ -148,7 +166,10 @@ impl CallPattern {
                     Some(beginning) => format!("{beginning} *"),
                     None => about.to_owned(),
                 };
-                CallPattern::Command(WildcardPattern::of_command(&text)?)
+                match is_quoted(&text) || text.starts_with(['^', '/']) && text.ends_with(['$', '/']) {
+                    true => CallPattern::Unknown,
+                    false => CallPattern::Command(WildcardPattern::of_command(&text)?),
+                }
             }
             "read_file" | "write_file" | "edit_file" | "glob" | "grep" | "list_directory" => {
                 FilePattern::read(about)?.map_or(CallPattern::Unknown, CallPattern::File)
@@ -169,14 +190,14 @@ impl CallPattern {
         })
     }
 
-    fn matches(&self, call: &HookedCall, root: &Path, home: &Path) -> bool {
+    fn matches(&self, call: &HookedCall, within: &CalledWithin<'_>) -> bool {
         match self {
             CallPattern::Unknown => true,
             CallPattern::Command(pattern) => {
                 let command = call.arguments.get("command").and_then(Value::as_str);
-                command.is_none_or(|command| pattern.matches_command(command, root, home))
+                command.is_none_or(|command| pattern.matches_command(command, within))
             }
-            CallPattern::File(pattern) => TouchedPaths::of(call).are_met_by(pattern, root, home),
+            CallPattern::File(pattern) => TouchedPaths::of(call).are_met_by(pattern, within),
             CallPattern::Host(host) => {
                 let is_meant = |url: &str| is_host_meant(host, url);
                 call.accesses.iter().any(|access| match access {
@@ -189,6 +210,38 @@ impl CallPattern {
             }
         }
     }
+}
+
+/// True if brackets close before they open: `Edit(*.ts)|Write(*.ts)` has two rules.
+fn is_joined(about: &str) -> bool {
+    let mut depth = 0_i32;
+    about.chars().any(|letter| {
+        depth += match letter {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth < 0
+    })
+}
+
+/// True if quotes stand around a whole pattern, which no command and no path has.
+fn is_quoted(about: &str) -> bool {
+    let quotes = ['"', '\'', '`'];
+    quotes.iter().any(|quote| 1 < about.len() && about.starts_with(*quote) && about.ends_with(*quote))
+}
+
+/// The commands that a pattern with bars or commas may name each by itself. A bar with blanks on both sides is a pipe.
+fn alternatives(text: &str) -> Vec<&str> {
+    let is_command = |part: &&str| part.starts_with(char::is_alphabetic);
+    let parts = |separator: char| -> Vec<&str> {
+        let parts: Vec<&str> = text.split(separator).map(str::trim).collect();
+        let all = 1 < parts.len() && parts.iter().all(is_command) && parts.iter().any(|it| it.contains('*'));
+        if all { parts } else { Vec::new() }
+    };
+    let is_pipe = text.contains(" | ") || text.contains("||");
+    let by_bars = if is_pipe { Vec::new() } else { parts('|') };
+    by_bars.into_iter().chain(parts(',')).collect()
 }
 
 /// True if the address is of this host or of one below it, or if its host cannot be told.
@@ -224,20 +277,25 @@ impl WildcardPattern {
 
     /// `git *` means `git` alone, too.
     fn of_command(text: &str) -> Result<WildcardPattern, String> {
-        let (beginning, end) = match text.strip_suffix(" *") {
-            Some(beginning) => (beginning, "( .*)?"),
-            None => (text, ""),
+        let expression = |text: &str| {
+            let (beginning, end) = match text.strip_suffix(" *") {
+                Some(beginning) => (beginning, "( .*)?"),
+                None => (text, ""),
+            };
+            let parts: Vec<String> = beginning.split('*').map(regex_syntax::escape).collect();
+            format!("{}{end}", parts.join(".*"))
         };
-        let parts: Vec<String> = beginning.split('*').map(regex_syntax::escape).collect();
-        WildcardPattern::of(&format!("(?s)^{}{end}$", parts.join(".*")))
+        // `git *|rm *` may be meant as both, and as one line.
+        let alternatives = alternatives(text).into_iter().map(expression);
+        let all: Vec<String> = [expression(text)].into_iter().chain(alternatives).collect();
+        WildcardPattern::of(&format!("(?s)^(?:{})$", all.join("|")))
     }
 
-    fn matches_command(&self, text: &str, root: &Path, home: &Path) -> bool {
-        let roots = [root.to_owned()];
+    fn matches_command(&self, text: &str, within: &CalledWithin<'_>) -> bool {
         let around = ShellEnvironment {
-            directory: root,
-            home: Some(home),
-            roots: &roots,
+            directory: within.first(),
+            home: Some(within.home),
+            roots: within.roots,
             autorun: &[],
             guarded: &[],
             secret: &[],

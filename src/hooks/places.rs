@@ -485,8 +485,7 @@ impl PlacesReader<'_> {
     fn finish(mut self) -> HookPlacesRead {
         // Stable, so each place keeps its order.
         self.hooks.sort_by_key(|hook| hook.origin.source());
-        let root = self.places.roots.first().map(PathBuf::from).unwrap_or_default();
-        self.read.set = HookSet::new(self.hooks, root, self.places.home.clone());
+        self.read.set = HookSet::new(self.hooks, &self.places.roots, self.places.home.clone());
         self.read
     }
 }

@@ -326,7 +326,7 @@ impl HookReader<'_, '_> {
         };
         if let Some(condition) = condition.as_ref().filter(|condition| condition.is_unclear()) {
             let message = format!(
-                "`if`: what `{}` has in its brackets is not one pattern, so it means every call of the tool",
+                "`if`: what `{}` has in its brackets is not one pattern, so it means every call of its tool, if there is that tool",
                 condition.text()
             );
             self.warning(node.line, message, None);

@@ -8,7 +8,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Hook, HookFacts, HookFailurePolicy, HookFiring, HookHandler, HookId, HookState, HookedCall, matcher,
+    Hook, HookFacts, HookFailurePolicy, HookFiring, HookHandler, HookId, HookState, HookedCall,
+    condition::CalledWithin, matcher,
 };
 use protocol::{AgentName, HookEventName};
 
@@ -16,14 +17,16 @@ use protocol::{AgentName, HookEventName};
 #[derive(Debug, Clone, Default)]
 pub struct HookSet {
     hooks: Arc<[Arc<Hook>]>,
-    root: PathBuf,
+    /// The workspace's folders; relative paths begin in the first one.
+    roots: Arc<[PathBuf]>,
     home: PathBuf,
 }
 
 impl HookSet {
     /// `hooks` in the order of their origins, those of one place in the order of its text.
-    pub(super) fn new(hooks: Vec<Hook>, root: PathBuf, home: PathBuf) -> HookSet {
-        HookSet { hooks: hooks.into_iter().map(Arc::new).collect(), root, home }
+    pub(super) fn new(hooks: Vec<Hook>, roots: &[String], home: PathBuf) -> HookSet {
+        let roots = roots.iter().map(PathBuf::from).collect();
+        HookSet { hooks: hooks.into_iter().map(Arc::new).collect(), roots, home }
     }
 
     /// All of them, those that are off too, in the order in which their answers are merged.
@@ -54,7 +57,7 @@ impl HookSet {
 
     /// The place where relative paths of calls begin: the first root.
     pub(super) fn root(&self) -> &Path {
-        &self.root
+        self.roots.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
     // Perf: all that a run without hooks pays at an event.
@@ -139,7 +142,9 @@ impl HookSet {
             false => hook.matcher.matches(facts),
         };
         let is_this_call = || match (&hook.condition, facts.call()) {
-            (Some(condition), Some(call)) => condition.matches(call, &self.root, &self.home),
+            (Some(condition), Some(call)) => {
+                condition.matches(call, &CalledWithin { roots: &self.roots, home: &self.home })
+            }
             _ => true,
         };
         is_meant && is_this_call()

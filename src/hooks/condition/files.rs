@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::WildcardPattern;
+use super::{CalledWithin, WildcardPattern};
 use sys::guarded::ResolvedPath;
 
 /// One pattern: `src/**`, `.env`, `~/x`, `//etc/**`.
@@ -12,6 +12,8 @@ pub(super) struct FilePattern {
     place: FilePlace,
     /// A name alone, which means files of it in any folder.
     is_anywhere: bool,
+    /// It begins with `**/`, which means any folder, also one outside of all roots.
+    is_in_any_folder: bool,
     /// It begins with one `/`: people who know no other way mean the whole path.
     may_be_absolute: bool,
     /// The names on the way; `None` = any number of any names.
@@ -24,7 +26,7 @@ enum FilePlace {
     Absolute,
     /// Compared with the path below the home.
     Home,
-    /// Compared with the path below the first root.
+    /// Compared with the path below each root.
     Root,
 }
 
@@ -38,7 +40,9 @@ impl FilePattern {
         let of_project = PROJECT.iter().find_map(|project| about.strip_prefix(project));
         let may_be_absolute = about.starts_with('/') && !about.starts_with("//");
         let about = of_project.map_or_else(|| about.to_owned(), |below| format!("/{below}"));
-        if about.starts_with('!') || about.contains('$') || is_list(&about) {
+        let leads_up = || Path::new(&about).components().any(|part| part == Component::ParentDir);
+        let has_signs = about.starts_with(['!', '^']) || about.contains(['$', '|', '\\']);
+        if has_signs || is_list(&about) || super::is_quoted(&about) || leads_up() {
             return Ok(None);
         }
         // A folder is written with and without its last slash.
@@ -47,6 +51,13 @@ impl FilePattern {
             trimmed => trimmed,
         };
         let mut anywhere = false;
+        // Whatever is there.
+        let about = match about {
+            "." | "./" | "/" => "./**",
+            "~" => "~/**",
+            "//" => "//**",
+            other => other,
+        };
         let (place, text) = match (about.strip_prefix("//"), about.strip_prefix("~/")) {
             (Some(rest), _) => (FilePlace::Absolute, format!("/{rest}")),
             (_, Some(rest)) => (FilePlace::Home, rest.to_owned()),
@@ -66,28 +77,35 @@ impl FilePattern {
             false => WildcardPattern::of(&format!("(?s)^{}$", expression_of(name))).map(Some),
         });
         let names = names.collect::<Result<_, _>>()?;
-        Ok(Some(FilePattern { expression, place, is_anywhere: anywhere, may_be_absolute, names }))
+        let is_in_any_folder = about.starts_with("**/");
+        Ok(Some(FilePattern {
+            expression,
+            place,
+            is_anywhere: anywhere,
+            is_in_any_folder,
+            may_be_absolute,
+            names,
+        }))
     }
 
     /// True if the pattern means this path, as it is written or as it leads.
-    pub(super) fn matches(&self, path: &Path, root: &Path, home: &Path) -> bool {
+    pub(super) fn matches(&self, path: &Path, within: &CalledWithin<'_>) -> bool {
         let is_match = |path: &Path| self.expression.0.is_match(path.to_string_lossy().as_bytes());
-        self.is_met(path, root, home, &is_match)
+        self.is_met(path, within, &is_match)
     }
 
     /// True if the pattern may mean something below this folder.
-    pub(super) fn may_lie_below(&self, folder: &Path, root: &Path, home: &Path) -> bool {
+    pub(super) fn may_lie_below(&self, folder: &Path, within: &CalledWithin<'_>) -> bool {
         let holds = |folder: &Path| self.leads_through(folder);
         // The place where the pattern begins may lie below the folder itself.
-        let base = match self.place {
-            FilePlace::Absolute => None,
-            FilePlace::Home => Some(home),
-            FilePlace::Root => Some(root),
+        let is_above = match self.place {
+            FilePlace::Absolute => false,
+            FilePlace::Home => spellings(within.home).any(|home| home.starts_with(folder)),
+            FilePlace::Root => {
+                within.roots.iter().any(|root| spellings(root).any(|root| root.starts_with(folder)))
+            }
         };
-        let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
-        let is_above =
-            base.is_some_and(|base| bases(base).iter().flatten().any(|base| base.starts_with(folder)));
-        is_above || self.is_met(folder, root, home, &holds)
+        is_above || self.is_met(folder, within, &holds)
     }
 
     /// True if the names of the pattern go by way of this path, which stands below the place where the pattern begins.
@@ -107,26 +125,33 @@ impl FilePattern {
         true
     }
 
-    fn is_met(&self, path: &Path, root: &Path, home: &Path, is_match: &dyn Fn(&Path) -> bool) -> bool {
-        let written = plain(&root.join(path));
+    fn is_met(&self, path: &Path, within: &CalledWithin<'_>, is_match: &dyn Fn(&Path) -> bool) -> bool {
+        let written = plain(&within.first().join(path));
         // A path with `..` may lead anywhere.
         if written.components().any(|part| part == Component::ParentDir) {
             return true;
         }
         let led_to = Some(ResolvedPath::to(&written).end);
-        let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
         let is_below = |path: &Path, base: &Path| path.strip_prefix(base).is_ok_and(is_match);
         [Some(written), led_to].into_iter().flatten().any(|path| match self.place {
             FilePlace::Absolute => is_match(&path),
-            FilePlace::Home => bases(home).iter().flatten().any(|base| is_below(&path, base)),
+            FilePlace::Home => spellings(within.home).any(|base| is_below(&path, &base)),
             // Another root has files of the same names.
             FilePlace::Root if self.is_anywhere => is_match(path.strip_prefix("/").unwrap_or(&path)),
             FilePlace::Root => {
-                bases(root).iter().flatten().any(|base| is_below(&path, base))
+                let roots: Vec<PathBuf> = within.roots.iter().flat_map(|root| spellings(root)).collect();
+                let is_elsewhere = || !roots.iter().any(|root| path.starts_with(root));
+                roots.iter().any(|root| is_below(&path, root))
                     || self.may_be_absolute && is_below(&path, Path::new("/"))
+                    || self.is_in_any_folder && is_elsewhere() && is_below(&path, Path::new("/"))
             }
         })
     }
+}
+
+/// A folder as it is written, and without links.
+fn spellings(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    [Some(folder.to_owned()), folder.canonicalize().ok()].into_iter().flatten()
 }
 
 /// True if commas stand in a pattern that are no part of braces or brackets.

@@ -28,7 +28,7 @@ fn check_prepared(
         accesses,
         page: None,
     };
-    let matched = read.matches(&call, Path::new("/w"), Path::new("/home/me"));
+    let matched = read.matches(&call, &within(&[PathBuf::from("/w")]));
     assert_eq!(matched, expected, "{condition} {tool} {} {:?}", call.arguments, call.accesses);
 }
 
@@ -165,7 +165,7 @@ fn a_rule_about_files_means_what_a_path_leads_to() {
             accesses: Vec::new(),
             page: None,
         };
-        assert_eq!(rule.matches(&call, &root, Path::new("/home/me")), expected, "{path}");
+        assert_eq!(rule.matches(&call, &within(std::slice::from_ref(&root))), expected, "{path}");
     }
     // What is not there yet lies where its folder leads, or a link that leads nowhere yet.
     std::os::unix::fs::symlink("src/new.txt", root.join("later")).unwrap();
@@ -180,7 +180,7 @@ fn a_rule_about_files_means_what_a_path_leads_to() {
             accesses: Vec::new(),
             page: None,
         };
-        assert!(rule.matches(&call, &root, Path::new("/home/me")), "{path}");
+        assert!(rule.matches(&call, &within(std::slice::from_ref(&root))), "{path}");
     }
 }
 
@@ -215,7 +215,8 @@ fn a_rule_about_files_means_what_the_prepared_call_touches() {
             accesses: accesses.to_vec(),
             page: None,
         };
-        let matched = HookCondition::read(condition).unwrap().matches(&call, &root, Path::new("/home/me"));
+        let matched =
+            HookCondition::read(condition).unwrap().matches(&call, &within(std::slice::from_ref(&root)));
         assert_eq!(matched, expected, "{condition} {tool} {accesses:?}");
     };
     // A folder that is read whole is met by what may lie in it, and by nothing else.
@@ -271,4 +272,70 @@ fn a_rule_about_a_host_means_every_spelling_of_it() {
     check_prepared(rule, "web_fetch", other(), fetched("https://example.com/x"), true);
     check_prepared(rule, "web_fetch", other(), fetched("https://example.org/example.com"), false);
     check(rule, "web_fetch", json!({ "urls": ["https://notexample.com"] }), false);
+}
+
+fn within(roots: &[PathBuf]) -> CalledWithin<'_> {
+    CalledWithin { roots, home: Path::new("/home/me") }
+}
+
+/// Editors open several folders in one session.
+#[test]
+fn a_rule_about_files_means_those_of_each_root() {
+    let roots = ["/w/one", "/w/secrets/two"].map(PathBuf::from);
+    for (condition, path, expected) in [
+        ("Read(**/.env)", "/w/one/.env", true),
+        ("Read(**/.env)", "/w/secrets/two/app/.env", true),
+        ("Read(secrets/**)", "/w/secrets/two/secrets/key", true),
+        ("Read(/secrets/**)", "/w/secrets/two/secrets/key", true),
+        ("Read(**/secrets/**)", "/w/secrets/two/a/secrets/key", true),
+        // Folders above a root are no part of what a pattern means.
+        ("Read(**/secrets/**)", "/w/secrets/two/a", false),
+        ("Read(secrets/**)", "/w/secrets/two/a", false),
+        // A skill's folder lies outside of all of them.
+        ("Read(**/.env)", "/home/me/.claude/skills/x/.env", true),
+        ("Read(app/.env)", "/home/me/.claude/skills/app/.env", false),
+    ] {
+        let call = HookedCall {
+            call_id: CallId::from("c"),
+            tool: ToolName::from("read_file"),
+            mcp: None,
+            answered_by: None,
+            arguments: json!({ "path": path }),
+            accesses: vec![ResourceAccess::Read { path: PathBuf::from(path) }],
+            page: None,
+        };
+        let matched = HookCondition::read(condition).unwrap().matches(&call, &within(&roots));
+        assert_eq!(matched, expected, "{condition} {path}");
+    }
+}
+
+/// Whoever joins rules, or writes them as another product does, believes that they guard.
+#[test]
+fn patterns_of_other_forms_are_met_or_said_to_be_unclear() {
+    for text in ["Edit(*.ts)|Write(*.ts)", "Bash(git *) or Bash(rm *)", "Read(a) || Read(b)"] {
+        assert!(HookCondition::read(text).unwrap_err().contains("more than one rule"), "{text}");
+    }
+    for text in [
+        "Bash(\"git *\")",
+        "Bash(^git$)",
+        "Edit('*.ts')",
+        "Edit(*.ts|*.tsx)",
+        "Edit(.*\\.ts)",
+        "Edit(../x/**)",
+        "Edit(src/*/../a)",
+    ] {
+        assert!(HookCondition::read(text).unwrap().is_unclear(), "{text}");
+    }
+    for text in ["Bash(git *|rm *)", "Bash(git *,rm *)", "Bash(git *, rm *)"] {
+        for (command, expected) in [("git push", true), ("rm x", true), ("ls", false)] {
+            check(text, "run_shell_command", json!({ "command": command }), expected);
+        }
+    }
+    check("Bash(curl * | sh)", "run_shell_command", json!({ "command": "curl x" }), false);
+    check("Bash(echo (a) *)", "run_shell_command", json!({ "command": "echo b" }), false);
+    for text in ["Edit(.)", "Edit(./)", "Edit(/)"] {
+        check(text, "edit_file", json!({ "path": "src/a" }), true);
+    }
+    check("Edit(~)", "edit_file", json!({ "path": "/home/me/a" }), true);
+    check("Edit(~)", "edit_file", json!({ "path": "src/a" }), false);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::FilePattern;
+use super::{CalledWithin, FilePattern};
 use crate::HookedCall;
 use protocol::ResourceAccess;
 
@@ -23,17 +23,17 @@ impl<'a> TouchedPaths<'a> {
     }
 
     /// True if the pattern means one of them. A folder that is touched whole is met by each pattern that may mean something in it.
-    pub(super) fn are_met_by(&self, pattern: &FilePattern, root: &Path, home: &Path) -> bool {
-        self.are_prepared_met(pattern, root, home) || self.are_written_met(pattern, root, home)
+    pub(super) fn are_met_by(&self, pattern: &FilePattern, within: &CalledWithin<'_>) -> bool {
+        self.are_prepared_met(pattern, within) || self.are_written_met(pattern, within)
     }
 
-    fn are_prepared_met(&self, pattern: &FilePattern, root: &Path, home: &Path) -> bool {
+    fn are_prepared_met(&self, pattern: &FilePattern, within: &CalledWithin<'_>) -> bool {
         let accesses = &self.call.accesses;
         accesses.iter().any(|access| match access {
             ResourceAccess::Read { path } => {
                 is_unreadable(path)
-                    || pattern.matches(path, root, home)
-                    || path.is_dir() && pattern.may_lie_below(path, root, home)
+                    || pattern.matches(path, within)
+                    || path.is_dir() && pattern.may_lie_below(path, within)
             }
             ResourceAccess::Write { path } => {
                 // A folder that is only made on the way to another path is not touched whole.
@@ -44,14 +44,14 @@ impl<'a> TouchedPaths<'a> {
                     })
                 };
                 is_unreadable(path)
-                    || pattern.matches(path, root, home)
-                    || path.is_dir() && !is_on_the_way() && pattern.may_lie_below(path, root, home)
+                    || pattern.matches(path, within)
+                    || path.is_dir() && !is_on_the_way() && pattern.may_lie_below(path, within)
             }
             _ => false,
         })
     }
 
-    fn are_written_met(&self, pattern: &FilePattern, root: &Path, home: &Path) -> bool {
+    fn are_written_met(&self, pattern: &FilePattern, within: &CalledWithin<'_>) -> bool {
         let paths = paths_of(&self.call.arguments);
         if paths.is_empty() {
             // Some tools look at the root where they are told none. Of what was prepared, its accesses tell the rest.
@@ -59,11 +59,11 @@ impl<'a> TouchedPaths<'a> {
         }
         let looks_through = LOOKING_THROUGH.contains(&self.call.tool.as_str());
         paths.iter().any(|path| {
-            let is_folder = || looks_through && root.join(path).is_dir();
+            let is_folder = || looks_through && within.first().join(path).is_dir();
             path.contains(['*', '?', '[', '{'])
                 || is_unreadable(Path::new(path))
-                || pattern.matches(Path::new(path), root, home)
-                || is_folder() && pattern.may_lie_below(Path::new(path), root, home)
+                || pattern.matches(Path::new(path), within)
+                || is_folder() && pattern.may_lie_below(Path::new(path), within)
         })
     }
 }

@@ -3,9 +3,12 @@
 //! What begins with `{` is JSON, at any exit code. Exit code 2 blocks, whatever the JSON says; at any other code but 0 the hook has
 //! failed, and of its JSON counts only what is strict. What cannot be understood is a failure, never a consent.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 pub(super) use self::end::HandlerEnd;
+use self::printed::plain;
 use self::strays::{MISPLACED, StrayFields, begins_answer, is_answer, mistake_behind_text};
 use super::{
     HookContract, event,
@@ -69,7 +72,11 @@ pub(super) fn read(
     if end.goes_async.is_some() {
         return HookAnswer { goes_async: end.goes_async, ..HookAnswer::default() };
     }
-    let stdout = end.without_echo.as_ref().unwrap_or(&end.stdout).trim();
+    let (printed, no_text) = match plain(end.without_echo.as_ref().unwrap_or(&end.stdout)) {
+        Ok(printed) => (printed, None),
+        Err(why) => (Cow::Borrowed(""), Some(why)),
+    };
+    let stdout = printed.trim();
     let json = json_of(stdout, event);
     let answers = json.answers.iter().map(|object| match is_prompt {
         true => read_prompt(object),
@@ -90,6 +97,9 @@ pub(super) fn read(
         && !is_strict(&answer)
     {
         answer.fail(HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}"));
+    }
+    if let Some(why) = no_text {
+        answer.fail(HookOutcome::Invalid, why);
     }
     let has_none = json.answers.is_empty() && json.broken.is_none();
     if has_none && !is_prompt && end.failure.is_none() && end.exit_code == Some(0) && event::takes_text(event)
@@ -474,6 +484,7 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
 }
 
 mod end;
+mod printed;
 mod strays;
 #[cfg(test)]
 mod tests;

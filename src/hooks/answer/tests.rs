@@ -531,3 +531,22 @@ fn a_call_is_wanted_in_an_answer_of_gemini_clis_alone() {
 }
 
 mod behind_text;
+
+/// Printers colour what they print, and encoders encode twice.
+#[test]
+fn a_verdict_counts_however_it_was_printed() {
+    let denial = r#"{"decision":"block","reason":"no"}"#.to_owned();
+    let coloured =
+        "\u{1b}[1;39m{\n  \u{1b}[34;1m\"decision\"\u{1b}[0m\u{1b}[1;39m: \u{1b}[0;32m\"block\"\u{1b}[0m\n}";
+    let twice = serde_json::Value::from(denial.as_str()).to_string();
+    let wide: String = denial.chars().flat_map(|letter| [letter, '\0']).collect();
+    for (printed, is_read) in [(coloured, true), (twice.as_str(), true), (wide.as_str(), false)] {
+        let answer = read(&ended(0, printed, ""), HookEventName::PreToolUse, HookContract::Claude, false);
+        assert_eq!(answer.decision == Some(HookDecision::Deny), is_read, "{printed}");
+        assert_eq!(answer.failure.is_some(), !is_read, "{printed}");
+    }
+    // A text for a model stays as it is.
+    let said = ended(0, "\"a \u{e9} note\"", "");
+    let answer = read(&said, HookEventName::SessionStart, HookContract::Claude, false);
+    assert_eq!(answer.context.as_deref(), Some("\"a \u{e9} note\""));
+}

@@ -56,7 +56,22 @@ pub(super) async fn post(
     let is_guard = hook.on_failure != HookFailurePolicy::Continue
         || hook.events.iter().any(|event| event::is_guard(*event));
     match exchanged(request).await {
-        Ok(HookHttpAnswer { content_type, text }) if is_guard && is_page(content_type.as_deref(), &text) => {
+        Ok(HookHttpAnswer { encoding: Some(encoding), .. }) if is_guard => {
+            let why = format!("answered in the encoding {encoding}, and nobody asked for one");
+            HandlerEnd::failed(HookOutcome::Invalid, why)
+        }
+        Ok(HookHttpAnswer { is_text: false, .. }) if is_guard => {
+            HandlerEnd::failed(HookOutcome::Invalid, "answered with what is no UTF-8 text")
+        }
+        Ok(HookHttpAnswer { content_type, text, .. })
+            if is_guard && is_no_object(content_type.as_deref(), &text) =>
+        {
+            let why = "says that it answers with JSON, and that is no object";
+            HandlerEnd::failed(HookOutcome::Invalid, why)
+        }
+        Ok(HookHttpAnswer { content_type, text, .. })
+            if is_guard && is_page(content_type.as_deref(), &text) =>
+        {
             let kind = content_type.as_deref().unwrap_or("no type");
             let why = format!(
                 "answered with a page ({kind}) and not with JSON or plain text: another server may stand in its place, \
@@ -80,13 +95,28 @@ fn is_page(content_type: Option<&str>, body: &str) -> bool {
     if body.is_empty() || serde_json::from_str::<Map<String, Value>>(body).is_ok() {
         return false;
     }
-    let essence = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
-    let essence = essence.trim().to_ascii_lowercase();
-    match essence.as_str() {
+    match essence(content_type).as_str() {
         // Some servers call a page so, too.
         "" | "text/plain" => body.starts_with('<'),
-        other => body.starts_with('<') || !other.ends_with("/json") && !other.ends_with("+json"),
+        other => body.starts_with('<') || !is_json(other),
     }
+}
+
+/// True if what calls itself JSON is neither an object nor `null`, which says nothing.
+fn is_no_object(content_type: Option<&str>, body: &str) -> bool {
+    let body = body.trim_start_matches('\u{feff}').trim();
+    // What begins as an object is read, or told, as that of a command.
+    is_json(&essence(content_type)) && !body.is_empty() && body != "null" && !body.starts_with('{')
+}
+
+/// The type without its parameters, in lower case.
+fn essence(content_type: Option<&str>) -> String {
+    let essence = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+fn is_json(essence: &str) -> bool {
+    essence.ends_with("/json") || essence.ends_with("+json")
 }
 
 fn goes_async(text: &str) -> bool {
@@ -97,7 +127,11 @@ fn goes_async(text: &str) -> bool {
 /// An answer with a status that says that all went well.
 struct HookHttpAnswer {
     content_type: Option<String>,
+    /// The `Content-Encoding`, but for none and `identity`.
+    encoding: Option<String>,
     text: String,
+    /// The body is UTF-8.
+    is_text: bool,
 }
 
 async fn exchanged(request: reqwest::RequestBuilder) -> Result<HookHttpAnswer, (HookOutcome, String)> {
@@ -109,8 +143,13 @@ async fn exchanged(request: reqwest::RequestBuilder) -> Result<HookHttpAnswer, (
     if !status.is_success() {
         return Err((HookOutcome::Failed, format!("answered {status}")));
     }
-    let content_type = answer.headers().get(reqwest::header::CONTENT_TYPE);
-    let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let header = |name| {
+        let value = answer.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
+    };
+    let content_type = header(reqwest::header::CONTENT_TYPE);
+    let encoding = header(reqwest::header::CONTENT_ENCODING)
+        .filter(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"));
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(failed)? {
         body.extend_from_slice(&piece);
@@ -118,7 +157,8 @@ async fn exchanged(request: reqwest::RequestBuilder) -> Result<HookHttpAnswer, (
             return Err((HookOutcome::Invalid, format!("answered more than {} MiB", MAX_ANSWER >> 20)));
         }
     }
-    Ok(HookHttpAnswer { content_type, text: String::from_utf8_lossy(&body).into_owned() })
+    let is_text = std::str::from_utf8(&body).is_ok();
+    Ok(HookHttpAnswer { content_type, encoding, text: String::from_utf8_lossy(&body).into_owned(), is_text })
 }
 
 fn variable(parts: &HandlerParts, name: &str) -> Option<String> {
@@ -171,6 +211,24 @@ mod tests {
             (None, "a note", false),
         ] {
             assert_eq!(is_page(content_type, body), expected, "{content_type:?} {body}");
+        }
+    }
+
+    #[test]
+    fn json_that_is_no_object_is_no_answer() {
+        for (content_type, body, expected) in [
+            (Some("application/json"), r#"{"decision": "block"}"#, false),
+            (Some("application/json"), "", false),
+            (Some("application/json"), "null", false),
+            (Some("application/json"), "{", false),
+            (Some("Application/JSON; charset=utf-8"), "false", true),
+            (Some("application/json"), "[]", true),
+            (Some("application/json"), "\"sign in first\"", true),
+            (Some("application/problem+json"), "sign in first", true),
+            (Some("text/plain"), "false", false),
+            (None, "[]", false),
+        ] {
+            assert_eq!(is_no_object(content_type, body), expected, "{content_type:?} {body}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! order of the calls, since the fold gathers results until the turn has ended and then joins them as one message. A
 //! compression replaces the older messages by a few; the history that people read keeps them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     compaction::{ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced},
@@ -13,8 +13,8 @@ use super::{
     unblocked, unhurried,
 };
 use protocol::{
-    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, IdeContext,
-    MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
+    CallId, Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody,
+    IdeContext, MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
 };
 use store::{ContextFold, EventStore, StoreError, replaced_results};
 
@@ -92,6 +92,7 @@ impl ContextTranscript {
         if let Some(results) = replaced_results(private) {
             self.messages = with_replaced(&self.messages, results);
             self.weight = self.messages.iter().map(|message| weigh(message)).sum();
+            self.replace_skill_texts(results);
         }
         match body {
             EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
@@ -108,6 +109,10 @@ impl ContextTranscript {
             EventBody::ToolState(data) if data.to.is_end() => {
                 self.near.take_in(&data.call_id, private.memory.as_ref());
                 self.take_skill_text(data);
+            }
+            // Its text was never told.
+            EventBody::HookFired(data) if data.replacement.as_ref().is_some_and(|it| it.withheld) => {
+                self.skills.retain(|skill| skill.call().is_none() || skill.call() != data.call_id.as_ref());
             }
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
             EventBody::IdeContextTold(_) => self.editor.clone_from(&private.editor),
@@ -137,14 +142,24 @@ impl ContextTranscript {
         let is_its = |(data, _): &(SkillActivated, (RunId, u32))| data.call_id.as_ref() == Some(&end.call_id);
         let Some(at) = self.activated.iter().position(is_its) else { return };
         let (activated, since) = self.activated.swap_remove(at);
-        let texts = end.result.iter().flat_map(|result| &result.llm_content);
-        let text = texts.filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
+        let text = end.result.as_ref().map(|result| joined(&result.llm_content)).unwrap_or_default();
         let origin = ActiveSkillOrigin::Asked { call: end.call_id.clone(), text };
         let stays = |known: &ActiveSkill| {
             known.name != activated.name || matches!(known.origin, ActiveSkillOrigin::Given(_))
         };
         self.skills.retain(stays);
         self.skills.push(ActiveSkill::of(activated, since, origin));
+    }
+
+    /// Takes hooks' words for what a skill says, where they changed the result of its call.
+    fn replace_skill_texts(&mut self, results: &BTreeMap<CallId, Vec<MessagePart>>) {
+        for skill in &mut self.skills {
+            if let ActiveSkillOrigin::Asked { call, text } = &mut skill.origin
+                && let Some(parts) = results.get(call)
+            {
+                *text = joined(parts);
+            }
+        }
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
@@ -187,6 +202,11 @@ impl ContextTranscript {
     }
 }
 
+/// The texts of parts, as one.
+fn joined(parts: &[MessagePart]) -> String {
+    parts.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n")
+}
+
 /// What a compression makes of messages.
 pub fn compacted(messages: &[Arc<ContextMessage>], compaction: &Compaction) -> Vec<Arc<ContextMessage>> {
     let replaced = with_replaced(messages, &compaction.outputs);
@@ -200,7 +220,6 @@ pub fn compacted(messages: &[Arc<ContextMessage>], compaction: &Compaction) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::CallId;
 
     /// The rest of it may still stand somewhere, and is not what the skill says.
     #[test]

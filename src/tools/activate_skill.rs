@@ -1,6 +1,9 @@
 //! `activate_skill`: what does a skill say? (spec 08, "Skills")
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
@@ -113,13 +116,19 @@ impl Tool for ActivateSkillTool {
         let read = self.parameters.read::<ActivateSkillArguments>(arguments);
         let invocation = read.map(|ActivateSkillArguments { name }| {
             let (source, active) = (Arc::clone(&self.source), cx.skills.clone());
-            let folder =
-                self.skills.iter().find(|skill| skill.name == name).map(|skill| skill.folder.clone());
-            let accesses = folder.map(|path| ResourceAccess::Read { path }).into_iter().collect();
+            let found = self.skills.iter().find(|skill| skill.name == name);
+            let file = found.map(|skill| file_of(&skill.folder));
+            let accesses = file.map(|path| ResourceAccess::Read { path }).into_iter().collect();
             Box::new(ActivateSkillInvocation { name, accesses, source, active }) as Box<dyn Invocation>
         });
         Box::pin(ready(invocation))
     }
+}
+
+/// The file that is read. What else lies in the folder is only named.
+fn file_of(folder: &Path) -> PathBuf {
+    let mut files = ["SKILL.md", "skill.md"].into_iter().map(|name| folder.join(name));
+    files.find(|file| file.is_file()).unwrap_or_else(|| folder.to_owned())
 }
 
 #[derive(Deserialize)]

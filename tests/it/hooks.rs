@@ -179,5 +179,6 @@ mod points;
 mod promises;
 mod queued;
 mod reached;
+mod skills;
 mod slow;
 mod table;

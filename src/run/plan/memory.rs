@@ -57,6 +57,15 @@ impl WorkspaceMemoryReader<'_> {
         false
     }
 
+    /// True if a name beside a memory file is one by which an agent may not read it. Two names of texts are usual, `AGENTS.md` and `CLAUDE.md`.
+    fn is_kept_name(&self, name: &Path) -> bool {
+        if is_named_as_text(name) {
+            return false;
+        }
+        let place = name.to_str().and_then(|text| self.workspace.resolve(text).ok());
+        place.is_none_or(|place| self.is_ignored(&place)) || self.imports.refusal(name, name).is_some()
+    }
+
     fn opened(&self, path: &Path, within: Option<&Path>, is_import: bool, most_bytes: u64) -> MemoryRead {
         let Some(text) = path.to_str() else { return MemoryRead::Outside };
         let place = match self.workspace.resolve(text) {
@@ -68,9 +77,9 @@ impl WorkspaceMemoryReader<'_> {
         if within.is_some_and(|folder| !real.starts_with(folder)) {
             return MemoryRead::Outside;
         }
-        // A memory file that leads elsewhere tells what lies there, as an import does.
+        // A memory file that leads elsewhere tells what lies there, as an import does, and so does one that a setting calls `.env`.
         let written = lexical(path);
-        let is_import = is_import || real != written;
+        let is_import = is_import || real != written || !is_named_as_text(&real);
         if is_import && !is_named_as_text(&real) && self.is_ignored(&place) {
             return MemoryRead::Refused(IGNORED.to_owned());
         }
@@ -89,8 +98,12 @@ impl WorkspaceMemoryReader<'_> {
             return MemoryRead::Refused(why.to_owned());
         }
         match file.metadata() {
-            Ok(found) if 1 < found.nlink() && (is_import || has_names_elsewhere(&real, &found)) => {
-                return MemoryRead::Refused(MANY_NAMES.to_owned());
+            Ok(found) if 1 < found.nlink() => {
+                let names = names_beside(&real, &found);
+                let is_elsewhere = u64::try_from(names.len()).is_ok_and(|n| n < found.nlink());
+                if is_import || is_elsewhere || names.iter().any(|name| self.is_kept_name(name)) {
+                    return MemoryRead::Refused(MANY_NAMES.to_owned());
+                }
             }
             Ok(_) => {}
             Err(error) => return MemoryRead::Refused(config::reason(&error)),
@@ -103,14 +116,13 @@ impl WorkspaceMemoryReader<'_> {
     }
 }
 
-/// True if a file has a name in another folder.
-fn has_names_elsewhere(path: &Path, found: &fs::Metadata) -> bool {
+/// The names of a file in the folder in which this one lies.
+fn names_beside(path: &Path, found: &fs::Metadata) -> Vec<PathBuf> {
     let is_same = |entry: &fs::DirEntry| {
         entry.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
     };
     let beside = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-    let names = beside.take(MOST_BESIDE).filter(is_same).count();
-    u64::try_from(names).unwrap_or(u64::MAX) < found.nlink()
+    beside.take(MOST_BESIDE).filter(is_same).map(|entry| entry.path()).collect()
 }
 
 impl MemoryReader for WorkspaceMemoryReader<'_> {

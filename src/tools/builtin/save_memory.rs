@@ -122,8 +122,14 @@ impl BuiltInDefinition for SaveMemoryTool {
         } else {
             ToldToRuns::Whole
         };
+        // A rule or a hook may be about the file as runs look for it, which may be a link.
+        let mut accesses = change.accesses().to_vec();
+        let written = ResourceAccess::Write { path: path.clone() };
+        if !accesses.contains(&written) {
+            accesses.push(written);
+        }
         let told = ToldCheck { guess, standing: cx.memory.standing.clone(), path };
-        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text, told }))
+        Ok(Box::new(SaveMemoryInvocation { change, accesses, fact, scope, shown, old_text, told }))
     }
 }
 
@@ -227,6 +233,7 @@ impl MemoryScope {
 
 struct SaveMemoryInvocation {
     change: PreparedChange,
+    accesses: Vec<ResourceAccess>,
     fact: String,
     scope: MemoryScope,
     shown: String,
@@ -317,7 +324,7 @@ fn added_fact<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 
 impl Invocation for SaveMemoryInvocation {
     fn accesses(&self) -> &[ResourceAccess] {
-        self.change.accesses()
+        &self.accesses
     }
 
     fn description(&self) -> String {

@@ -96,7 +96,7 @@ async fn what_links_and_further_names_lead_to_is_told_only_where_an_agent_may_re
     let guard = json!({ "PreToolUse": group("Read", &json!({ "if": "Read(.env)" })) });
     for hooks in [json!({}), guard] {
         let is_guarded = hooks.get("PreToolUse").is_some();
-        for how in ["link", "name", "import"] {
+        for how in ["link", "name", "beside", "import"] {
             let script = Script::new(vec![Reply::done("ok")]);
             let house = house(&script, &json!({})).file("conf/prod.txt", KEPT);
             fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
@@ -104,6 +104,8 @@ async fn what_links_and_further_names_lead_to_is_told_only_where_an_agent_may_re
             let memory = match how {
                 "link" => std::os::unix::fs::symlink("conf/prod.txt", work.join("AGENTS.md")),
                 "name" => std::fs::hard_link(work.join("conf/prod.txt"), work.join("AGENTS.md")),
+                "beside" => std::fs::write(work.join(".env"), KEPT)
+                    .and_then(|()| std::fs::hard_link(work.join(".env"), work.join("AGENTS.md"))),
                 _ => std::os::unix::fs::symlink("conf/prod.txt", work.join(".env"))
                     .and_then(|()| std::fs::write(work.join("AGENTS.md"), "@.env\n")),
             };

@@ -146,6 +146,8 @@ pub enum StoreError {
     KeyUsed,
     #[error("more consumers are remembered than there may be, and each was used lately")]
     TooManyConsumers,
+    #[error("the session is gone; nothing was written")]
+    SessionGone,
     #[error("this cursor was not made by this list")]
     BadCursor,
     #[error("the store is closed")]
@@ -229,6 +231,19 @@ impl EventStore {
             return Ok((head, head));
         }
         self.ask_writer(events, None, true).await
+    }
+
+    /// Appends events of a session whose work is over, unless it was deleted in the meantime: then nothing of it is to stay
+    /// ([`StoreError::SessionGone`]).
+    pub async fn append_within(
+        &self,
+        session: &SessionId,
+        events: Vec<NewEvent>,
+    ) -> Result<(EventSeq, EventSeq), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let request = writer::WriterRequest::append_within(session, events, reply)?;
+        self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
     }
 
     async fn ask_writer(

@@ -10,6 +10,7 @@ impl From<StoreError> for RpcError {
             StoreError::Full => ErrorKind::StorageFull,
             StoreError::Closed => ErrorKind::ShuttingDown,
             StoreError::BadCursor => ErrorKind::InvalidParams,
+            StoreError::SessionGone => ErrorKind::NotFound,
             StoreError::KeyUsed => ErrorKind::IdempotencyConflict,
             StoreError::TooManyConsumers => ErrorKind::LimitExceeded,
             StoreError::Locked { .. }
@@ -30,6 +31,7 @@ impl From<StoreError> for RpcError {
             StoreError::TooManyConsumers => {
                 "use one of the names there are: a consumer is for one reader of the log, not for one connection"
             }
+            StoreError::SessionGone => "see `session/list` for those that are there",
             StoreError::BadCursor => "give the `nextCursor` of the page before, unchanged, or none",
             _ => "see the daemon's log; `subagent status` names the database",
         };

@@ -65,6 +65,8 @@ pub(super) struct AppendRequest {
     acknowledged: Option<(String, EventSeq)>,
     /// May use the room that is kept for the time when there is none.
     is_urgent: bool,
+    /// Nothing is written once this session is gone.
+    within: Option<SessionId>,
     reply: AppendReply,
 }
 
@@ -93,7 +95,29 @@ impl WriterRequest {
     ) -> Result<WriterRequest, StoreError> {
         let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(EncodedEvent::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        Ok(WriterRequest::Append(AppendRequest { events, keyed, acknowledged: None, is_urgent, reply }))
+        Ok(WriterRequest::Append(AppendRequest {
+            events,
+            keyed,
+            acknowledged: None,
+            is_urgent,
+            within: None,
+            reply,
+        }))
+    }
+
+    /// The same for events of a session that may be deleted in the meantime.
+    pub fn append_within(
+        session: &SessionId,
+        events: Vec<NewEvent>,
+        reply: AppendReply,
+    ) -> Result<WriterRequest, StoreError> {
+        let request = WriterRequest::append(events, None, false, reply)?;
+        Ok(match request {
+            WriterRequest::Append(append) => {
+                WriterRequest::Append(AppendRequest { within: Some(session.clone()), ..append })
+            }
+            other => other,
+        })
     }
 
     pub fn acknowledge(name: &str, seq: EventSeq, reply: AppendReply) -> WriterRequest {
@@ -103,6 +127,7 @@ impl WriterRequest {
             keyed: None,
             acknowledged,
             is_urgent: false,
+            within: None,
             reply,
         })
     }
@@ -233,6 +258,8 @@ impl StoreWriter {
     async fn commit_all(&mut self, appends: Vec<AppendRequest>) {
         let has_keys = appends.iter().any(|append| append.keyed.is_some());
         let appends = if has_keys { self.refuse_used_keys(appends).await } else { appends };
+        let has_sessions = appends.iter().any(|append| append.within.is_some());
+        let appends = if has_sessions { self.refuse_of_deleted(appends).await } else { appends };
         for appends in batches(BATCH_BYTES, appends) {
             self.commit_together(appends).await;
         }
@@ -397,6 +424,7 @@ mod tests {
             keyed: None,
             is_urgent: false,
             acknowledged: None,
+            within: None,
             reply,
         }
     }

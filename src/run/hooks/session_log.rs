@@ -7,7 +7,7 @@ use hooks::AsyncHookEnd;
 use super::super::machine::LateHook;
 use protocol::{AgentName, DaemonWarning, EventBody, EventHead, PrivateEventFields, SessionId};
 use redact::Redactor;
-use store::{EventStore, NewEvent};
+use store::{EventStore, NewEvent, StoreError};
 use sys::{clock::Clock, tasks::TaskGroup};
 
 /// Writes what hooks said to the logs of sessions. A cheap handle.
@@ -30,9 +30,14 @@ impl HookLog {
             body,
             private: PrivateEventFields::default(),
         };
-        // They ran: that it cannot be written down harms nobody, but is to be seen.
-        if let Err(error) = self.store.append(bodies.into_iter().map(event).collect()).await {
-            tracing::warn!(%session, %error, "what hooks said of what they were told is not in the log");
+        let bodies = bodies.into_iter().map(event).collect();
+        match self.store.append_within(session, bodies).await {
+            // A deletion takes all that was said in it.
+            Ok(_) | Err(StoreError::SessionGone) => {}
+            // They ran: that it cannot be written down harms nobody, but is to be seen.
+            Err(error) => {
+                tracing::warn!(%session, %error, "what hooks said of what they were told is not in the log");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Is a removed session gone everywhere, and nothing else?
 
 use super::*;
-use protocol::SessionDeleted;
+use protocol::{DaemonWarning, SessionDeleted};
 use sys::clock::ManualClock;
 
 fn tombstone(session: &str) -> NewEvent {
@@ -221,5 +221,27 @@ async fn a_file_of_an_older_version_is_rewritten_once() {
     let (store, tracker) = open(dir.path()).await;
     assert!(store.room().await.unwrap().is_shrinkable);
     assert_eq!(projections::everything(&store).await, before);
+    close(store, tracker).await;
+}
+
+/// A hook beside a run may end long after somebody has deleted all of it.
+#[tokio::test]
+async fn nothing_is_written_into_a_session_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let s = SessionId::from("s");
+    store.append(vec![of("s", session())]).await.unwrap();
+    let said = || {
+        let warning = DaemonWarning { message: "late".to_owned() };
+        vec![NewEvent { run: None, context: None, ..event("r", warning) }]
+    };
+    store.append_within(&s, said()).await.unwrap();
+    let (deleted, late) = tokio::join!(store.delete_session(&s, tombstone("s")), async {
+        store.append_within(&s, said()).await
+    });
+    deleted.unwrap();
+    assert!(matches!(late, Err(StoreError::SessionGone)), "{late:?}");
+    let left = store.page(&LogFilter::session(s), EventSeq(0), 100).await.unwrap().events;
+    assert_eq!(left.iter().map(|event| &*event.kind).collect::<Vec<_>>(), ["session.deleted"]);
     close(store, tracker).await;
 }

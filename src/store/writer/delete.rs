@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::{Row as _, SqlSafeStr as _};
 
-use super::{AppendRequest, SessionDeletion, StoreWriter};
+use super::{AppendRequest, SessionDeletion, StoreWriter, refuse};
 use crate::{
     NewEvent, SessionDeletionOutcome, StoreError,
     event::EncodedEvent,
@@ -35,11 +35,40 @@ const PIECE: &str = "
 select seq, octet_length(body) + octet_length(head) + coalesce(octet_length(private), 0)
 from events where session_id = ?1 and seq <= ?2 order by seq desc limit ?3";
 
+const IS_THERE: &str = "select 1 from sessions where session_id = ?1";
+
 const REMOVE_PIECE: &str = "delete from events where seq in (select value from json_each(?))";
 
 const NONE_LEFT: &str = "delete from removals where session_id in (select value from json_each(?))";
 
 impl StoreWriter {
+    /// Everything that is left to be committed when those whose session is gone have been told. Deletions are written here as well, so none
+    /// comes between the look and the commit.
+    pub(super) async fn refuse_of_deleted(&mut self, appends: Vec<AppendRequest>) -> Vec<AppendRequest> {
+        let mut left = Vec::with_capacity(appends.len());
+        for append in appends {
+            let refusal = match &append.within {
+                None => None,
+                Some(session) => {
+                    let found = sqlx::query(IS_THERE)
+                        .bind(session.as_str())
+                        .fetch_optional(&mut self.connection)
+                        .await;
+                    match found {
+                        Ok(Some(_)) => None,
+                        Ok(None) => Some(StoreError::SessionGone),
+                        Err(error) => Some(StoreError::from(error)),
+                    }
+                }
+            };
+            match refusal {
+                None => left.push(append),
+                Some(error) => refuse(vec![append], &error),
+            }
+        }
+        left
+    }
+
     pub(super) async fn delete(&mut self, deletion: SessionDeletion) {
         let SessionDeletion { session, tombstone, reply } = deletion;
         let deleted = async {
@@ -77,8 +106,14 @@ impl StoreWriter {
         let event = EncodedEvent::new(tombstone).map_err(|error| StoreError::Encode(Arc::new(error)))?;
         // Nobody waits for it: the answer is the deletion's.
         let (reply, _) = tokio::sync::oneshot::channel();
-        let append =
-            AppendRequest { events: vec![event], keyed: None, acknowledged: None, is_urgent: false, reply };
+        let append = AppendRequest {
+            events: vec![event],
+            keyed: None,
+            acknowledged: None,
+            is_urgent: false,
+            within: None,
+            reply,
+        };
         let (mut batch, seqs) = self.batch(&[append]);
         // Before the tombstone is written, which is of the session too.
         if events <= PIECE_EVENTS {

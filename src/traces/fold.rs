@@ -35,6 +35,15 @@ impl SpanEdge {
             | SpanEdge::Resumed(span, _) => span,
         }
     }
+
+    fn span_mut(&mut self) -> &mut TraceSpan {
+        match self {
+            SpanEdge::Began(span)
+            | SpanEdge::Ended(span)
+            | SpanEdge::Open(span)
+            | SpanEdge::Resumed(span, _) => span,
+        }
+    }
 }
 
 /// Makes spans of events. Told of the events of runs in the order of the log; holds what is open, and nothing else.

@@ -21,8 +21,8 @@ pub use fold::{SpanEdge, SpanFold};
 pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use rule::access_said;
 pub use said::{
-    changers_said, confinement_said, decided, decider, granted, hook_said, lets_run, requested_said,
-    result_said, rule_said, standing_said, stated_reason, wait_said,
+    answer_said, changers_said, confinement_said, decided, decider, granted, hook_said, lets_run,
+    requested_said, result_said, rule_said, standing_said, stated_reason, wait_said,
 };
 pub use text::{client, duration, output_beside_error, person};
 pub use thinning::{thin, without_calls};

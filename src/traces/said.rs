@@ -12,9 +12,39 @@ pub(crate) const LAST_TURN: &str = "the last turn, in which only complete_task i
 /// The outcome of a hook beside its run that was at work when the run ended.
 pub(crate) const GOES_ON: &str = "goesOn";
 
+/// The outcome where a person let a call run as they had changed it.
+pub(crate) const MODIFY: &str = "modify";
+
 /// True if a decision lets a call run.
 pub fn lets_run(decision: &CallDecision) -> bool {
     !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
+}
+
+/// The person who had allowed or changed a call that a rule or a hook refused after that.
+pub(crate) fn overruled(decision: &CallDecision) -> Option<String> {
+    let is_overruled = matches!(decision.source.as_str(), "hook" | "policy") && !lets_run(decision);
+    decision.name.as_deref().filter(|_| is_overruled).map(client)
+}
+
+/// An answer in words, with when it came: `allowOnce by ada (pts/3) after 3.2 s`, `allowed with a change by ada (pts/3)`,
+/// `changed by ada (pts/3) after 3.2 s, and then denied`. `mark` marks a word of the protocol.
+pub fn answer_said(
+    decision: &CallDecision,
+    mark: impl Fn(&str) -> String,
+    plain: impl Fn(&str) -> String,
+) -> String {
+    let waited = decision.waited_ms.map(|ms| format!(" after {}", duration(Duration::from_millis(ms))));
+    let waited = waited.unwrap_or_default();
+    if let Some(who) = overruled(decision) {
+        let did = if decision.source == "hook" { "changed" } else { "allowed" };
+        return format!("{did} by {}{waited}, and then denied", plain(&who));
+    }
+    let who =
+        decision.name.as_deref().map_or_else(|| decider(decision).to_owned(), |name| plain(&client(name)));
+    match decision.outcome.as_str() {
+        MODIFY => format!("allowed with a change by {who}{waited}"),
+        outcome => format!("{} by {who}{waited}", mark(outcome)),
+    }
 }
 
 /// The one who answered.
@@ -35,9 +65,12 @@ pub fn decided(decision: &CallDecision) -> String {
         "allowSession" => "yes, in this session",
         "allowProject" => "yes, in this project",
         "allowUser" => "yes, always",
+        MODIFY => "yes, with a change",
         "deny" => "no",
         other => other,
     };
+    let changed = overruled(decision).filter(|_| decision.source == "hook");
+    let changed = changed.map(|who| format!(", with a change by {who}")).unwrap_or_default();
     let waited = decision.waited_ms.map(|ms| format!(", {}", duration(Duration::from_millis(ms))));
     let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
     let by = match (decision.source.as_str(), &decision.rule) {
@@ -58,7 +91,7 @@ pub fn decided(decision: &CallDecision) -> String {
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
     let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
-    format!("{word}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+    format!("{word}{changed}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
 }
 
 /// The reason that somebody gave for a stop, without the word that it was one.
@@ -171,7 +204,7 @@ pub fn changers<'a>(
     changed_by: &'a [String],
     decision: Option<&CallDecision>,
 ) -> (Vec<&'a str>, Option<String>) {
-    let modified = decision.filter(|decision| decision.outcome == "modify").map(decider);
+    let modified = decision.filter(|decision| decision.outcome == MODIFY).map(decider);
     let (people, hooks): (Vec<&str>, Vec<&str>) =
         changed_by.iter().map(String::as_str).partition(|by| Some(*by) == modified);
     (hooks, people.first().map(|by| client(by)))
@@ -211,7 +244,8 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.clone(),
     };
-    let again = hook.round.map(|_| "asked again, about the changed arguments".to_owned());
+    let is_again = hook.round.is_some() || hook.edited;
+    let again = is_again.then(|| "asked again, about the changed arguments".to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
     // The text itself says that it was withheld, and why.

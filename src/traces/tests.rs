@@ -5,6 +5,7 @@
 
 mod asked;
 mod documents;
+mod edited;
 mod follow_ups;
 mod hooked;
 mod kinds;

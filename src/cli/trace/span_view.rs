@@ -15,7 +15,7 @@ use protocol::{
     WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, hook_said, lets_run, requested_said, result_said,
+    changers_said, confinement_said, decided, decider, hook_said, lets_run, requested_said, result_said,
     standing_said, stated_reason,
 };
 
@@ -111,6 +111,14 @@ pub(super) struct CallSpanView {
 #[serde(default)]
 pub(super) struct McpSpanView {
     pub(super) server: String,
+}
+
+impl CallSpanView {
+    /// Those who changed the arguments, without the person who allowed the call with that change.
+    fn changed_by_others(&self) -> Vec<String> {
+        let allowed = self.decision.as_ref().filter(|decision| decision.outcome == "modify").map(decider);
+        self.changed_by.iter().filter(|by| Some(by.as_str()) != allowed).cloned().collect()
+    }
 }
 
 impl RunSpanView {
@@ -258,7 +266,7 @@ impl SpanView {
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
                 let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
-                let changed = call.map(|call| changers_said(&call.changed_by, decision));
+                let changed = call.map(|call| changers_said(&call.changed_by_others(), decision));
                 let changed = changed.filter(|who| !who.is_empty()).map(|who| format!("; changed by {who}"));
                 cell(&format!("{told}{}{read}", changed.unwrap_or_default()))
             }

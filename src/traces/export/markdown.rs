@@ -10,8 +10,8 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    said::{GOES_ON, LAST_TURN, confinement_said, decider, granted, rule_said, standing_said},
-    text::{client, duration as time, line_shown as line, lines_shown as lines, moment, person},
+    said::{GOES_ON, LAST_TURN, answer_said, confinement_said, granted, overruled, rule_said, standing_said},
+    text::{duration as time, line_shown as line, lines_shown as lines, moment, person},
 };
 
 /// The event of a run that goes on.
@@ -95,7 +95,8 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    let round = hook.round.map(|_| ", asked again about the changed arguments,");
+    let is_again = hook.round.is_some() || hook.edited;
+    let round = is_again.then_some(", asked again about the changed arguments,");
     let attempt = hook.attempt.map(|attempt| format!(", asked again (attempt {attempt}),"));
     let again = format!("{}{}", round.unwrap_or_default(), attempt.unwrap_or_default());
     format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
@@ -319,22 +320,19 @@ fn decided(decision: &CallDecision) -> String {
         "policy" => format!("denied{rule}"),
         "agent" => "denied by the agent's definition".to_owned(),
         "grace" => format!("denied by {}", plain(LAST_TURN)),
-        _ => format!("{} by {}", code(&decision.outcome), who(decision)),
+        // How long it took stands with the question.
+        _ => answer_said(&CallDecision { waited_ms: None, ..decision.clone() }, code, plain),
     }
 }
 
 fn answered(decision: &CallDecision) -> String {
-    let waited = decision.waited_ms.map(millis).unwrap_or_default();
+    let said = answer_said(decision, code, plain);
+    // Of a denial that came after it, why that was.
+    let mark = if overruled(decision).is_some() { ":" } else { "." };
     let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
     let beyond: String = granted(decision).iter().map(|line| format!(" {}", plain(line))).collect();
-    format!("Answer: {} by {} after {waited}.{message}{beyond}", code(&decision.outcome), who(decision))
-}
-
-fn who(decision: &CallDecision) -> String {
-    match &decision.name {
-        Some(name) => plain(&client(name)),
-        None => decider(decision).to_owned(),
-    }
+    let mark = if message.is_empty() { "." } else { mark };
+    format!("Answer: {said}{mark}{message}{beyond}")
 }
 
 fn failed(error: &SpanError, out: &mut String) {

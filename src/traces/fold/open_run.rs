@@ -1,6 +1,7 @@
 //! One run that has not ended, with the spans that are open in it.
 
 mod calls;
+mod edited;
 mod hooks;
 mod models;
 mod people;
@@ -17,6 +18,7 @@ use protocol::{
 
 use self::{
     calls::{CallLanes, OpenToolSpan},
+    edited::EditedCallHooks,
     hooks::HookSpans,
     models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
@@ -57,6 +59,7 @@ pub(super) struct OpenRun {
     results: UnsettledResults,
     lanes: CallLanes,
     hooks: HookSpans,
+    edited: EditedCallHooks,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
@@ -138,6 +141,7 @@ impl OpenRun {
             results: UnsettledResults::default(),
             lanes: CallLanes::default(),
             hooks: HookSpans::default(),
+            edited: EditedCallHooks::default(),
             is_aborted: false,
             is_grace: false,
             is_ending: false,
@@ -201,7 +205,11 @@ impl OpenRun {
     }
 
     fn apply_in_order(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        let Some(mut reply) = self.replied.take() else { return self.apply_fact(moment, edges) };
+        self.tell_edited_before(moment, edges);
+        let Some(mut reply) = self.replied.take() else {
+            self.apply_fact(moment, edges);
+            return self.tell_edited_after(moment, edges);
+        };
         if !reply.is_about(moment) {
             self.end_reply(reply, edges);
             return self.apply_fact(moment, edges);

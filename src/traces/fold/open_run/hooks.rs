@@ -8,6 +8,7 @@ use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, Too
 use super::{
     super::{EventMoment, SpanEdge, end},
     OpenRun,
+    edited::is_edited,
 };
 use crate::{facts::EventFacts, said::GOES_ON, text};
 
@@ -15,7 +16,7 @@ use crate::{facts::EventFacts, said::GOES_ON, text};
 const INTERRUPTED: &str = "interrupted";
 
 /// The event whose hooks may change the arguments of a call.
-const BEFORE_CALLS: &str = "PreToolUse";
+pub(super) const BEFORE_CALLS: &str = "PreToolUse";
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
@@ -176,7 +177,10 @@ impl OpenRun {
             };
             self.end_hooks(moment.at, |span| span.hook.as_deref().is_some_and(is_over), &mut told);
         }
-        self.results.hooked(moment.facts, told, edges);
+        match told.iter().any(|edge| is_edited(edge.span())) {
+            true => self.keep_edited(moment.facts, told),
+            false => self.results.hooked(moment.facts, told, edges),
+        }
     }
 
     fn hook_ended(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -249,6 +253,9 @@ impl OpenRun {
         let open = open.map(|tool| (tool.tool.clone(), tool.description.clone()));
         let ended = || call_id.as_ref().and_then(|call| self.hooks.ended_calls.get(call)).cloned();
         let (tool, description) = open.or_else(ended).unzip();
+        // What the call was before the change is not what it is asked about.
+        let edited = self.is_of_edit(facts);
+        let description = description.filter(|_| !edited);
         span.hook = Some(Box::new(HookSpan {
             hook_id: facts.word("hookId"),
             source: facts.word("source"),
@@ -267,6 +274,7 @@ impl OpenRun {
             follow_up: facts.text("followUp").map(CallId::from),
             confinement: facts.read("confinement"),
             round: facts.count("round").filter(|round| *round != 1),
+            edited,
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }

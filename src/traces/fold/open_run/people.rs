@@ -6,12 +6,11 @@ use protocol::{
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
-    OpenRun, OpenToolSpan, push_event,
+    OpenRun, OpenToolSpan,
+    edited::MODIFY,
+    push_event,
 };
 use crate::{facts::EventFacts, rule, said::decider, text};
-
-/// The answer of a person who changed the call.
-const MODIFY: &str = "modify";
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -65,6 +64,7 @@ impl OpenRun {
         let EventMoment { at, facts, .. } = moment;
         let question = facts.text("confirmationId").and_then(|id| self.questions.remove(id));
         let Some(OpenQuestion { mut span }) = question else { return };
+        let at = self.answered_at(span.started_at, at);
         let source = facts.word("by");
         let is_over_by_itself = source == "system";
         let mut decision = CallDecision {

@@ -100,7 +100,11 @@ impl TraceReader {
         };
         let (mut reading, mut given) = match self.take_up(subject, cursor) {
             Some(reading) => (reading, cursor.given),
-            None => (TraceReading::begin(subject), 0),
+            None => {
+                // As of the same moment as the spans, so that all pages have the same.
+                let numbers = store.run_numbers(subject.session(), cursor.head).await?;
+                (TraceReading::begin(subject, numbers), 0)
+            }
         };
         loop {
             while let Some((edge, place)) = reading.made.pop_front() {
@@ -174,14 +178,14 @@ impl OpenRunFacts {
 }
 
 impl TraceReading {
-    fn begin(subject: &TraceSubject) -> TraceReading {
+    fn begin(subject: &TraceSubject, numbers: HashMap<RunId, u64>) -> TraceReading {
         let (read_to, family) = match subject {
             TraceSubject::Run { run, first_seq, .. } => {
                 (EventSeq(first_seq.0.saturating_sub(1)), HashSet::from([run.clone()]))
             }
             TraceSubject::Session(_) => (EventSeq(0), HashSet::new()),
         };
-        let (fold, timeline) = (SpanFold::new(), TraceTimeline::new());
+        let (fold, timeline) = (SpanFold::numbered(numbers), TraceTimeline::new());
         TraceReading { fold, read_to, family, timeline, made: VecDeque::new(), is_over: false }
     }
 
@@ -193,10 +197,9 @@ impl TraceReading {
         subject: &TraceSubject,
         head: EventSeq,
     ) -> Result<(), StoreError> {
-        let (TraceSubject::Run { session, .. } | TraceSubject::Session(session)) = subject;
         // Perf: of the session, not of the tree. What else the session did meanwhile is passed over, and that is less work
         // than merging the events of hundreds of runs for each page.
-        let filter = LogFilter::session(session.clone());
+        let filter = LogFilter::session(subject.session().clone());
         let EventPage { events, searched_to, .. } = store.page(&filter, self.read_to, EVENTS_READ).await?;
         for event in events.iter().filter(|event| event.seq <= head) {
             if self.is_wanted(subject, event) {
@@ -267,6 +270,11 @@ impl TraceCursor {
 }
 
 impl TraceSubject {
+    fn session(&self) -> &SessionId {
+        let (TraceSubject::Run { session, .. } | TraceSubject::Session(session)) = self;
+        session
+    }
+
     fn id(&self) -> &str {
         match self {
             TraceSubject::Run { run, .. } => run.as_str(),

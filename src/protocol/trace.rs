@@ -107,6 +107,10 @@ pub struct TraceSpan {
     pub session_id: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The number of its run among those of this agent in the trace, in the order in which they began; missing where there is only one, and
+    /// on spans that are told as they end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_number: Option<u64>,
     /// 1-based; missing on a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,

@@ -53,6 +53,8 @@ impl SpanEdge {
 pub struct SpanFold {
     clock: LogClock,
     runs: HashMap<RunId, OpenRun>,
+    /// Of runs whose agents have several in their trace.
+    numbers: HashMap<RunId, u64>,
 }
 
 /// An event, as far as every span needs it.
@@ -67,6 +69,11 @@ struct EventMoment<'event> {
 impl SpanFold {
     pub fn new() -> SpanFold {
         SpanFold::default()
+    }
+
+    /// The same, where runs have these numbers among those of their agents.
+    pub fn numbered(numbers: HashMap<RunId, u64>) -> SpanFold {
+        SpanFold { numbers, ..SpanFold::default() }
     }
 
     /// Reads one event. What is no fact, or concerns no run, changes nothing.
@@ -88,6 +95,7 @@ impl SpanFold {
             None => {
                 let parent = event.head.parent_run_id.as_ref().and_then(|parent| self.runs.get(parent));
                 let mut run = OpenRun::begin(run_id, parent, moment);
+                run.span.run_number = self.numbers.get(run_id).copied();
                 edges.push(SpanEdge::Began(Box::new(run.span.clone())));
                 run.apply(moment, &mut edges);
                 let is_over = run.is_over();

@@ -24,7 +24,7 @@ pub use said::{
     answer_said, changers_said, confinement_said, decided, decider, granted, hook_said, lets_run,
     requested_said, result_said, rule_said, standing_said, stated_reason, wait_said,
 };
-pub use text::{client, duration, output_beside_error, person};
+pub use text::{client, duration, numbered, output_beside_error, person};
 pub use thinning::{thin, without_calls};
 pub use timeline::{SpanPlace, TraceTimeline};
 

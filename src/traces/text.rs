@@ -125,6 +125,11 @@ pub(super) fn moment(at: Timestamp) -> String {
     format!("{}Z", text.split('.').next().unwrap_or_default().replace('T', " "))
 }
 
+/// `helper`, or `helper 2` where a trace has several runs of this agent.
+pub fn numbered(agent: &str, number: Option<u64>) -> String {
+    number.map_or_else(|| agent.to_owned(), |number| format!("{agent} {number}"))
+}
+
 /// The client that an id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, where it had no terminal it is named
 /// whole. The number of a connection is nobody who gave a name; another client's id is shown as it is.
 pub fn client(id: &str) -> String {

@@ -33,6 +33,7 @@ pub(super) struct SpanView {
     pub(super) name: String,
     pub(super) run_id: String,
     pub(super) agent: Option<String>,
+    pub(super) run_number: Option<u64>,
     pub(super) turn: Option<u32>,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
@@ -191,9 +192,18 @@ fn hook_label(hook: &HookSpan, names_call: bool) -> String {
 impl SpanView {
     /// `lead, turn 2, read_file a.md`
     pub(super) fn place(&self) -> String {
-        let agent = self.agent.as_deref().unwrap_or("-");
+        format!("{}, {}", self.turn_of(), self.label())
+    }
+
+    /// `lead`; `helper 2` where the trace has several runs of this agent.
+    pub(super) fn run_name(&self) -> String {
+        traces::numbered(self.agent.as_deref().unwrap_or("-"), self.run_number)
+    }
+
+    /// `helper 2, turn 1`
+    pub(super) fn turn_of(&self) -> String {
         let turn = self.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
-        format!("{agent}{turn}, {}", self.label())
+        format!("{}{turn}", self.run_name())
     }
 
     pub(super) fn label(&self) -> String {
@@ -209,7 +219,8 @@ impl SpanView {
         let hook = self.hook.as_ref().map(|hook| hook_label(hook, !is_within));
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
-        format!("{sign}{}{more}", self.name)
+        let number = self.run_number.filter(|_| self.kind == "run");
+        format!("{sign}{}{more}", traces::numbered(&self.name, number))
     }
 
     /// `PostToolUse · user/PostToolUse/1`; nothing of what is no hook.

@@ -47,7 +47,7 @@ fn of_span<'trace>(span: &'trace SpanView, asked: &HashMap<&str, i64>) -> Vec<Wa
     let mut waits = Vec::new();
     if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
         let ms = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
-        let line = format!("{}: {}", span.agent.as_deref().unwrap_or("-"), run.note().unwrap_or_default());
+        let line = format!("{}: {}", span.run_name(), run.note().unwrap_or_default());
         waits.push(Wait { ms, line, call: None });
     }
     let mut tell = |ms: Option<u64>, call: Option<&'trace SpanView>, line: &dyn Fn(String) -> String| {

@@ -11,7 +11,7 @@ use protocol::{
 use crate::{
     SpanEdge,
     said::{GOES_ON, LAST_TURN, answer_said, confinement_said, granted, overruled, rule_said, standing_said},
-    text::{duration as time, line_shown as line, lines_shown as lines, moment, person},
+    text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
 
 /// The event of a run that goes on.
@@ -360,7 +360,7 @@ fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {
 }
 
 fn agent(span: &TraceSpan) -> String {
-    plain(span.agent.as_ref().map_or("the run", |agent| agent.as_str()))
+    plain(&numbered(span.agent.as_ref().map_or("the run", |agent| agent.as_str()), span.run_number))
 }
 
 /// Below the heading of the run that called it, as far as there are headings.

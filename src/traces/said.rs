@@ -248,6 +248,8 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let again = is_again.then(|| "asked again, about the changed arguments".to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
+    let dropped = hook.dropped_change.as_ref();
+    let dropped = dropped.map(|it| format!("proposed {}, which did not count: {}", cut(&it.input), it.why));
     // The text itself says that it was withheld, and why.
     let read = hook.replacement.as_ref().map(|it| match it.withheld {
         true => "withheld the result".to_owned(),
@@ -258,6 +260,6 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
     let decided = Some(decided.join(": ")).filter(|text| !text.is_empty());
-    let said = [again, decided, changed, read, wants, added, message];
+    let said = [again, decided, changed, dropped, read, wants, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::{CallId, HookConfinement, ResultReplacement, ToolName};
+use crate::{CallId, DroppedChange, HookConfinement, ResultReplacement, ToolName};
 
 /// Fields that only hooks have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,9 @@ pub struct HookSpan {
     /// It changed what it was shown.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: bool,
+    /// The change of the call's arguments that it wanted, where that did not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_change: Option<DroppedChange>,
     /// The text that it added for the model to read, the first 2 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<String>,

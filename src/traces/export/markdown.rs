@@ -241,6 +241,7 @@ fn hook(span: &TraceSpan, out: &mut String) {
         // What it added or changed is what it has to say.
         (None, None)
             if told.changed
+                || told.dropped_change.is_some()
                 || told.added.is_some()
                 || told.message.is_some()
                 || told.replacement.is_some()
@@ -253,13 +254,17 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let (name, id, about, took) = (code(&span.name), code(&told.hook_id), of_call(&told), duration(span));
     let changed =
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
+    let dropped = told.dropped_change.as_ref().map(|it| {
+        format!("It proposed other arguments, {}, which did not count: {}.", code(&it.input), plain(&it.why))
+    });
     let wants = told.follow_up.as_ref();
     let wants = wants
         .map(|_| "It wants one more call: what comes of that is read in place of this result.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
-    let more = [changed, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
+    let more =
+        [changed, dropped, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
     let more: String = more.collect();
     paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
     if let Some(added) = told.added {

@@ -138,6 +138,25 @@ fn each_round_of_guards_has_its_own_time_and_says_what_it_was_about() {
     );
 }
 
+/// Another guard denied the call: nothing was changed.
+#[test]
+fn a_change_that_did_not_count_says_what_was_wanted_and_what_became_of_it() {
+    let log = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    1 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "rm a.txt"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "droppedChange": {"input": "{\"command\":\"nice rm a.txt\"}", "why": "the call was denied"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "deny", "outcome": "answered", "durationMs": 1}
+    3 tool.state {"callId": "c1", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "no"}}
+"#;
+    let hook = spans(log).into_iter().find(|span| span.kind == SpanKind::Hook).unwrap().hook.unwrap();
+    let said = "proposed {\"command\":\"nice rm a.txt\"}, which did not count: the call was denied";
+    assert_eq!(hook_said(&hook, 100), said);
+    let story = document(TraceFormat::Markdown, log);
+    let told = "answered (after 1 ms). It proposed other arguments, `{\"command\":\"nice rm a.txt\"}`, which did not count: the call was denied.";
+    assert!(story.contains(told) && !story.contains("It changed"), "{story}");
+}
+
 /// A hook of an earlier version's log advised to allow a call with other arguments, which nobody carried out.
 #[test]
 fn an_advice_is_no_change_of_a_call() {

@@ -268,6 +268,7 @@ impl OpenRun {
             exit_code: facts.value("exitCode").as_i64(),
             is_async: facts.flag("async"),
             changed: facts.flag("changed"),
+            dropped_change: facts.read("droppedChange"),
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
             replacement: facts.read("replacement"),

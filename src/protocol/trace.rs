@@ -350,6 +350,9 @@ pub struct ConfirmationSpan {
     /// The reason why it asked.
     pub reason: String,
     pub risk: String,
+    /// The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could answer it then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub down_ms: u64,
     /// The number of times that the question changed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub revisions: u64,

@@ -33,8 +33,7 @@ pub fn answer_said(
     mark: impl Fn(&str) -> String,
     plain: impl Fn(&str) -> String,
 ) -> String {
-    let waited = decision.waited_ms.map(|ms| format!(" after {}", duration(Duration::from_millis(ms))));
-    let waited = waited.unwrap_or_default();
+    let waited = waited(decision).map(|waited| format!(" after {waited}")).unwrap_or_default();
     if let Some(who) = overruled(decision) {
         let did = if decision.source == "hook" { "changed" } else { "allowed" };
         return format!("{did} by {}{waited}, and then denied", plain(&who));
@@ -45,6 +44,18 @@ pub fn answer_said(
         MODIFY => format!("allowed with a change by {who}{waited}"),
         outcome => format!("{} by {who}{waited}", mark(outcome)),
     }
+}
+
+/// `39.5 s, of which at most 16.6 s without a daemon`
+fn waited(decision: &CallDecision) -> Option<String> {
+    let waited = duration(Duration::from_millis(decision.waited_ms?));
+    let down = without_daemon(decision.down_ms).map(|down| format!(", of which {down}"));
+    Some(format!("{waited}{}", down.unwrap_or_default()))
+}
+
+/// `at most 16.6 s without a daemon`; nothing where there was one all the time.
+pub fn without_daemon(ms: u64) -> Option<String> {
+    (ms != 0).then(|| format!("at most {} without a daemon", duration(Duration::from_millis(ms))))
 }
 
 /// The one who answered.
@@ -71,7 +82,7 @@ pub fn decided(decision: &CallDecision) -> String {
     };
     let changed = overruled(decision).filter(|_| decision.source == "hook");
     let changed = changed.map(|who| format!(", with a change by {who}")).unwrap_or_default();
-    let waited = decision.waited_ms.map(|ms| format!(", {}", duration(Duration::from_millis(ms))));
+    let waited = waited(decision).map(|waited| format!(", {waited}"));
     let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
     let by = match (decision.source.as_str(), &decision.rule) {
         // With the words of the rule, where it has some.

@@ -16,7 +16,7 @@ use protocol::{
 };
 use traces::{
     changers_said, confinement_said, decided, decider, hook_said, lets_run, requested_said, result_said,
-    standing_said, stated_reason,
+    standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -249,7 +249,8 @@ impl SpanView {
             };
             let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
-            return cell(&format!("{status}asked by {}{how}", question.rule));
+            let down = without_daemon(question.down_ms).map(|down| format!("; {down}"));
+            return cell(&format!("{status}asked by {}{}{how}", question.rule, down.unwrap_or_default()));
         }
         if let (Some(_), None) = (&self.hook, self.end_us) {
             return cell("at work");

@@ -53,11 +53,19 @@ impl OpenRun {
             rule: asked.word("rule"),
             reason: asked.word("reason"),
             risk: asked.word("risk"),
+            down_ms: 0,
             revisions: 0,
             decision: None,
         }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         self.questions.insert(id, OpenQuestion { span });
+    }
+
+    /// The daemon was away for so long: nobody could answer meanwhile.
+    pub(super) fn questions_were_down(&mut self, down_ms: u64) {
+        for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
+            asked.down_ms = asked.down_ms.saturating_add(down_ms);
+        }
     }
 
     fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -75,6 +83,7 @@ impl OpenRun {
             name: facts.owned("name"),
             message: facts.text("message").map(text::line),
             waited_ms: Some(millis(span.started_at, at)),
+            down_ms: span.confirmation.as_ref().map_or(0, |asked| asked.down_ms),
             allows: facts.text("allows").map(text::line),
             remembers: rule_said(&source, facts),
             mode: facts.owned("mode"),

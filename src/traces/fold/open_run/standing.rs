@@ -89,6 +89,7 @@ impl OpenRun {
         let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
         self.facts().down_ms += down;
         self.calls_were_down(down);
+        self.questions_were_down(down);
         // Of one that was parked the daemon may be the same.
         let is_taken_up = !was_parked || facts.flag("unclean");
         let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };

@@ -215,9 +215,17 @@ impl TraceReading {
             let mut edges = Vec::new();
             // Whether a run that a daemon before this one left still waits is not known.
             let until = |told: Timestamp| if told < open.daemon_began { told } else { open.now };
+            // Runs that a daemon before this one left, each with when the log told of it last.
+            let mut left: HashMap<RunId, Timestamp> = HashMap::new();
             for mut span in self.fold.open_until(until) {
                 if let Some(run) = &mut span.run {
                     open.complete(store, &span.run_id, run).await?;
+                    let is_left = run.waits_for.as_ref().is_some_and(|cause| cause.waits_for == "daemon");
+                    left.extend(run.last_event_at.filter(|_| is_left).map(|at| (span.run_id.clone(), at)));
+                }
+                if let Some(at) = left.get(&span.run_id) {
+                    // Its hooks ended with the daemon.
+                    traces::interrupt(&mut span, *at);
                 }
                 edges.push(SpanEdge::Open(Box::new(span)));
             }

@@ -262,6 +262,12 @@ pub struct RunSpan {
     /// Paths that it changed; the first 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
+    /// Commands that it ran; which files those changed is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub commands: u64,
+    /// Its calls that other runs answered. Files that these changed are theirs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub called_runs: u64,
     /// Tokens of the runs below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_usage: Option<Usage>,

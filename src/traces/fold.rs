@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use protocol::{Envelope, EventSeq, RunId, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
 
 use self::open_run::OpenRun;
-use super::{clock::LogClock, facts::EventFacts};
+use super::{clock::LogClock, facts::EventFacts, said::INTERRUPTED};
 
 /// Runs above a run that hear of it.
 const MOST_DEPTH: usize = 64;
@@ -160,6 +160,14 @@ impl EventMoment<'_> {
     fn span_id_of_unread(&self) -> SpanId {
         format!("{:016x}", self.seq.0.unsigned_abs() | 1 << 63).into()
     }
+}
+
+/// Has the open span of a hook be over, since the daemon was that it was at work for: the log told of its run last at this moment.
+pub fn interrupt(span: &mut TraceSpan, heard_at: Timestamp) {
+    let ended_at = heard_at.max(span.started_at);
+    let Some(hook) = &mut span.hook else { return };
+    hook.outcome = INTERRUPTED.to_owned();
+    end(span, ended_at, SpanStatus::Cancelled);
 }
 
 /// Ends a span at a moment.

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use protocol::{CallDecision, HookConfinement, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
 
-use crate::text::{client, duration, moment, person};
+use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.
 pub(crate) const LAST_TURN: &str = "the last turn, in which only complete_task is there";
+
+/// The outcome of a hook that was at work, or was to be told something, when the daemon ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The outcome of a hook beside its run that was at work when the run ended.
 pub(crate) const GOES_ON: &str = "goesOn";
@@ -23,7 +26,7 @@ pub fn lets_run(decision: &CallDecision) -> bool {
 /// The person who had allowed or changed a call that a rule or a hook refused after that.
 pub(crate) fn overruled(decision: &CallDecision) -> Option<String> {
     let is_overruled = matches!(decision.source.as_str(), "hook" | "policy") && !lets_run(decision);
-    decision.name.as_deref().filter(|_| is_overruled).map(client)
+    decision.name.as_deref().filter(|_| is_overruled).map(person)
 }
 
 /// An answer in words, with when it came: `allowOnce by ada (pts/3) after 3.2 s`, `allowed with a change by ada (pts/3)`,
@@ -39,7 +42,7 @@ pub fn answer_said(
         return format!("{did} by {}{waited}, and then denied", plain(&who));
     }
     let who =
-        decision.name.as_deref().map_or_else(|| decider(decision).to_owned(), |name| plain(&client(name)));
+        decision.name.as_deref().map_or_else(|| decider(decision).to_owned(), |name| plain(&person(name)));
     match decision.outcome.as_str() {
         MODIFY => format!("allowed with a change by {who}{waited}"),
         outcome => format!("{} by {who}{waited}", mark(outcome)),
@@ -91,7 +94,7 @@ pub fn decided(decision: &CallDecision) -> String {
         }
         ("agent", _) => "the agent's definition".to_owned(),
         ("grace", _) => LAST_TURN.to_owned(),
-        ("client", _) => client(decider(decision)),
+        ("client", _) => person(decider(decision)),
         // Nobody was asked, or the run was over before somebody answered: with the words for why.
         ("system" | "deadline" | "hook", _) => decision
             .message
@@ -218,7 +221,7 @@ pub fn changers<'a>(
     let modified = decision.filter(|decision| decision.outcome == MODIFY).map(decider);
     let (people, hooks): (Vec<&str>, Vec<&str>) =
         changed_by.iter().map(String::as_str).partition(|by| Some(*by) == modified);
-    (hooks, people.first().map(|by| client(by)))
+    (hooks, people.first().map(|by| person(by)))
 }
 
 /// `the hook user/PreToolUse/1`, `ada (pts/3)`, or both; empty where nobody changed the arguments.
@@ -246,6 +249,12 @@ pub fn confinement_said(confinement: &HookConfinement) -> String {
         "" => format!("ran {place}"),
         why => format!("ran {place}: {why}"),
     }
+}
+
+/// The words for a hook that was at work when the daemon ended, of which the log told last at this time: nobody knows how long it worked.
+pub fn interrupted_said(hook: &HookSpan, heard_at: Option<Timestamp>) -> Option<String> {
+    let heard_at = heard_at.filter(|_| hook.outcome == INTERRUPTED)?;
+    Some(format!("was interrupted, as the daemon ended; last heard of at {}", moment(heard_at)))
 }
 
 /// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it

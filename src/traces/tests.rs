@@ -16,6 +16,7 @@ mod secrets;
 mod told;
 mod trace_events;
 mod waits;
+mod worded;
 
 use expect_test::{Expect, expect};
 use protocol::{Envelope, EventHead, EventSeq, SpanStatus, Timestamp, TraceSpan};

@@ -130,17 +130,6 @@ pub fn numbered(agent: &str, number: Option<u64>) -> String {
     number.map_or_else(|| agent.to_owned(), |number| format!("{agent} {number}"))
 }
 
-/// The client that an id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, where it had no terminal it is named
-/// whole. The number of a connection is nobody who gave a name; another client's id is shown as it is.
-pub fn client(id: &str) -> String {
-    let named = person(id);
-    let is_user_alone = id
-        .strip_prefix(named.as_str())
-        .and_then(|rest| rest.strip_prefix('-'))
-        .is_some_and(|chance| chance.len() == CHANCE_DIGITS);
-    if is_user_alone { id.to_owned() } else { named }
-}
-
 /// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
 /// gave a name, that behind a name is the program of that name. Another client's id is shown as it is.
 pub fn person(id: &str) -> String {
@@ -244,9 +233,6 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(person(id), expected, "{id}");
-            // Who decided is told with the client.
-            let named = if id == "ada-3fa91c02" { id } else { expected };
-            assert_eq!(client(id), named, "{id}");
         }
     }
 

@@ -15,8 +15,8 @@ use protocol::{
     WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, decider, hook_said, lets_run, requested_said, result_said,
-    standing_said, stated_reason, without_daemon,
+    changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run, requested_said,
+    result_said, standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -254,6 +254,10 @@ impl SpanView {
         }
         if let (Some(_), None) = (&self.hook, self.end_us) {
             return cell("at work");
+        }
+        let cut_off = self.hook.as_ref().filter(|_| self.status == "cancelled");
+        if let Some(how) = cut_off.and_then(|hook| interrupted_said(hook, self.ended_at)) {
+            return cell(&how);
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
             return cell(&hook_said(hook, HOOK_CHARACTERS));

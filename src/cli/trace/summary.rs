@@ -150,6 +150,7 @@ fn said(spans: &[SpanView]) -> String {
         let what = match name {
             "warning" => "warning: ",
             "run.steered" => "said to it: ",
+            "run.queued" => "in its queue: ",
             "skill.activated" => "skill: ",
             "memory.saved" => "remembers: ",
             _ => "",
@@ -300,6 +301,18 @@ mod tests {
         });
         let span: SpanView = serde_json::from_value(span).unwrap();
         assert_eq!(span.note().text(), "nobody answered: nobody is there; asked by builtin:risk=high");
+    }
+
+    /// The time in its row is none of the hook's own.
+    #[test]
+    fn a_hook_that_the_end_of_the_daemon_cut_off_says_when_it_was_heard_of() {
+        let span = json!({
+            "kind": "hook", "name": "PreToolUse", "status": "cancelled", "startUs": 0, "endUs": 1_000_000,
+            "endedAt": "2026-11-26T11:04:01.000Z", "hook": { "hookId": "user/PreToolUse/1", "outcome": "interrupted" },
+        });
+        let span: SpanView = serde_json::from_value(span).unwrap();
+        let said = "was interrupted, as the daemon ended; last heard of at 2026-11-26 11:04:01Z";
+        assert_eq!(span.note().text(), said);
     }
 
     /// The words are those of the question about it.

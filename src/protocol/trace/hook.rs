@@ -23,8 +23,9 @@ pub struct HookSpan {
     /// A description of that call for people, as the call has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `answered`, or the way in which it failed; `goesOn` of one beside the run that went on after the run's end; missing while it is at work,
-    /// and when it was cut off.
+    /// `answered`, or the way in which it failed; `interrupted`, with the status `cancelled`, of one that was at work when the daemon ended: its
+    /// end is then when the log told of it last; `goesOn` of one beside the run that went on after the run's end; missing while it is at
+    /// work, and when it was cut off.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
     /// `allow`, `ask`, `deny`; missing when it said nothing about it.

@@ -1,16 +1,22 @@
 //! A trace as a story: who was asked what, what they said, which tools they used, who allowed it, and how it ended.
 
 mod calls;
+mod notes;
 
 use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
-    CallDecision, HookSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount,
+    CallDecision, HookSpan, RunSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan, Usage,
+    UsdAmount,
 };
 
+use self::notes::notes;
 use crate::{
     SpanEdge,
-    said::{GOES_ON, LAST_TURN, answer_said, confinement_said, granted, overruled, rule_said, standing_said},
+    said::{
+        GOES_ON, LAST_TURN, answer_said, confinement_said, granted, interrupted_said, overruled, rule_said,
+        standing_said,
+    },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
 
@@ -83,7 +89,9 @@ fn open(span: &TraceSpan, out: &mut String) {
         SpanKind::Hook => {
             let hook = span.hook.as_deref().cloned().unwrap_or_default();
             let (id, name, about) = (code(&hook.hook_id), code(&span.name), of_call(&hook));
-            paragraph(out, &format!("Hook {id} of {name}{about} is at work since {since}."));
+            let how = interrupted_said(&hook, span.ended_at);
+            let how = how.unwrap_or_else(|| format!("is at work since {since}"));
+            paragraph(out, &format!("Hook {id} of {name}{about} {how}."));
         }
         SpanKind::Compression => paragraph(out, &format!("The history is being compressed since {since}.")),
         // What is in it says it.
@@ -168,19 +176,29 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     if let (Some(message), None) = (&run.message, &span.error) {
         paragraph(out, &plain(message));
     }
-    if !run.files_changed.is_empty() {
-        let files: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
-        let files = files.join(", ");
-        paragraph(
-            out,
-            &format!("Files changed by its own file tools: {files}. What commands changed is not known."),
-        );
+    if let Some(told) = files(&run) {
+        paragraph(out, &told);
     }
     if span.output.is_some() {
         paragraph(out, if span.status == SpanStatus::Ok { "Result:" } else { "It had said:" });
     }
     quote(span.output.as_ref(), out);
     notes(&format!("Of **{}**:", agent(span)), span, out);
+}
+
+/// The files that a run changed itself, and what is not known of others.
+fn files(run: &RunSpan) -> Option<String> {
+    let own: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
+    let own = (!own.is_empty()).then(|| format!("Files changed by its own file tools: {}.", own.join(", ")));
+    let below = (run.called_runs != 0).then(|| {
+        let what = if own.is_some() { "Files" } else { "It changed no files by its own file tools. Files" };
+        format!("{what} that the agents it called changed are listed at theirs.")
+    });
+    let commands = (run.commands != 0).then(|| {
+        format!("{} ran; which files commands changed is not known.", counted(run.commands, "command"))
+    });
+    let told: Vec<String> = [own, below, commands].into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 fn request(span: &TraceSpan, out: &mut String) {
@@ -266,7 +284,10 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let more =
         [changed, dropped, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
     let more: String = more.collect();
-    paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
+    // How long it had worked by then nobody knows.
+    let cut_off = interrupted_said(&told, span.ended_at).filter(|_| span.status == SpanStatus::Cancelled);
+    let how = cut_off.unwrap_or_else(|| format!("{said} (after {took})"));
+    paragraph(out, &format!("Hook {id} of {name}{about} {how}.{more}"));
     if let Some(added) = told.added {
         quote(Some(&SpanText { text: added, bytes: None }), out);
     }
@@ -278,39 +299,6 @@ fn hook(span: &TraceSpan, out: &mut String) {
     if let Some(error) = &span.error {
         failed(error, out);
     }
-}
-
-fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
-    // That it went on is told where that happened.
-    let events: Vec<&SpanEvent> = span.events.iter().filter(|event| event.name != RESUMED).collect();
-    if !events.is_empty() {
-        paragraph(out, whose);
-    }
-    for event in &events {
-        let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
-        let told = match nudge_said(event) {
-            Some(told) => told.to_owned(),
-            None => format!("{}{said}", code(&event.name)),
-        };
-        let _infallible = writeln!(out, "- {} {told}", moment(event.at));
-    }
-    if span.more_events != 0 {
-        let _infallible = writeln!(out, "- and {} more", span.more_events);
-    }
-    if !events.is_empty() {
-        out.push('\n');
-    }
-}
-
-/// The words for a message by which the daemon had the model go on.
-fn nudge_said(event: &SpanEvent) -> Option<&'static str> {
-    let is_nudge = event.name == "context.nudged";
-    is_nudge.then_some(match event.text.as_str() {
-        "hook" => "The model was told what a hook had to say, and went on.",
-        "loop" => "The model was told that it went round in circles, and went on.",
-        "nextSpeaker" => "The model had stopped and had not said all, so it was asked to go on.",
-        _ => "The output limit had cut off the answer, so the model was asked to go on.",
-    })
 }
 
 /// The words for who let a call run, or did not.

@@ -260,7 +260,15 @@ impl OpenRun {
             "budget.warning" => self.note(moment, facts.text("kind").unwrap_or_default()),
             "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
             "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
-            "warning" => self.note(moment, facts.text("message").unwrap_or_default()),
+            "warning" => {
+                // The run is named where it is told.
+                let (said, agent) = (facts.text("message").unwrap_or_default(), &self.span.name);
+                let said = said
+                    .strip_prefix(agent.as_str())
+                    .and_then(|said| said.strip_prefix(": "))
+                    .unwrap_or(said);
+                self.note(moment, said);
+            }
             "skill.activated" => {
                 let extension = facts.within("extension").text("name");
                 let of = extension.map(|name| format!(", of the extension {name}")).unwrap_or_default();

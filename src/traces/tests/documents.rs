@@ -296,7 +296,7 @@ fn a_story_has_what_was_asked_again_behind_the_crash() {
         **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:05Z.
         ## lead, turn 1, after the daemon was started again
         **lead** asks `m` again, which the end of the daemon had cut off · 499 ms, asks for 1 call:
-        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file` was cut off (after 2.4 s).
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file` was interrupted, as the daemon ended; last heard of at 2025-11-24 16:00:08Z.
         **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:09Z.
         ## lead, turn 1, after the daemon was started again
         Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file`, asked again (attempt 2), decided nothing (after 1.9 s).

@@ -73,8 +73,8 @@ fn what_hooks_keep_from_a_model_is_told_as_that() {
     for words in [
         "It withheld the result of the call. What was read in its place:\n\n> the hook user/PostToolUse/1 withheld",
         "It replaced the result of the call. What was read in its place:\n\n> HIDDEN\n",
-        "`run.steered`: ada (pts/3): forget it\n",
-        "a text was not told to the agent, by the hook user/UserPromptSubmit/1: not now\n",
+        "Said to it: ada (pts/3): forget it\n",
+        "a text was not told to the agent, by the hook user/UserPromptSubmit/1: not now.\n",
     ] {
         assert!(story.contains(words), "{words}\n{story}");
     }

@@ -10,10 +10,11 @@ use super::{
     OpenRun,
     edited::is_edited,
 };
-use crate::{facts::EventFacts, said::GOES_ON, text};
-
-/// The outcome of a hook that was to be told something when the daemon ended.
-const INTERRUPTED: &str = "interrupted";
+use crate::{
+    facts::EventFacts,
+    said::{GOES_ON, INTERRUPTED},
+    text,
+};
 
 /// The event whose hooks may change the arguments of a call.
 pub(super) const BEFORE_CALLS: &str = "PreToolUse";
@@ -303,7 +304,12 @@ impl OpenRun {
     /// Ends all hooks that are at work, since the daemon did.
     pub(super) fn cut_off_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         self.hooks.cut_off.extend(self.hooks.open.keys().cloned());
-        self.end_hooks(at, |_| true, edges);
+        let mut told = Vec::new();
+        self.end_hooks(at, |_| true, &mut told);
+        for hook in told.iter_mut().filter_map(|edge| edge.span_mut().hook.as_mut()) {
+            hook.outcome = INTERRUPTED.to_owned();
+        }
+        edges.extend(told);
     }
 
     /// Ends the spans of hooks that go on beside the run and after it.

@@ -49,6 +49,12 @@ impl OpenRun {
         match moment.event.kind.as_str() {
             "run.queued" => {
                 let waits_for = facts.word("for");
+                let is_queued = self.standing.queued.as_ref().is_some_and(|stay| stay.waits_for == waits_for);
+                if is_queued && facts.flag("front") {
+                    let by = moment.event.head.by.as_deref().map(text::person);
+                    let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                    self.note(moment, &format!("moved to the front{by}"));
+                }
                 // It may be told once more of the same queue.
                 if self.standing.queued.as_ref().is_none_or(|stay| stay.waits_for != waits_for) {
                     self.leave_queue(at);

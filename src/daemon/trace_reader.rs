@@ -158,7 +158,15 @@ impl OpenRunFacts {
         match (word, run.last_event_at) {
             (Some("context" | "place"), _) => {
                 let ahead = store.queued_before(run_id).await?;
-                run.waits_for.iter_mut().for_each(|cause| cause.ahead = ahead);
+                let behind = match word {
+                    Some("context") => store.queued_behind(run_id).await?,
+                    _ => None,
+                };
+                if let Some(cause) = &mut run.waits_for {
+                    cause.ahead = ahead;
+                    cause.about = behind.as_ref().map(|it| format!("run {} of {}", it.run_id, it.agent));
+                }
+                run.queued_behind = behind;
             }
             // It waits for as long as it did before; of one that was going on each daemon tells first that it goes on.
             (Some("hooks" | "unparked"), _) => {}
@@ -203,7 +211,14 @@ impl TraceReading {
         let EventPage { events, searched_to, .. } = store.page(&filter, self.read_to, EVENTS_READ).await?;
         for event in events.iter().filter(|event| event.seq <= head) {
             if self.is_wanted(subject, event) {
-                let edges = self.fold.apply(&event.to_envelope()?);
+                let mut edges = self.fold.apply(&event.to_envelope()?);
+                for edge in edges.iter_mut().filter(|edge| matches!(edge, SpanEdge::Ended(_))) {
+                    let span = edge.span_mut();
+                    if traces::was_queued(span) {
+                        let behind = store.queued_behind(&span.run_id).await?;
+                        span.run.iter_mut().for_each(|run| run.queued_behind.clone_from(&behind));
+                    }
+                }
                 self.hand_out(edges);
                 // One may hold the whole text of an answer, and others wait for this thread.
                 tokio::task::yield_now().await;

@@ -16,7 +16,7 @@ mod waiting;
 
 pub use call::{CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
-pub use waiting::WaitCause;
+pub use waiting::{QueuedBehind, WaitCause};
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -230,6 +230,9 @@ pub struct RunSpan {
     /// Time in queues: for its context, or for one of the slots that runs share.
     #[serde(skip_serializing_if = "is_default")]
     pub queued_ms: u64,
+    /// The run behind which it waited for its context, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_behind: Option<QueuedBehind>,
     /// Time before it began in which hooks were asked about its prompt.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks_ms: u64,

@@ -41,8 +41,8 @@ pub use input::{
 };
 
 pub use budget::RemainingBudget;
-pub use hooks::{EndedCall, HookMadeCall};
 use hooks::{CallEnd, HookProgress};
+pub use hooks::{EndedCall, HookMadeCall};
 pub use safeguards::ContextState;
 use safeguards::SafeguardState;
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};

@@ -4,7 +4,7 @@ mod open_run;
 
 use std::collections::HashMap;
 
-use protocol::{Envelope, EventSeq, RunId, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
+use protocol::{Envelope, EventSeq, RunId, RunSpan, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
 
 use self::open_run::OpenRun;
 use super::{clock::LogClock, facts::EventFacts, said::INTERRUPTED};
@@ -36,7 +36,7 @@ impl SpanEdge {
         }
     }
 
-    fn span_mut(&mut self) -> &mut TraceSpan {
+    pub fn span_mut(&mut self) -> &mut TraceSpan {
         match self {
             SpanEdge::Began(span)
             | SpanEdge::Ended(span)
@@ -53,7 +53,7 @@ impl SpanEdge {
 pub struct SpanFold {
     clock: LogClock,
     runs: HashMap<RunId, OpenRun>,
-    /// Of runs whose agents have several in their trace.
+    /// The numbers of runs whose agents have several in their trace.
     numbers: HashMap<RunId, u64>,
 }
 
@@ -160,6 +160,12 @@ impl EventMoment<'_> {
     fn span_id_of_unread(&self) -> SpanId {
         format!("{:016x}", self.seq.0.unsigned_abs() | 1 << 63).into()
     }
+}
+
+/// True of the span of a run that waited in a queue, or does.
+pub fn was_queued(span: &TraceSpan) -> bool {
+    let is_root = |run: &RunSpan| run.parent_run_id.is_none() && run.queued_ms != 0;
+    span.run.as_deref().is_some_and(is_root)
 }
 
 /// Has the open span of a hook be over, since the daemon was that it was at work for: the log told of its run last at this moment.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use protocol::{CallDecision, HookConfinement, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
+use protocol::{
+    CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
+};
 
 use crate::text::{duration, moment, person};
 
@@ -108,6 +110,12 @@ pub fn decided(decision: &CallDecision) -> String {
     format!("{word}{changed}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
 }
 
+/// `in a queue, behind run 019aa1b2 of lead`
+pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
+    let behind = behind.map(|it| format!(" (behind run {} of {})", it.run_id, it.agent));
+    format!("in a queue{}", behind.unwrap_or_default())
+}
+
 /// The reason that somebody gave for a stop, without the word that it was one.
 pub fn stated_reason(message: &str) -> &str {
     message.strip_prefix("cancelled").map_or(message, |rest| rest.trim_start_matches([':', ' ']))
@@ -133,7 +141,8 @@ pub fn wait_said(cause: &WaitCause) -> String {
         ("person", None) => "waits for a person's answer".to_owned(),
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
-        ("context", _) => format!("is queued behind other runs of its context{ahead}"),
+        ("context", Some(run)) => format!("is queued behind {run}, which has its context{ahead}"),
+        ("context", None) => format!("is queued behind other runs of its context{ahead}"),
         ("place", _) => {
             let ahead =
                 ahead.replace(" of them queued", if cause.ahead == Some(1) { " run" } else { " runs" });

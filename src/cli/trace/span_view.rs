@@ -11,12 +11,12 @@ use crate::{
     text_color::TextColor,
 };
 use protocol::{
-    CallDecision, HookSpan, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount,
-    WaitCause,
+    CallDecision, HookSpan, QueuedBehind, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage,
+    UsdAmount, WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run, requested_said,
-    result_said, standing_said, stated_reason, without_daemon,
+    changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run, queued_said,
+    requested_said, result_said, standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -68,6 +68,7 @@ pub(super) struct RunSpanView {
     pub(super) message: Option<String>,
     pub(super) waits_for: Option<WaitCause>,
     pub(super) queued_ms: u64,
+    pub(super) queued_behind: Option<QueuedBehind>,
     pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
     pub(super) parked_ms: u64,
@@ -149,8 +150,9 @@ impl RunSpanView {
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
     pub(super) fn note(&self) -> Option<String> {
+        let queued = queued_said(self.queued_behind.as_ref());
         let waits = [
-            (self.queued_ms, "in a queue"),
+            (self.queued_ms, queued.as_str()),
             (self.hooks_ms, "for hooks about its prompt"),
             (self.waiting_ms, "for people"),
             (self.parked_ms, "parked"),

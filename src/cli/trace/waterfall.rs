@@ -269,7 +269,7 @@ mod tests {
         assert!(name.starts_with("PostToolUse · pro") && name.ends_with('…'), "{narrow}");
     }
 
-    /// Where it scrolls, two columns stand beside the rows: the terminal is as wide all the same.
+    /// Two columns stand beside the rows where it scrolls: the terminal is as wide all the same.
     #[test]
     fn what_a_narrow_terminal_has_no_room_for_is_told_by_the_terminal() {
         let span = json!({ "spanId": "1", "kind": "run", "name": "lead", "status": "ok", "startUs": 0, "endUs": 1_000 });

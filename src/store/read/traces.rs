@@ -8,7 +8,7 @@ use std::{
 use sqlx::Row as _;
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
-use protocol::{EventSeq, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
+use protocol::{EventSeq, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
 
 /// Events of open runs that are read at once.
 const EVENTS_READ: usize = 200;
@@ -122,6 +122,20 @@ select (
         let count: Option<i64> =
             sqlx::query_scalar(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
         Ok(count.map(i64::unsigned_abs))
+    }
+
+    /// The run that had the context of this one when this one was asked for. `None`: the context was free.
+    pub async fn queued_behind(&self, run: &RunId) -> Result<Option<QueuedBehind>, StoreError> {
+        let text = "
+select before.run_id, before.agent from runs as own join runs as before on before.context_id = own.context_id
+where own.run_id = ?1 and before.started_seq < own.first_seq and before.parent_run_id is own.parent_run_id
+    and (before.ended_us is null or (select time_us from events where seq = own.first_seq) <= before.ended_us)
+order by before.started_seq desc limit 1";
+        let row = sqlx::query(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
+        Ok(row.map(|row| QueuedBehind {
+            run_id: row.get::<&str, _>("run_id").into(),
+            agent: row.get::<&str, _>("agent").into(),
+        }))
     }
 
     /// The totals of each of these root runs that exists.

@@ -14,8 +14,8 @@ use self::notes::notes;
 use crate::{
     SpanEdge,
     said::{
-        GOES_ON, LAST_TURN, answer_said, confinement_said, granted, interrupted_said, overruled, rule_said,
-        standing_said,
+        GOES_ON, LAST_TURN, answer_said, confinement_said, granted, interrupted_said, overruled, queued_said,
+        rule_said, standing_said,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -143,8 +143,9 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let run = span.run.as_deref().cloned().unwrap_or_default();
     let reason = run.reason.as_deref().unwrap_or("ended");
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
+    let queued = plain(&queued_said(run.queued_behind.as_ref()));
     let waits = [
-        (run.queued_ms, "in a queue"),
+        (run.queued_ms, queued.as_str()),
         (run.hooks_ms, "for hooks about its prompt"),
         (run.waiting_ms, "waiting for people"),
         (run.parked_ms, "parked"),

@@ -150,13 +150,15 @@ async fn change_that_does_not_count_is_none() {
     let wants =
         |arguments: Value| ["write_file".to_owned(), pre("allow", &json!({ "updatedInput": arguments }))];
     let to = |path: &str| json!({ "path": path, "content": "other" });
+    // Asked again about what the other made of it, it has nothing to say.
+    let once = format!("if grep -q b.txt; then {}; fi", wants(to("c.txt"))[1]);
     let denies = json!(["write_file", "echo no >&2; exit 2"]);
     let rules = "[[rule]]\ntool = \"write_file\"\nargsPattern = 'secret'\ndecision = \"deny\"\n";
     let cases = [
         (json!([wants(to("c.txt")), denies]), vec![Some(("c.txt", "the call was denied")), None]),
         (
-            json!([wants(to("c.txt")), wants(to("d.txt"))]),
-            vec![Some(("c.txt", "that of the hook user/PreToolUse")), None],
+            json!([["write_file", once], wants(to("d.txt"))]),
+            vec![Some(("c.txt", "that of the hook user/PreToolUse")), None, None],
         ),
         (json!([wants(json!({ "path": 7 }))]), vec![Some(("7", "it is not valid: "))]),
         (json!([wants(to("secret.txt"))]), vec![Some(("secret.txt", "the call so changed was refused: "))]),

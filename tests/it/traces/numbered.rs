@@ -43,7 +43,7 @@ async fn runs_of_one_agent_have_numbers_where_there_are_several() {
     // The trace of one of them calls it as the whole does.
     let second = told.iter().find(|span| span["kind"] == "run" && span["runNumber"] == 2).unwrap();
     let story = export(&mut client, json!({ "runId": second["runId"] }), "markdown").await;
-    assert!(story.starts_with("# Trace of reader 2\n"), "{story}");
+    assert!(story.starts_with("## Trace of reader 2\n"), "{story}");
     drop(client);
     running.stop().await;
 }

@@ -5,9 +5,11 @@ use protocol::{CallId, ConfirmationId, Timestamp, TraceSpan};
 use super::{
     super::{EventMoment, SpanEdge},
     OpenRun,
-    hooks::BEFORE_CALLS,
 };
 use crate::facts::EventFacts;
+
+/// The event whose hooks may change the arguments of a call.
+pub(super) const BEFORE_CALLS: &str = "PreToolUse";
 
 /// The answer of a person who changed the call.
 pub(super) const MODIFY: &str = "modify";

@@ -8,16 +8,13 @@ use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, Too
 use super::{
     super::{EventMoment, SpanEdge, end},
     OpenRun,
-    edited::is_edited,
+    edited::{BEFORE_CALLS, is_edited},
 };
 use crate::{
     facts::EventFacts,
     said::{GOES_ON, INTERRUPTED},
     text,
 };
-
-/// The event whose hooks may change the arguments of a call.
-pub(super) const BEFORE_CALLS: &str = "PreToolUse";
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;

@@ -116,7 +116,7 @@ pub(super) struct McpSpanView {
 }
 
 impl CallSpanView {
-    /// Those who changed the arguments, without the person who allowed the call with that change.
+    /// The hooks and people who changed the arguments, without the person who allowed the call with that change.
     fn changed_by_others(&self) -> Vec<String> {
         let allowed = self.decision.as_ref().filter(|decision| decision.outcome == "modify").map(decider);
         self.changed_by.iter().filter(|by| Some(by.as_str()) != allowed).cloned().collect()

@@ -604,6 +604,8 @@ export interface CallDecision {
   message?: string | null;
   /** Time from the question to the answer. */
   waitedMs?: number | null;
+  /** The most of that in which there may have been no daemon. */
+  downMs?: number;
   /** The calls that an answer allows from now on beside the one that was asked about, in plain words. */
   allows?: string | null;
   /** The rule that the answer saved: its id, and which calls it is about. */
@@ -1236,6 +1238,11 @@ export interface ConfirmationSpan {
   /** The reason why it asked. */
   reason: string;
   risk: string;
+  /**
+   * The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could
+   * answer it then.
+   */
+  downMs?: number;
   /** The number of times that the question changed. */
   revisions?: number;
   /** Missing while it is open. */
@@ -1544,6 +1551,14 @@ export interface DrainResult {
   liveRuns: number;
   /** Runs that will go on at the next start. */
   suspendedRuns: number;
+}
+
+/** A change of a call's arguments that a hook wanted, and that did not count. */
+export interface DroppedChange {
+  /** The arguments that it wanted, as JSON; of long ones the first 1 KiB. */
+  input: string;
+  /** The reason why it did not count, a clause without its end: `the call was denied`. */
+  why: string;
 }
 
 /** An event as subscribers receive it and `events/list` answers it. */
@@ -2230,8 +2245,10 @@ export interface HookFired {
    * hook of the type `mcp_tool`.
    */
   mcpTool?: ToolName | null;
-  /** It changed what it was shown. */
+  /** It changed what it was shown. In events of earlier versions also where the change did not count. */
   changed?: boolean;
+  /** The change of a call's arguments that it wanted, where that did not count. */
+  droppedChange?: DroppedChange | null;
   /** The text that it adds for the model to read, the first 2 KiB. */
   added?: string | null;
   /** Its message for people; shortened. */
@@ -2316,8 +2333,9 @@ export interface HookSpan {
   /** A description of that call for people, as the call has it. */
   description?: string | null;
   /**
-   * `answered`, or the way in which it failed; `goesOn` of one beside the run that went on after the run's
-   * end; missing while it is at work, and when it was cut off.
+   * `answered`, or the way in which it failed; `interrupted`, with the status `cancelled`, of one that was at
+   * work when the daemon ended: its end is then when the log told of it last; `goesOn` of one beside the run
+   * that went on after the run's end; missing while it is at work, and when it was cut off.
    */
   outcome?: string;
   /** `allow`, `ask`, `deny`; missing when it said nothing about it. */
@@ -2329,6 +2347,8 @@ export interface HookSpan {
   async?: boolean;
   /** It changed what it was shown. */
   changed?: boolean;
+  /** The change of the call's arguments that it wanted, where that did not count. */
+  droppedChange?: DroppedChange | null;
   /** The text that it added for the model to read, the first 2 KiB. */
   added?: string | null;
   /** Its message for people; shortened. */
@@ -2350,6 +2370,11 @@ export interface HookSpan {
    * hook had changed them.
    */
   round?: number | null;
+  /**
+   * It was asked again, about the call as a person had changed it who answered a question about it. A change
+   * that was refused then stands nowhere: `description` is missing.
+   */
+  edited?: boolean;
   /** More than 1 when the daemon died before its verdict was written down. */
   attempt?: number | null;
 }
@@ -4003,6 +4028,12 @@ export interface QueueRunResult {
   seq: EventSeq;
 }
 
+/** The run that had a context when another one of the same context was asked for, which waited for it. */
+export interface QueuedBehind {
+  runId: RunId;
+  agent: AgentName;
+}
+
 /** What a run waits for. */
 export type QueuedFor =
   /** Another run of its agent in this session: they share a context, so one goes after the other. */
@@ -4469,6 +4500,8 @@ export interface RunSpan {
   activeMs?: number;
   /** Time in queues: for its context, or for one of the slots that runs share. */
   queuedMs?: number;
+  /** The run behind which it waited for its context, where it did. */
+  queuedBehind?: QueuedBehind | null;
   /** Time before it began in which hooks were asked about its prompt. */
   hooksMs?: number;
   /** Time during which every open call waited for a person. */
@@ -4493,6 +4526,10 @@ export interface RunSpan {
   lastEventAt?: Timestamp | null;
   /** Paths that it changed; the first 100. */
   filesChanged?: string[];
+  /** Commands that it ran; which files those changed is not known. */
+  commands?: number;
+  /** Its calls that other runs answered. Files that these changed are theirs. */
+  calledRuns?: number;
   /** Tokens of the runs below it. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
@@ -5768,6 +5805,11 @@ export interface TraceSpan {
   runId: RunId;
   sessionId?: SessionId | null;
   agent?: AgentName | null;
+  /**
+   * The number of its run among those of this agent in the trace, in the order in which they began; missing
+   * where there is only one, and on spans that are told as they end.
+   */
+  runNumber?: number | null;
   /** 1-based; missing on a run. */
   turn?: number | null;
   /** Depth of its run: 0 for a root run. */
@@ -6058,8 +6100,9 @@ export interface WaitCause {
    */
   since: Timestamp;
   /**
-   * The title of the question, the model, the tool with what the call is about, the agent, the hook, or the
-   * reason why it is parked or was not taken up.
+   * The title of the question, the model, the tool with what the call is about, the agent, the hook, the run
+   * that had the context when this one was asked for (`run ID of AGENT`), or the reason why it is parked or
+   * was not taken up.
    */
   about?: string | null;
   /** The question, where it waits for a person. */

@@ -8,7 +8,7 @@ use super::{
     failure::CommandFailure,
     human, ids,
     link::DaemonLink,
-    paging,
+    paging, person,
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{
@@ -48,7 +48,11 @@ pub(super) fn queue(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    link.open(&mut surroundings.stderr)?;
+    match verb {
+        QueueVerb::List(_) => link.open(&mut surroundings.stderr)?,
+        // So that the log says who did.
+        _ => link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?,
+    }
     match verb {
         QueueVerb::List(arguments) => return list(arguments, link, surroundings),
         QueueVerb::Remove(QueueRunArguments { run, format }) => {

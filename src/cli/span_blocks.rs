@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
-    SpanEdge, SpanFold, changers_said, client, confinement_said, decider, granted, lets_run,
-    output_beside_error, person as whom, requested_said, result_said, rule_said, stated_reason,
+    SpanEdge, SpanFold, answer_said, changers_said, confinement_said, granted, lets_run, output_beside_error,
+    person as whom, requested_said, result_said, rule_said, stated_reason,
 };
 
 /// Columns of what a line says it is, with what sets it off.
@@ -232,11 +232,8 @@ fn who(decision: &CallDecision) -> String {
 
 /// `allowOnce by cli after 3.2 s: "go on"`
 fn answer(decision: &CallDecision) -> String {
-    let by = client(decider(decision));
-    let waited =
-        decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
     let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));
-    format!("{} by {by}{}{}", decision.outcome, waited.unwrap_or_default(), said.unwrap_or_default())
+    format!("{}{}", answer_said(decision, str::to_owned, str::to_owned), said.unwrap_or_default())
 }
 
 /// A text of others in harmless rows, the first of them.

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, safe_text, which_session,
+    ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, person, safe_text,
+    which_session,
 };
 use protocol::{SessionUndo, SessionUndoParams};
 
@@ -56,7 +57,8 @@ pub(super) fn undo(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    link.open(&mut surroundings.stderr)?;
+    // So that the log says who did.
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let session_id = which_session::named_or_current(arguments.session.as_deref(), link, surroundings)?;
     let params = SessionUndoParams {
         session_id,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{ProcessIo, ReportFormat, failure::CommandFailure, ids, link::DaemonLink, paging};
+use super::{ProcessIo, ReportFormat, failure::CommandFailure, ids, link::DaemonLink, paging, person};
 use protocol::{RunIdParams, RunUnpark};
 
 #[derive(Args)]
@@ -19,7 +19,8 @@ pub(super) fn unpark(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    link.open(&mut surroundings.stderr)?;
+    // So that the log says who did.
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let answer = link.ask_value::<RunUnpark>(&RunIdParams { run_id: run_id.clone() })?;
     let words = || match answer.get("seq").is_some_and(|seq| !seq.is_null()) {

@@ -100,7 +100,11 @@ impl TraceReader {
         };
         let (mut reading, mut given) = match self.take_up(subject, cursor) {
             Some(reading) => (reading, cursor.given),
-            None => (TraceReading::begin(subject), 0),
+            None => {
+                // As of the same moment as the spans, so that all pages have the same.
+                let numbers = store.run_numbers(subject.session(), cursor.head).await?;
+                (TraceReading::begin(subject, numbers), 0)
+            }
         };
         loop {
             while let Some((edge, place)) = reading.made.pop_front() {
@@ -154,7 +158,15 @@ impl OpenRunFacts {
         match (word, run.last_event_at) {
             (Some("context" | "place"), _) => {
                 let ahead = store.queued_before(run_id).await?;
-                run.waits_for.iter_mut().for_each(|cause| cause.ahead = ahead);
+                let behind = match word {
+                    Some("context") => store.queued_behind(run_id).await?,
+                    _ => None,
+                };
+                if let Some(cause) = &mut run.waits_for {
+                    cause.ahead = ahead;
+                    cause.about = behind.as_ref().map(|it| format!("run {} of {}", it.run_id, it.agent));
+                }
+                run.queued_behind = behind;
             }
             // It waits for as long as it did before; of one that was going on each daemon tells first that it goes on.
             (Some("hooks" | "unparked"), _) => {}
@@ -174,14 +186,14 @@ impl OpenRunFacts {
 }
 
 impl TraceReading {
-    fn begin(subject: &TraceSubject) -> TraceReading {
+    fn begin(subject: &TraceSubject, numbers: HashMap<RunId, u64>) -> TraceReading {
         let (read_to, family) = match subject {
             TraceSubject::Run { run, first_seq, .. } => {
                 (EventSeq(first_seq.0.saturating_sub(1)), HashSet::from([run.clone()]))
             }
             TraceSubject::Session(_) => (EventSeq(0), HashSet::new()),
         };
-        let (fold, timeline) = (SpanFold::new(), TraceTimeline::new());
+        let (fold, timeline) = (SpanFold::numbered(numbers), TraceTimeline::new());
         TraceReading { fold, read_to, family, timeline, made: VecDeque::new(), is_over: false }
     }
 
@@ -193,14 +205,20 @@ impl TraceReading {
         subject: &TraceSubject,
         head: EventSeq,
     ) -> Result<(), StoreError> {
-        let (TraceSubject::Run { session, .. } | TraceSubject::Session(session)) = subject;
         // Perf: of the session, not of the tree. What else the session did meanwhile is passed over, and that is less work
         // than merging the events of hundreds of runs for each page.
-        let filter = LogFilter::session(session.clone());
+        let filter = LogFilter::session(subject.session().clone());
         let EventPage { events, searched_to, .. } = store.page(&filter, self.read_to, EVENTS_READ).await?;
         for event in events.iter().filter(|event| event.seq <= head) {
             if self.is_wanted(subject, event) {
-                let edges = self.fold.apply(&event.to_envelope()?);
+                let mut edges = self.fold.apply(&event.to_envelope()?);
+                for edge in edges.iter_mut().filter(|edge| matches!(edge, SpanEdge::Ended(_))) {
+                    let span = edge.span_mut();
+                    if traces::was_queued(span) {
+                        let behind = store.queued_behind(&span.run_id).await?;
+                        span.run.iter_mut().for_each(|run| run.queued_behind.clone_from(&behind));
+                    }
+                }
                 self.hand_out(edges);
                 // One may hold the whole text of an answer, and others wait for this thread.
                 tokio::task::yield_now().await;
@@ -212,9 +230,17 @@ impl TraceReading {
             let mut edges = Vec::new();
             // Whether a run that a daemon before this one left still waits is not known.
             let until = |told: Timestamp| if told < open.daemon_began { told } else { open.now };
+            // Runs that a daemon before this one left, each with when the log told of it last.
+            let mut left: HashMap<RunId, Timestamp> = HashMap::new();
             for mut span in self.fold.open_until(until) {
                 if let Some(run) = &mut span.run {
                     open.complete(store, &span.run_id, run).await?;
+                    let is_left = run.waits_for.as_ref().is_some_and(|cause| cause.waits_for == "daemon");
+                    left.extend(run.last_event_at.filter(|_| is_left).map(|at| (span.run_id.clone(), at)));
+                }
+                if let Some(at) = left.get(&span.run_id) {
+                    // Its hooks ended with the daemon.
+                    traces::interrupt(&mut span, *at);
                 }
                 edges.push(SpanEdge::Open(Box::new(span)));
             }
@@ -267,6 +293,11 @@ impl TraceCursor {
 }
 
 impl TraceSubject {
+    fn session(&self) -> &SessionId {
+        let (TraceSubject::Run { session, .. } | TraceSubject::Session(session)) = self;
+        session
+    }
+
     fn id(&self) -> &str {
         match self {
             TraceSubject::Run { run, .. } => run.as_str(),

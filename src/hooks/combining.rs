@@ -149,6 +149,9 @@ impl<'a> VerdictBuilder<'a> {
         if let Some(input) = input {
             // Beside an advice they are carried out by nobody.
             counted.changed = event != HookEventName::PermissionRequest;
+            if event == HookEventName::PreToolUse {
+                self.verdict.proposed.push((hook.id.clone(), input.clone()));
+            }
             self.verdict.updated_input = Some(input);
             self.verdict.changed_by.push(hook.id.clone());
         }

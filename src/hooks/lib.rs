@@ -14,6 +14,7 @@ mod command_words;
 mod condition;
 mod confinement;
 mod document;
+mod dropped;
 mod entry;
 mod event;
 mod firing;

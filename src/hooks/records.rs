@@ -184,6 +184,7 @@ pub(super) fn record(
             _ => None,
         },
         changed: counted.changed,
+        dropped_change: None,
         added: counted.added.map(|text| first_of(text.trim())),
         message: counted.message.map(|message| cut_short(message.trim())),
         follow_up: None,

@@ -21,6 +21,7 @@ use super::{
     answer::HandlerEnd,
     async_ends::AsyncInboxes,
     combining::VerdictBuilder,
+    dropped::{RefusedChange, drop_changes},
     event,
     handlers::{CommandWait, HandlerParts, HandlerProgress},
     records::{AskedHook, counted, heard, interrupted},
@@ -134,7 +135,10 @@ impl HookRunner {
             verdict.warnings.extend(deferred.iter().map(told));
         }
         if event == HookEventName::PreToolUse {
-            verdict = self.show_changes(verdict, (set, firing, workspace, services), &mut records).await;
+            let refused;
+            (verdict, refused) =
+                self.show_changes(verdict, (set, firing, workspace, services), &mut records).await;
+            drop_changes(&mut verdict, &mut records, refused.as_ref(), &workspace.redactor);
         }
         self.note_last(&records);
         FiredHooks { verdict, records, deferred }
@@ -168,13 +172,14 @@ impl HookRunner {
         self.shared.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Repeats this: as long as a hook changed the arguments, every other guard is asked about what they are now.
+    /// Repeats this: as long as a hook changed the arguments, every other guard is asked about what they are now. Answers also which change
+    /// cannot be.
     async fn show_changes(
         &self,
         mut verdict: HookVerdict,
         (set, firing, workspace, services): (&HookSet, &HookFiring, &HookWorkspace, &Arc<dyn HookServices>),
         records: &mut Vec<HookFired>,
-    ) -> HookVerdict {
+    ) -> (HookVerdict, Option<RefusedChange>) {
         let mut firing = firing.clone();
         let mut changes: u32 = 0;
         while let Some(arguments) = verdict.updated_input.take() {
@@ -185,21 +190,25 @@ impl HookRunner {
             let Some(author) = author else { break };
             changes += 1;
             let checked = match services.check_arguments(&arguments).await {
-                Err(why) => {
-                    Err(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
-                }
-                Ok(_) if MOST_CHANGES < changes => Err(format!(
-                    "hooks changed the arguments {changes} times, the last time {}; they do not agree",
-                    author.id
+                Err(why) => Err((
+                    format!("the hook {} changed the arguments into invalid ones: {why}", author.id),
+                    format!("it is not valid: {why}"),
+                )),
+                Ok(_) if MOST_CHANGES < changes => Err((
+                    format!(
+                        "hooks changed the arguments {changes} times, the last time {}; they do not agree",
+                        author.id
+                    ),
+                    "hooks do not agree about the arguments".to_owned(),
                 )),
                 Ok(checked) => Ok(checked),
             };
             let checked = match checked {
                 Ok(checked) => checked,
-                Err(reason) => {
+                Err((reason, why)) => {
                     let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
                     builder.deny(&author, reason);
-                    return builder.finish();
+                    return (builder.finish(), Some(RefusedChange { hook: author.id.clone(), why }));
                 }
             };
             firing.facts = firing.facts.with_arguments(checked.shown).touching(&checked.accesses);
@@ -218,7 +227,7 @@ impl HookRunner {
         if verdict.decision == Some(HookDecision::Deny) {
             verdict.updated_input = None;
         }
-        verdict
+        (verdict, None)
     }
 
     /// The reason why a run could not ask a hook, and what comes of that; `None` = as far as can be told without running it, it can.

@@ -86,6 +86,8 @@ pub struct HookVerdict {
     pub updated_input: Option<Value>,
     /// The hooks that changed them, in order.
     pub changed_by: Vec<HookId>,
+    /// The arguments that each of them wanted, where it was asked before a call.
+    pub(super) proposed: Vec<(HookId, Value)>,
     /// Everything that the model is to read in place of the result.
     pub updated_output: Option<Value>,
     /// The hook whose output that is.

@@ -16,7 +16,7 @@ mod waiting;
 
 pub use call::{CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
-pub use waiting::WaitCause;
+pub use waiting::{QueuedBehind, WaitCause};
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +107,10 @@ pub struct TraceSpan {
     pub session_id: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The number of its run among those of this agent in the trace, in the order in which they began; missing where there is only one, and
+    /// on spans that are told as they end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_number: Option<u64>,
     /// 1-based; missing on a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
@@ -226,6 +230,9 @@ pub struct RunSpan {
     /// Time in queues: for its context, or for one of the slots that runs share.
     #[serde(skip_serializing_if = "is_default")]
     pub queued_ms: u64,
+    /// The run behind which it waited for its context, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_behind: Option<QueuedBehind>,
     /// Time before it began in which hooks were asked about its prompt.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks_ms: u64,
@@ -258,6 +265,12 @@ pub struct RunSpan {
     /// Paths that it changed; the first 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
+    /// Commands that it ran; which files those changed is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub commands: u64,
+    /// Its calls that other runs answered. Files that these changed are theirs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub called_runs: u64,
     /// Tokens of the runs below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_usage: Option<Usage>,
@@ -346,6 +359,9 @@ pub struct ConfirmationSpan {
     /// The reason why it asked.
     pub reason: String,
     pub risk: String,
+    /// The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could answer it then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub down_ms: u64,
     /// The number of times that the question changed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub revisions: u64,

@@ -9,7 +9,7 @@ use super::{
     child::{self, CallableAgent},
     equipment::RunEquipment,
     hooks::HookScene,
-    machine::{CallJudgement, CallRefusal, RemainingBudget, RunMachine},
+    machine::{CallJudgement, CallRefusal, HookMadeCall, RemainingBudget, RunMachine},
     plan::{ChildInheritance, RunPlan},
 };
 mod answering;
@@ -65,7 +65,7 @@ pub struct JudgeContext {
     /// Everything that hooks said of the call that is judged, where that is known already.
     pub hooked: Option<Arc<CallHooks>>,
     /// Calls of this turn that hooks want made; the agent asked for none of them.
-    pub wanted_by_hooks: Vec<CallId>,
+    pub wanted_by_hooks: Vec<HookMadeCall>,
 }
 
 /// Who asks, when a call needs a person.

@@ -41,8 +41,8 @@ pub use input::{
 };
 
 pub use budget::RemainingBudget;
-pub use hooks::EndedCall;
 use hooks::{CallEnd, HookProgress};
+pub use hooks::{EndedCall, HookMadeCall};
 pub use safeguards::ContextState;
 use safeguards::SafeguardState;
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};
@@ -263,6 +263,8 @@ struct TrackedCall {
     note: Option<Arc<str>>,
     /// Only of a call that a hook made, the one in whose place the model reads what came of it.
     follows: Option<CallId>,
+    /// The hook that made it, by its id.
+    wanted_by: Option<Arc<str>>,
     /// The way in which it ended, for hooks.
     end: Option<Arc<CallEnd>>,
     /// Active time when it began to execute, in microseconds.

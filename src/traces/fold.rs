@@ -4,10 +4,10 @@ mod open_run;
 
 use std::collections::HashMap;
 
-use protocol::{Envelope, EventSeq, RunId, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
+use protocol::{Envelope, EventSeq, RunId, RunSpan, SpanEvent, SpanId, SpanStatus, Timestamp, TraceSpan};
 
 use self::open_run::OpenRun;
-use super::{clock::LogClock, facts::EventFacts};
+use super::{clock::LogClock, facts::EventFacts, said::INTERRUPTED};
 
 /// Runs above a run that hear of it.
 const MOST_DEPTH: usize = 64;
@@ -35,6 +35,15 @@ impl SpanEdge {
             | SpanEdge::Resumed(span, _) => span,
         }
     }
+
+    pub fn span_mut(&mut self) -> &mut TraceSpan {
+        match self {
+            SpanEdge::Began(span)
+            | SpanEdge::Ended(span)
+            | SpanEdge::Open(span)
+            | SpanEdge::Resumed(span, _) => span,
+        }
+    }
 }
 
 /// Makes spans of events. Told of the events of runs in the order of the log; holds what is open, and nothing else.
@@ -44,6 +53,8 @@ impl SpanEdge {
 pub struct SpanFold {
     clock: LogClock,
     runs: HashMap<RunId, OpenRun>,
+    /// The numbers of runs whose agents have several in their trace.
+    numbers: HashMap<RunId, u64>,
 }
 
 /// An event, as far as every span needs it.
@@ -58,6 +69,11 @@ struct EventMoment<'event> {
 impl SpanFold {
     pub fn new() -> SpanFold {
         SpanFold::default()
+    }
+
+    /// The same, where runs have these numbers among those of their agents.
+    pub fn numbered(numbers: HashMap<RunId, u64>) -> SpanFold {
+        SpanFold { numbers, ..SpanFold::default() }
     }
 
     /// Reads one event. What is no fact, or concerns no run, changes nothing.
@@ -79,6 +95,7 @@ impl SpanFold {
             None => {
                 let parent = event.head.parent_run_id.as_ref().and_then(|parent| self.runs.get(parent));
                 let mut run = OpenRun::begin(run_id, parent, moment);
+                run.span.run_number = self.numbers.get(run_id).copied();
                 edges.push(SpanEdge::Began(Box::new(run.span.clone())));
                 run.apply(moment, &mut edges);
                 let is_over = run.is_over();
@@ -143,6 +160,20 @@ impl EventMoment<'_> {
     fn span_id_of_unread(&self) -> SpanId {
         format!("{:016x}", self.seq.0.unsigned_abs() | 1 << 63).into()
     }
+}
+
+/// True of the span of a run that waited in a queue, or does.
+pub fn was_queued(span: &TraceSpan) -> bool {
+    let is_root = |run: &RunSpan| run.parent_run_id.is_none() && run.queued_ms != 0;
+    span.run.as_deref().is_some_and(is_root)
+}
+
+/// Has the open span of a hook be over, since the daemon was that it was at work for: the log told of its run last at this moment.
+pub fn interrupt(span: &mut TraceSpan, heard_at: Timestamp) {
+    let ended_at = heard_at.max(span.started_at);
+    let Some(hook) = &mut span.hook else { return };
+    hook.outcome = INTERRUPTED.to_owned();
+    end(span, ended_at, SpanStatus::Cancelled);
 }
 
 /// Ends a span at a moment.

@@ -17,14 +17,15 @@ mod thinning;
 mod timeline;
 
 pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
-pub use fold::{SpanEdge, SpanFold};
+pub use fold::{SpanEdge, SpanFold, interrupt, was_queued};
 pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use rule::access_said;
 pub use said::{
-    changers_said, confinement_said, decided, decider, granted, hook_said, lets_run, requested_said,
-    result_said, rule_said, standing_said, stated_reason, wait_said,
+    answer_said, changers_said, confinement_said, decided, decider, granted, hook_said, interrupted_said,
+    lets_run, queued_said, requested_said, result_said, rule_said, standing_said, stated_reason, wait_said,
+    without_daemon,
 };
-pub use text::{client, duration, output_beside_error, person};
+pub use text::{duration, numbered, output_beside_error, person};
 pub use thinning::{thin, without_calls};
 pub use timeline::{SpanPlace, TraceTimeline};
 

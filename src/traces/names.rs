@@ -133,6 +133,10 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.hook.added", |span| span.hook.as_ref()?.added.as_ref().map(text)),
     ("subagentd.hook.result_read", |span| span.hook.as_ref()?.replacement.as_ref().map(|it| text(&it.text))),
     ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
+    ("subagentd.hook.dropped_change", |span| {
+        let dropped = span.hook.as_ref()?.dropped_change.as_ref()?;
+        Some(text(format!("{}: {}", dropped.input, dropped.why)))
+    }),
     ("subagentd.hook.confined", |span| {
         let confined = span.hook.as_ref()?.confinement.as_ref()?.confined;
         Some(text(if confined { "true" } else { "false" }))

@@ -2,19 +2,65 @@
 
 use std::time::Duration;
 
-use protocol::{CallDecision, HookConfinement, HookSpan, PolicyRule, RuleOriginSource, Timestamp, WaitCause};
+use protocol::{
+    CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
+};
 
-use crate::text::{client, duration, moment, person};
+use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.
 pub(crate) const LAST_TURN: &str = "the last turn, in which only complete_task is there";
 
+/// The outcome of a hook that was at work, or was to be told something, when the daemon ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 /// The outcome of a hook beside its run that was at work when the run ended.
 pub(crate) const GOES_ON: &str = "goesOn";
+
+/// The outcome where a person let a call run as they had changed it.
+pub(crate) const MODIFY: &str = "modify";
 
 /// True if a decision lets a call run.
 pub fn lets_run(decision: &CallDecision) -> bool {
     !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
+}
+
+/// The person who had allowed or changed a call that a rule or a hook refused after that.
+pub(crate) fn overruled(decision: &CallDecision) -> Option<String> {
+    let is_overruled = matches!(decision.source.as_str(), "hook" | "policy") && !lets_run(decision);
+    decision.name.as_deref().filter(|_| is_overruled).map(person)
+}
+
+/// An answer in words, with when it came: `allowOnce by ada (pts/3) after 3.2 s`, `allowed with a change by ada (pts/3)`,
+/// `changed by ada (pts/3) after 3.2 s, and then denied`. `mark` marks a word of the protocol.
+pub fn answer_said(
+    decision: &CallDecision,
+    mark: impl Fn(&str) -> String,
+    plain: impl Fn(&str) -> String,
+) -> String {
+    let waited = waited(decision).map(|waited| format!(" after {waited}")).unwrap_or_default();
+    if let Some(who) = overruled(decision) {
+        let did = if decision.source == "hook" { "changed" } else { "allowed" };
+        return format!("{did} by {}{waited}, and then denied", plain(&who));
+    }
+    let who =
+        decision.name.as_deref().map_or_else(|| decider(decision).to_owned(), |name| plain(&person(name)));
+    match decision.outcome.as_str() {
+        MODIFY => format!("allowed with a change by {who}{waited}"),
+        outcome => format!("{} by {who}{waited}", mark(outcome)),
+    }
+}
+
+/// `39.5 s, of which at most 16.6 s without a daemon`
+fn waited(decision: &CallDecision) -> Option<String> {
+    let waited = duration(Duration::from_millis(decision.waited_ms?));
+    let down = without_daemon(decision.down_ms).map(|down| format!(", of which {down}"));
+    Some(format!("{waited}{}", down.unwrap_or_default()))
+}
+
+/// `at most 16.6 s without a daemon`; nothing where there was one all the time.
+pub fn without_daemon(ms: u64) -> Option<String> {
+    (ms != 0).then(|| format!("at most {} without a daemon", duration(Duration::from_millis(ms))))
 }
 
 /// The one who answered.
@@ -35,10 +81,13 @@ pub fn decided(decision: &CallDecision) -> String {
         "allowSession" => "yes, in this session",
         "allowProject" => "yes, in this project",
         "allowUser" => "yes, always",
+        MODIFY => "yes, with a change",
         "deny" => "no",
         other => other,
     };
-    let waited = decision.waited_ms.map(|ms| format!(", {}", duration(Duration::from_millis(ms))));
+    let changed = overruled(decision).filter(|_| decision.source == "hook");
+    let changed = changed.map(|who| format!(", with a change by {who}")).unwrap_or_default();
+    let waited = waited(decision).map(|waited| format!(", {waited}"));
     let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
     let by = match (decision.source.as_str(), &decision.rule) {
         // With the words of the rule, where it has some.
@@ -47,7 +96,7 @@ pub fn decided(decision: &CallDecision) -> String {
         }
         ("agent", _) => "the agent's definition".to_owned(),
         ("grace", _) => LAST_TURN.to_owned(),
-        ("client", _) => client(decider(decision)),
+        ("client", _) => person(decider(decision)),
         // Nobody was asked, or the run was over before somebody answered: with the words for why.
         ("system" | "deadline" | "hook", _) => decision
             .message
@@ -58,7 +107,13 @@ pub fn decided(decision: &CallDecision) -> String {
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
     let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
-    format!("{word}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+    format!("{word}{changed}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+}
+
+/// `in a queue, behind run 019aa1b2 of lead`
+pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
+    let behind = behind.map(|it| format!(" (behind run {} of {})", it.run_id, it.agent));
+    format!("in a queue{}", behind.unwrap_or_default())
 }
 
 /// The reason that somebody gave for a stop, without the word that it was one.
@@ -86,7 +141,8 @@ pub fn wait_said(cause: &WaitCause) -> String {
         ("person", None) => "waits for a person's answer".to_owned(),
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
-        ("context", _) => format!("is queued behind other runs of its context{ahead}"),
+        ("context", Some(run)) => format!("is queued behind {run}, which has its context{ahead}"),
+        ("context", None) => format!("is queued behind other runs of its context{ahead}"),
         ("place", _) => {
             let ahead =
                 ahead.replace(" of them queued", if cause.ahead == Some(1) { " run" } else { " runs" });
@@ -171,10 +227,10 @@ pub fn changers<'a>(
     changed_by: &'a [String],
     decision: Option<&CallDecision>,
 ) -> (Vec<&'a str>, Option<String>) {
-    let modified = decision.filter(|decision| decision.outcome == "modify").map(decider);
+    let modified = decision.filter(|decision| decision.outcome == MODIFY).map(decider);
     let (people, hooks): (Vec<&str>, Vec<&str>) =
         changed_by.iter().map(String::as_str).partition(|by| Some(*by) == modified);
-    (hooks, people.first().map(|by| client(by)))
+    (hooks, people.first().map(|by| person(by)))
 }
 
 /// `the hook user/PreToolUse/1`, `ada (pts/3)`, or both; empty where nobody changed the arguments.
@@ -204,6 +260,12 @@ pub fn confinement_said(confinement: &HookConfinement) -> String {
     }
 }
 
+/// The words for a hook that was at work when the daemon ended, of which the log told last at this time: nobody knows how long it worked.
+pub fn interrupted_said(hook: &HookSpan, heard_at: Option<Timestamp>) -> Option<String> {
+    let heard_at = heard_at.filter(|_| hook.outcome == INTERRUPTED)?;
+    Some(format!("was interrupted, as the daemon ended; last heard of at {}", moment(heard_at)))
+}
+
 /// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it
 /// added or told people.
 pub fn hook_said(hook: &HookSpan, most: usize) -> String {
@@ -211,9 +273,12 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.clone(),
     };
-    let again = hook.round.map(|_| "asked again, about the changed arguments".to_owned());
+    let is_again = hook.round.is_some() || hook.edited;
+    let again = is_again.then(|| "asked again, about the changed arguments".to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
+    let dropped = hook.dropped_change.as_ref();
+    let dropped = dropped.map(|it| format!("proposed {}, which did not count: {}", cut(&it.input), it.why));
     // The text itself says that it was withheld, and why.
     let read = hook.replacement.as_ref().map(|it| match it.withheld {
         true => "withheld the result".to_owned(),
@@ -224,6 +289,6 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
     let decided = Some(decided.join(": ")).filter(|text| !text.is_empty());
-    let said = [again, decided, changed, read, wants, added, message];
+    let said = [again, decided, changed, dropped, read, wants, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

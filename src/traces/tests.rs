@@ -5,6 +5,7 @@
 
 mod asked;
 mod documents;
+mod edited;
 mod follow_ups;
 mod hooked;
 mod kinds;
@@ -15,6 +16,7 @@ mod secrets;
 mod told;
 mod trace_events;
 mod waits;
+mod worded;
 
 use expect_test::{Expect, expect};
 use protocol::{Envelope, EventHead, EventSeq, SpanStatus, Timestamp, TraceSpan};

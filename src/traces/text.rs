@@ -125,15 +125,9 @@ pub(super) fn moment(at: Timestamp) -> String {
     format!("{}Z", text.split('.').next().unwrap_or_default().replace('T', " "))
 }
 
-/// The client that an id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, where it had no terminal it is named
-/// whole. The number of a connection is nobody who gave a name; another client's id is shown as it is.
-pub fn client(id: &str) -> String {
-    let named = person(id);
-    let is_user_alone = id
-        .strip_prefix(named.as_str())
-        .and_then(|rest| rest.strip_prefix('-'))
-        .is_some_and(|chance| chance.len() == CHANCE_DIGITS);
-    if is_user_alone { id.to_owned() } else { named }
+/// `helper`, or `helper 2` where a trace has several runs of this agent.
+pub fn numbered(agent: &str, number: Option<u64>) -> String {
+    number.map_or_else(|| agent.to_owned(), |number| format!("{agent} {number}"))
 }
 
 /// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
@@ -239,9 +233,6 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(person(id), expected, "{id}");
-            // Who decided is told with the client.
-            let named = if id == "ada-3fa91c02" { id } else { expected };
-            assert_eq!(client(id), named, "{id}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The texts are named one by one: a new one in [`TraceSpan`] is sent as it is until it is named here.
 
-use protocol::{CallDecision, SpanText, TraceContent, TraceSpan};
+use protocol::{CallDecision, DroppedChange, SpanText, TraceContent, TraceSpan};
 
 /// Stands for the name of a tool that there is not: the model made it up, so it is a text of its own.
 const NO_TOOL: &str = "unknown_tool";
@@ -63,6 +63,8 @@ pub fn without_calls(span: &mut TraceSpan) {
         hook.confinement.iter_mut().for_each(|it| it.why.clear());
         // A guard's reason is what it saw; its decision stays.
         (hook.reason, hook.message) = (None, None);
+        // Nor is what it would have had instead.
+        hook.dropped_change.iter_mut().for_each(|it| *it = DroppedChange::default());
         // Neither is what the model read in place of a result, which may quote that.
         hook.replacement.iter_mut().for_each(|it| it.text.clear());
     }
@@ -171,7 +173,8 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
         // It names the command, or files of the workspace.
         let why = hook.confinement.as_mut().map(|it| &mut it.why);
         let said = [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message];
-        said.into_iter().flatten().chain(read).chain(why)
+        let dropped = hook.dropped_change.iter_mut().flat_map(|it| [&mut it.input, &mut it.why]);
+        said.into_iter().flatten().chain(read).chain(why).chain(dropped)
     });
     let alone = [error, run, description, reason];
     alone.into_iter().flatten().chain(said).chain(hook.into_iter().flatten()).chain(events)

@@ -1,6 +1,7 @@
 //! Traces through the front door: a real daemon, its log, and what `trace/*` makes of it.
 
 mod full_disk;
+mod numbered;
 mod said;
 mod standing;
 

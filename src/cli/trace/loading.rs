@@ -14,6 +14,9 @@ use protocol::{RunGet, RunId, RunIdParams, Timestamp, TraceGet, TraceGetParams, 
 /// Spans a page; without texts that is far below what a page may be.
 pub(super) const PAGE: u32 = 1_000;
 
+/// Columns beside a row that can be chosen: the cursor, and the sign of what can be folded.
+const MARGIN: usize = 2;
+
 /// Before all spans: those that the log tells of have the number of an event.
 const STAND_IN_ID: &str = "";
 
@@ -100,7 +103,7 @@ impl<'link> LoadingTrace<'link> {
     /// All of it as one text.
     pub fn whole(&self, stdout: &OutputWriter) -> String {
         let tree = SpanTree::of(&self.spans, self.now, None);
-        let rows = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
+        let rows = waterfall(&self.spans, &tree, (self.now, self.depth), (stdout, 0));
         let table: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
         format!("{}{table}{}{}", self.head(), self.in_full(&rows), self.below())
     }
@@ -166,9 +169,8 @@ impl ViewSource for LoadingTrace<'_> {
             self.spans.len() - 1
         });
         let tree = SpanTree::of(&self.spans, self.now, stand_in);
-        // Beside the cursor and the sign of what can be folded.
         let whole = stdout.width;
-        let room = whole.map(|columns| columns.saturating_sub(2).max(1));
+        let room = whole.map(|columns| columns.saturating_sub(MARGIN).max(1));
         let plain = |text: &str| -> Vec<ViewedLine> {
             let rows = text.lines().flat_map(|line| match room {
                 Some(columns) => width::wrap_words(line, columns),
@@ -183,7 +185,7 @@ impl ViewSource for LoadingTrace<'_> {
         // Of a part there is nothing to sum up.
         let below = if self.is_whole { plain(&self.below()) } else { Vec::new() };
         stdout.width = room;
-        let drawn = waterfall(&self.spans, &tree, (self.now, self.depth), stdout);
+        let drawn = waterfall(&self.spans, &tree, (self.now, self.depth), (&*stdout, MARGIN));
         stdout.width = whole;
         let rows: Vec<ViewedLine> = drawn
             .into_iter()

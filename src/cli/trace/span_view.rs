@@ -11,12 +11,12 @@ use crate::{
     text_color::TextColor,
 };
 use protocol::{
-    CallDecision, HookSpan, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage, UsdAmount,
-    WaitCause,
+    CallDecision, HookSpan, QueuedBehind, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage,
+    UsdAmount, WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, hook_said, lets_run, requested_said, result_said,
-    standing_said, stated_reason,
+    changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run, queued_said,
+    requested_said, result_said, standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -33,6 +33,7 @@ pub(super) struct SpanView {
     pub(super) name: String,
     pub(super) run_id: String,
     pub(super) agent: Option<String>,
+    pub(super) run_number: Option<u64>,
     pub(super) turn: Option<u32>,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
@@ -67,6 +68,7 @@ pub(super) struct RunSpanView {
     pub(super) message: Option<String>,
     pub(super) waits_for: Option<WaitCause>,
     pub(super) queued_ms: u64,
+    pub(super) queued_behind: Option<QueuedBehind>,
     pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
     pub(super) parked_ms: u64,
@@ -113,6 +115,14 @@ pub(super) struct McpSpanView {
     pub(super) server: String,
 }
 
+impl CallSpanView {
+    /// The hooks and people who changed the arguments, without the person who allowed the call with that change.
+    fn changed_by_others(&self) -> Vec<String> {
+        let allowed = self.decision.as_ref().filter(|decision| decision.outcome == "modify").map(decider);
+        self.changed_by.iter().filter(|by| Some(by.as_str()) != allowed).cloned().collect()
+    }
+}
+
 impl RunSpanView {
     /// True if there is more to say than how it ended.
     pub(super) fn has_waited(&self) -> bool {
@@ -140,8 +150,9 @@ impl RunSpanView {
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
     pub(super) fn note(&self) -> Option<String> {
+        let queued = queued_said(self.queued_behind.as_ref());
         let waits = [
-            (self.queued_ms, "in a queue"),
+            (self.queued_ms, queued.as_str()),
             (self.hooks_ms, "for hooks about its prompt"),
             (self.waiting_ms, "for people"),
             (self.parked_ms, "parked"),
@@ -183,9 +194,18 @@ fn hook_label(hook: &HookSpan, names_call: bool) -> String {
 impl SpanView {
     /// `lead, turn 2, read_file a.md`
     pub(super) fn place(&self) -> String {
-        let agent = self.agent.as_deref().unwrap_or("-");
+        format!("{}, {}", self.turn_of(), self.label())
+    }
+
+    /// `lead`; `helper 2` where the trace has several runs of this agent.
+    pub(super) fn run_name(&self) -> String {
+        traces::numbered(self.agent.as_deref().unwrap_or("-"), self.run_number)
+    }
+
+    /// `helper 2, turn 1`
+    pub(super) fn turn_of(&self) -> String {
         let turn = self.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
-        format!("{agent}{turn}, {}", self.label())
+        format!("{}{turn}", self.run_name())
     }
 
     pub(super) fn label(&self) -> String {
@@ -201,7 +221,8 @@ impl SpanView {
         let hook = self.hook.as_ref().map(|hook| hook_label(hook, !is_within));
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
         let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
-        format!("{sign}{}{more}", self.name)
+        let number = self.run_number.filter(|_| self.kind == "run");
+        format!("{sign}{}{more}", traces::numbered(&self.name, number))
     }
 
     /// `PostToolUse · user/PostToolUse/1`; nothing of what is no hook.
@@ -230,10 +251,15 @@ impl SpanView {
             };
             let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
-            return cell(&format!("{status}asked by {}{how}", question.rule));
+            let down = without_daemon(question.down_ms).map(|down| format!("; {down}"));
+            return cell(&format!("{status}asked by {}{}{how}", question.rule, down.unwrap_or_default()));
         }
         if let (Some(_), None) = (&self.hook, self.end_us) {
             return cell("at work");
+        }
+        let cut_off = self.hook.as_ref().filter(|_| self.status == "cancelled");
+        if let Some(how) = cut_off.and_then(|hook| interrupted_said(hook, self.ended_at)) {
+            return cell(&how);
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
             return cell(&hook_said(hook, HOOK_CHARACTERS));
@@ -258,7 +284,7 @@ impl SpanView {
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
                 let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
-                let changed = call.map(|call| changers_said(&call.changed_by, decision));
+                let changed = call.map(|call| changers_said(&call.changed_by_others(), decision));
                 let changed = changed.filter(|who| !who.is_empty()).map(|who| format!("; changed by {who}"));
                 cell(&format!("{told}{}{read}", changed.unwrap_or_default()))
             }

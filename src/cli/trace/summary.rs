@@ -53,7 +53,7 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let outer = root.traceparent.as_deref().filter(|_| root.parent_span_id.is_none());
     let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
     let asked = texts.asked().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
-    let line = format!("{} · run {}{model}{began}{by}\n", root.name, root.run_id);
+    let line = format!("{} · run {}{model}{began}{by}\n", root.label(), root.run_id);
     let told = [caller, outer, asked].into_iter().flatten().collect::<String>();
     safe_text::lines(&format!("{line}{told}\n"))
 }
@@ -121,8 +121,7 @@ fn files(spans: &[SpanView]) -> String {
         if span.name == COMMAND && tool.waited_ms.is_some() {
             commands += 1;
         }
-        let turn = span.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
-        let by = format!("{}{turn}, {}", span.agent.as_deref().unwrap_or("-"), span.name);
+        let by = format!("{}, {}", span.turn_of(), span.name);
         lines.extend(tool.files_changed.iter().map(|file| format!("{} {}: {by}", file.path, file.change)));
     }
     let mut text = listed(&lines, "change");
@@ -148,15 +147,15 @@ fn answers(spans: &[SpanView]) -> String {
 /// Everything that was said to a run while it worked, and what people were warned of.
 fn said(spans: &[SpanView]) -> String {
     let line = |span: &SpanView, name: &str, text: &str| {
-        let turn = span.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
         let what = match name {
             "warning" => "warning: ",
             "run.steered" => "said to it: ",
+            "run.queued" => "in its queue: ",
             "skill.activated" => "skill: ",
             "memory.saved" => "remembers: ",
             _ => "",
         };
-        format!("{}{turn}: {what}{text}", span.agent.as_deref().unwrap_or("-"))
+        format!("{}: {what}{text}", span.turn_of())
     };
     let of_span = |span: &SpanView| {
         let lines = span.events.iter().map(|event| line(span, &event.name, &event.text));
@@ -262,7 +261,7 @@ fn errors(spans: &[SpanView]) -> String {
     let failed = spans.iter().filter(|span| tells_error(span));
     let failed = failed.filter_map(|span| Some((span, span.error.as_ref()?)));
     let line = |(span, error): (&SpanView, &SpanError)| {
-        let agent = span.agent.as_deref().map(|agent| format!("{agent}, ")).unwrap_or_default();
+        let agent = span.agent.as_ref().map(|_| format!("{}, ", span.run_name())).unwrap_or_default();
         format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
@@ -304,6 +303,18 @@ mod tests {
         assert_eq!(span.note().text(), "nobody answered: nobody is there; asked by builtin:risk=high");
     }
 
+    /// The time in its row is none of the hook's own.
+    #[test]
+    fn a_hook_that_the_end_of_the_daemon_cut_off_says_when_it_was_heard_of() {
+        let span = json!({
+            "kind": "hook", "name": "PreToolUse", "status": "cancelled", "startUs": 0, "endUs": 1_000_000,
+            "endedAt": "2026-11-26T11:04:01.000Z", "hook": { "hookId": "user/PreToolUse/1", "outcome": "interrupted" },
+        });
+        let span: SpanView = serde_json::from_value(span).unwrap();
+        let said = "was interrupted, as the daemon ended; last heard of at 2026-11-26 11:04:01Z";
+        assert_eq!(span.note().text(), said);
+    }
+
     /// The words are those of the question about it.
     #[test]
     fn a_call_that_a_hook_wants_is_none_of_the_agents() {
@@ -322,6 +333,27 @@ mod tests {
         });
         let hook: SpanView = serde_json::from_value(hook).unwrap();
         assert_eq!(hook.note().text(), "wants one more call in place of this result");
+    }
+
+    #[test]
+    fn runs_of_one_agent_are_told_apart_in_rows_and_lists() {
+        let events =
+            json!([{ "name": "warning", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "it is slow" }]);
+        let span = |kind: &str, name: &str| -> SpanView {
+            let span = json!({
+                "kind": kind, "name": name, "agent": "helper", "runNumber": 2, "turn": (kind != "run").then_some(1), "endUs": 1,
+                "events": events, "tool": { "filesChanged": [{ "path": "a.rs", "change": "modified", "undoId": "u" }] },
+            });
+            serde_json::from_value(span).unwrap()
+        };
+        assert_eq!(
+            (span("run", "helper").label(), span("turn", "turn 1").label()),
+            ("helper 2".into(), "turn 1".into())
+        );
+        let call = [span("tool", "write_file")];
+        assert_eq!(said(&call), "helper 2, turn 1: warning: it is slow\n");
+        assert_eq!(files(&call), "a.rs modified: helper 2, turn 1, write_file\n");
+        assert_eq!(call[0].place(), "helper 2, turn 1, write_file");
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn of_span<'trace>(span: &'trace SpanView, asked: &HashMap<&str, i64>) -> Vec<Wa
     let mut waits = Vec::new();
     if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
         let ms = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
-        let line = format!("{}: {}", span.agent.as_deref().unwrap_or("-"), run.note().unwrap_or_default());
+        let line = format!("{}: {}", span.run_name(), run.note().unwrap_or_default());
         waits.push(Wait { ms, line, call: None });
     }
     let mut tell = |ms: Option<u64>, call: Option<&'trace SpanView>, line: &dyn Fn(String) -> String| {
@@ -97,7 +97,16 @@ fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> 
         let ran_at = span.start_us.saturating_add(us(span.tool.as_ref()?.waited_ms?));
         Some((overlap(ran_at, end), format!("while {} was at work", span.label())))
     });
-    let took = guards.into_iter().map(|(cause, took)| (took, cause)).chain(calls);
+    // Another call of the reply may wait for a person meanwhile: what comes after it waits for that, too.
+    let people = spans.iter().filter(is_beside).filter_map(|span| {
+        let about = span.confirmation.as_ref()?.call_id.as_deref()?;
+        let call_id =
+            |span: &&SpanView| span.tool.as_ref().and_then(|tool| tool.call_id.as_deref()) == Some(about);
+        let asked = spans.iter().filter(is_beside).find(call_id)?;
+        let took = overlap(span.start_us, span.end_us.unwrap_or(to));
+        Some((took, format!("while a person was asked about {}", asked.label())))
+    });
+    let took = guards.into_iter().map(|(cause, took)| (took, cause)).chain(people).chain(calls);
     let (longest, cause) = took.max_by_key(|(took, _)| *took)?;
     // While there was no daemon it waited for that.
     let down_us = us(call.tool.as_ref().map_or(0, |tool| tool.down_ms));
@@ -119,6 +128,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The last call of a reply waits for those before it, also while a person is asked about one of them.
+    #[test]
+    fn a_call_that_waited_for_a_person_about_another_says_so() {
+        let spans = json!([
+            { "spanId": "1", "kind": "tool", "name": "run_shell_command", "agent": "lead", "turn": 1, "startUs": 0, "endUs": 4_100_000,
+              "tool": { "callId": "c1", "description": "false", "waitedMs": 4_000 } },
+            { "spanId": "2", "parentSpanId": "1", "kind": "confirmation", "name": "Run?", "turn": 1, "startUs": 50_000,
+              "endUs": 4_000_000, "confirmation": { "callId": "c1" } },
+            { "spanId": "3", "kind": "tool", "name": "complete_task", "agent": "lead", "turn": 1, "startUs": 0, "endUs": 4_101_000,
+              "tool": { "callId": "c2", "waitedMs": 4_100 } },
+        ]);
+        let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
+        let told = "lead, turn 1, complete_task: waited 4.1 s until it ran, while a person was asked about run_shell_command false\n";
+        assert_eq!(waits(&spans), told);
+    }
 
     /// A guard took a second, and then had a person asked, who took another: the person's time stands beside the call.
     #[test]

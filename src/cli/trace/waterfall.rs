@@ -141,15 +141,15 @@ pub(super) struct WaterfallRow {
     pub is_cut: bool,
 }
 
-/// The spans as a table.
+/// The spans as a table. `margin`: columns of the terminal beside it, which count where the terminal is narrow or wide.
 pub(super) fn waterfall(
     spans: &[SpanView],
     tree: &SpanTree,
     (now, depth): (Option<i64>, usize),
-    stdout: &OutputWriter,
+    (stdout, margin): (&OutputWriter, usize),
 ) -> Vec<WaterfallRow> {
     let lines = tree.lines(depth);
-    let table = drawn_table(spans, tree, (now, depth), stdout);
+    let table = drawn_table(spans, tree, (now, depth), (stdout, margin));
     let headings = table.lines().count().saturating_sub(lines.len());
     let rows = table.lines().enumerate().map(|(at, text)| {
         let span = at.checked_sub(headings).and_then(|at| lines.get(at));
@@ -167,9 +167,9 @@ fn drawn_table(
     spans: &[SpanView],
     tree: &SpanTree,
     (now, depth): (Option<i64>, usize),
-    stdout: &OutputWriter,
+    (stdout, margin): (&OutputWriter, usize),
 ) -> String {
-    let narrow = stdout.width.filter(|columns| *columns < WIDE);
+    let narrow = stdout.width.filter(|columns| columns.saturating_add(margin) < WIDE);
     let bars = stdout.width.map(|columns| match narrow {
         Some(_) => (columns / 10).clamp(*NARROW_BAR_COLUMNS.start(), *NARROW_BAR_COLUMNS.end()),
         None => (columns / 5).clamp(*BAR_COLUMNS.start(), *BAR_COLUMNS.end()),
@@ -224,7 +224,7 @@ fn drawn_table(
             [name, place, took, if has_cost { cost } else { tokens }, note.cut(most)]
         })
         .collect();
-    if columns < VERY_NARROW {
+    if columns.saturating_add(margin) < VERY_NARROW {
         let rows: Vec<[TableCell; 3]> =
             rows.into_iter().map(|[name, _, took, _, note]| [name, took, note.cut(columns / 3)]).collect();
         return table::draw([free("SPAN"), whole("TIME"), free("ALLOWED, ENDED")], &rows, stdout);
@@ -259,7 +259,7 @@ mod tests {
                 width: Some(columns),
                 is_for_programs: false,
             };
-            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), &stdout);
+            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), (&stdout, 0));
             rows.last().unwrap().text.clone()
         };
         let wide = drawn(100);
@@ -267,5 +267,26 @@ mod tests {
         let narrow = drawn(60);
         let name = narrow.split("  ").next().unwrap();
         assert!(name.starts_with("PostToolUse · pro") && name.ends_with('…'), "{narrow}");
+    }
+
+    /// Two columns stand beside the rows where it scrolls: the terminal is as wide all the same.
+    #[test]
+    fn what_a_narrow_terminal_has_no_room_for_is_told_by_the_terminal() {
+        let span = json!({ "spanId": "1", "kind": "run", "name": "lead", "status": "ok", "startUs": 0, "endUs": 1_000 });
+        let spans: Vec<SpanView> = vec![serde_json::from_value(span).unwrap()];
+        for (terminal, margin, has_bars) in
+            [(59, 0, false), (60, 0, true), (59, 2, false), (60, 2, true), (61, 2, true)]
+        {
+            let stdout = OutputWriter {
+                writer: Box::new(std::io::sink()),
+                is_terminal: true,
+                has_color: false,
+                is_live: false,
+                width: Some(terminal - margin),
+                is_for_programs: false,
+            };
+            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), (&stdout, margin));
+            assert_eq!(rows.last().unwrap().text.contains('█'), has_bars, "{terminal}, {margin}");
+        }
     }
 }

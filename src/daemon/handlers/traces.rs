@@ -160,7 +160,7 @@ fn not_one(both: bool) -> RpcError {
 }
 
 /// Events that are told of a span without its texts: what was said to a run, and what people were to be told.
-const TOLD_BRIEFLY: &[&str] = &["run.steered", "hook.fired", "warning"];
+const TOLD_BRIEFLY: &[&str] = &["run.steered", "run.queued", "hook.fired", "warning"];
 
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
     // What a hook changed is shown before and after.

@@ -173,6 +173,16 @@ pub struct ResultReplacement {
     pub withheld: bool,
 }
 
+/// A change of a call's arguments that a hook wanted, and that did not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DroppedChange {
+    /// The arguments that it wanted, as JSON; of long ones the first 1 KiB.
+    pub input: String,
+    /// The reason why it did not count, a clause without its end: `the call was denied`.
+    pub why: String,
+}
+
 /// Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the same transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -198,9 +208,12 @@ pub struct HookFired {
     /// The tool of an MCP server that it called, or was to call, as rules name it: `mcp.SERVER.TOOL`. Only of a hook of the type `mcp_tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_tool: Option<ToolName>,
-    /// It changed what it was shown.
+    /// It changed what it was shown. In events of earlier versions also where the change did not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// The change of a call's arguments that it wanted, where that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_change: Option<DroppedChange>,
     /// The text that it adds for the model to read, the first 2 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<String>,

@@ -97,6 +97,9 @@ pub struct CallDecision {
     /// Time from the question to the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// The most of that in which there may have been no daemon.
+    #[serde(skip_serializing_if = "is_default")]
+    pub down_ms: u64,
     /// The calls that an answer allows from now on beside the one that was asked about, in plain words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allows: Option<String>,

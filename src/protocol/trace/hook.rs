@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::{CallId, HookConfinement, ResultReplacement, ToolName};
+use crate::{CallId, DroppedChange, HookConfinement, ResultReplacement, ToolName};
 
 /// Fields that only hooks have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,8 +23,9 @@ pub struct HookSpan {
     /// A description of that call for people, as the call has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `answered`, or the way in which it failed; `goesOn` of one beside the run that went on after the run's end; missing while it is at work,
-    /// and when it was cut off.
+    /// `answered`, or the way in which it failed; `interrupted`, with the status `cancelled`, of one that was at work when the daemon ended: its
+    /// end is then when the log told of it last; `goesOn` of one beside the run that went on after the run's end; missing while it is at
+    /// work, and when it was cut off.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
     /// `allow`, `ask`, `deny`; missing when it said nothing about it.
@@ -41,6 +42,9 @@ pub struct HookSpan {
     /// It changed what it was shown.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: bool,
+    /// The change of the call's arguments that it wanted, where that did not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_change: Option<DroppedChange>,
     /// The text that it added for the model to read, the first 2 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<String>,
@@ -60,6 +64,10 @@ pub struct HookSpan {
     /// The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a hook had changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
+    /// It was asked again, about the call as a person had changed it who answered a question about it. A change that was refused then
+    /// stands nowhere: `description` is missing.
+    #[serde(skip_serializing_if = "is_default")]
+    pub edited: bool,
     /// More than 1 when the daemon died before its verdict was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

@@ -3,7 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfirmationId, Timestamp};
+use crate::{AgentName, ConfirmationId, RunId, Timestamp};
+
+/// The run that had a context when another one of the same context was asked for, which waited for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedBehind {
+    pub run_id: RunId,
+    pub agent: AgentName,
+}
 
 /// The thing that a run which has not ended waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +24,8 @@ pub struct WaitCause {
     pub waits_for: String,
     /// The time from which on it waits; of `daemon` the time of the last that the log tells of it, which is before the daemon ended.
     pub since: Timestamp,
-    /// The title of the question, the model, the tool with what the call is about, the agent, the hook, or the reason why it is
-    /// parked or was not taken up.
+    /// The title of the question, the model, the tool with what the call is about, the agent, the hook, the run that had the context when
+    /// this one was asked for (`run ID of AGENT`), or the reason why it is parked or was not taken up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The question, where it waits for a person.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
+use crate::machine::HookMadeCall;
 use policy::{self, Policy, PolicyCall, RememberScope, RememberedAnswer};
 use protocol::{
     ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, ConfirmationOutcome,
@@ -21,6 +22,14 @@ fn briefly(arguments: &Value) -> String {
         None => text,
         Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
     }
+}
+
+/// `the hook user/AfterTool/1 wants this call after read_file {"path":"a.txt"}`. Logs of earlier versions do not say which hook.
+fn said_of(wanted: &HookMadeCall) -> String {
+    let hook = wanted.hook.as_ref().map_or_else(|| "a hook".to_owned(), |hook| format!("the hook {hook}"));
+    let after =
+        wanted.after.as_ref().map(|call| format!(" after {} {}", call.name, briefly(&call.arguments)));
+    format!("{hook} wants this call{}", after.unwrap_or_default())
 }
 
 impl CallGate {
@@ -48,9 +57,10 @@ impl CallGate {
             true => ("builtin:question".to_owned(), format!("the agent {} asks", self.agent)),
             false => (prepared.decision.rule.clone(), prepared.decision.reason.clone()),
         };
-        let reason = match judge_context.wanted_by_hooks.contains(&call.call_id) {
-            true => format!("{reason}; a hook wants this call, and the agent did not ask for it"),
-            false => reason,
+        let wanted = judge_context.wanted_by_hooks.iter().find(|wanted| wanted.call_id == call.call_id);
+        let reason = match wanted {
+            Some(wanted) => format!("{reason}; {}, and the agent did not ask for it", said_of(wanted)),
+            None => reason,
         };
         let is_changed = prepared.call.hooks.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
         let reason = match is_changed {

@@ -111,6 +111,7 @@ impl CallGate {
             Err(refusal) if changed.is_some() => {
                 let why = refusal.error.message;
                 let message = format!("a hook changed the call into one that cannot be made: {why}");
+                effects.drop_change(changed.as_ref(), &message);
                 return refused(effects, message);
             }
             Err(refusal) => {
@@ -133,8 +134,12 @@ impl CallGate {
         let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
         let context = judge_context.hooked.as_ref().and_then(|it| it.context.clone());
         let prepared = self.weigh(valid, &judge_context).await;
-        if prepared.is_err() {
+        if let Err(refusal) = &prepared {
             effects.context = context;
+            effects.drop_change(
+                changed.as_ref(),
+                &format!("the call so changed was refused: {}", refusal.error.message),
+            );
         }
         let judged = self.judge_prepared(prepared, call, &judge_context);
         GateJudgement { hooks: effects, meant: changed, ..judged }
@@ -343,11 +348,12 @@ impl CallGate {
         let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
         match verdict.updated_input {
             None => Ok(ShownCall::Same(self.prepare_with(&name, arguments, &judge_context).await?, effects)),
-            Some(changed) => match self.prepare_with(&name, changed, &judge_context).await {
+            Some(changed) => match self.prepare_with(&name, changed.clone(), &judge_context).await {
                 Ok(prepared) => Ok(ShownCall::Changed(prepared, effects)),
                 Err(refusal) => {
                     let why = refusal.error.message;
                     let message = format!("a hook changed the call into one that cannot be made: {why}");
+                    effects.drop_change(Some(&changed), &message);
                     Ok(ShownCall::Refused(denied(message), effects))
                 }
             },

@@ -23,8 +23,8 @@ use super::{
     transcript::HookTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, FileProblem, HookDecision, HookEventName, HookFired, HookOutcome, MessageRole,
-    ResourceAccess, ResultReplacement, RunId, SessionId, ToolName,
+    CallId, ContextMessage, DroppedChange, FileProblem, HookDecision, HookEventName, HookFired, HookOutcome,
+    MessageRole, ResourceAccess, ResultReplacement, RunId, SessionId, ToolName,
 };
 use redact::Redactor;
 use sys::current::HotSwap;
@@ -33,6 +33,9 @@ use trust::TrustRecords;
 
 /// Bytes of a text in place of a result in the record of its hook; spans keep as many of a result.
 const MOST_REPLACEMENT_BYTES: usize = 4 << 10;
+
+/// Bytes of arguments that a hook wanted and that did not count.
+const MOST_DROPPED_BYTES: usize = 1 << 10;
 
 /// Letters of a session's title that a hook gives.
 const MOST_TITLE_CHARS: usize = 200;
@@ -373,6 +376,14 @@ fn shortened(mut text: String, withheld: bool) -> ResultReplacement {
     ResultReplacement { text, bytes: is_cut.then_some(whole), withheld }
 }
 
+/// The beginning of arguments that a hook wanted.
+fn cut(text: String) -> String {
+    match MOST_DROPPED_BYTES < text.len() {
+        false => text,
+        true => format!("{}…", &text[..text.floor_char_boundary(MOST_DROPPED_BYTES)]),
+    }
+}
+
 /// A title in one line, of which lists show so much.
 fn title_of(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_TITLE_CHARS).collect()
@@ -411,6 +422,10 @@ impl HookEffects {
             stderr: hide(fired.stderr),
             added: hide(fired.added),
             message: hide(fired.message),
+            dropped_change: fired.dropped_change.map(|it| DroppedChange {
+                input: cut(redactor.owned(it.input)),
+                why: redactor.owned(it.why),
+            }),
             replacement: fired.replacement.map(|it| shortened(redactor.owned(it.text), it.withheld)),
             ..fired
         });

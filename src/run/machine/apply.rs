@@ -328,6 +328,7 @@ impl TrackedCall {
             is_held_up: false,
             note: None,
             follows: None,
+            wanted_by: None,
             end: None,
             began_us: 0,
             restarts: 0,

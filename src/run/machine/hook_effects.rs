@@ -1,7 +1,9 @@
 //! Everything that hooks come to when they were asked for a run.
 
 use super::side_call::ToolSideCall;
-use protocol::{HookFired, MessagePart, ToolCall};
+use serde_json::Value;
+
+use protocol::{DroppedChange, HookFired, MessagePart, ToolCall};
 
 /// The outcome of hooks at a point of a run, all of them together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +30,19 @@ pub struct HookEffects {
     pub approval: Option<String>,
     /// The session's name from now on.
     pub session_title: Option<String>,
+}
+
+impl HookEffects {
+    /// Says of hooks that changed a call, which came to nothing, that they changed nothing, and of the last one what it wanted.
+    pub(crate) fn drop_change(&mut self, wanted: Option<&Value>, why: &str) {
+        let last = self.fired.iter().rposition(|record| record.changed);
+        for (at, record) in self.fired.iter_mut().enumerate().filter(|(_, record)| record.changed) {
+            record.changed = false;
+            record.dropped_change = wanted
+                .filter(|_| Some(at) == last)
+                .map(|input| DroppedChange { input: input.to_string(), why: why.to_owned() });
+        }
+    }
 }
 
 /// A hook's no in a person's place.

@@ -12,13 +12,23 @@ use serde_json::Value;
 
 use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
-    COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, HookStarted,
-    JudgedCall, MessagePart, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess, RunTask,
-    SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
+    COMPLETE_TASK, CallId, CallState, CompletionMode, HookEffect, HookEventName, HookFired, HookPoint,
+    HookStarted, JudgedCall, MessagePart, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess,
+    RunTask, SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
 const MOST_GOALS: u32 = 8;
+
+/// A call of the turn that a hook made, in place of the result of another.
+#[derive(Debug, Clone)]
+pub struct HookMadeCall {
+    pub call_id: CallId,
+    /// Missing in logs of earlier versions.
+    pub hook: Option<Arc<str>>,
+    /// The call that it follows.
+    pub after: Option<Arc<ToolCall>>,
+}
 
 /// Part of a run's state.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -341,7 +351,16 @@ impl RunMachine {
             call.restarts = 0;
         }
         Arc::make_mut(&mut self.hooks.at_work).remove(&data.firing_id);
-        let Some(effect) = private.hooked.as_deref() else { return };
+        if let Some(effect) = private.hooked.as_deref() {
+            self.apply_hook_effect(effect);
+        }
+        // Of several answers the first one has the effect, and each says what it wants itself.
+        if let Some(call) = data.follow_up.as_ref().and_then(|call| self.calls.get_mut(call)) {
+            call.wanted_by = Some(data.hook_id.as_str().into());
+        }
+    }
+
+    fn apply_hook_effect(&mut self, effect: &HookEffect) {
         if let Some(later) = &effect.later {
             Arc::make_mut(&mut self.hooks.later).push(later.as_str().into());
         }
@@ -368,9 +387,13 @@ impl RunMachine {
     }
 
     /// The calls of this turn that hooks made, in place of the results of others.
-    pub fn calls_of_hooks(&self) -> Vec<CallId> {
-        let made = self.calls.iter().filter(|call| call.follows.is_some());
-        made.map(|call| call.request.call_id.clone()).collect()
+    pub fn calls_of_hooks(&self) -> Vec<HookMadeCall> {
+        let made = self.calls.iter().filter_map(|call| {
+            let after = self.call(call.follows.as_ref()?).map(|first| Arc::clone(&first.request));
+            let call_id = call.request.call_id.clone();
+            Some(HookMadeCall { call_id, hook: call.wanted_by.clone(), after })
+        });
+        made.collect()
     }
 
     /// Only of a call that a hook made, the one in whose place the model reads what came of it.

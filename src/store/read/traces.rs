@@ -8,7 +8,7 @@ use std::{
 use sqlx::Row as _;
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
-use protocol::{EventSeq, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
+use protocol::{EventSeq, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
 
 /// Events of open runs that are read at once.
 const EVENTS_READ: usize = 200;
@@ -44,6 +44,26 @@ impl EventStore {
             root: row.get::<&str, _>("root_run_id").into(),
             first_seq: EventSeq(row.get("first_seq")),
         }))
+    }
+
+    /// The numbers of a session's runs among those of the same agent below the same root, in the order in which they began, up to this place
+    /// in the log. Of an agent that has one run there it is not told.
+    pub async fn run_numbers(
+        &self,
+        session: &SessionId,
+        head: EventSeq,
+    ) -> Result<HashMap<RunId, u64>, StoreError> {
+        let text = "
+select run_id, number from (
+    select run_id, row_number() over (of_agent order by first_seq) as number, count(*) over of_agent as runs
+    from runs where session_id = ?1 and first_seq <= ?2
+    window of_agent as (partition by root_run_id, agent)
+)
+where 1 < runs";
+        let rows = sqlx::query(text).bind(session.as_str()).bind(head.0);
+        let rows = rows.fetch_all(&self.shared.readers).await?;
+        let number = |row: &sqlx::sqlite::SqliteRow| row.get::<i64, _>("number").unsigned_abs();
+        Ok(rows.iter().map(|row| (row.get::<&str, _>("run_id").into(), number(row))).collect())
     }
 
     /// Those of these sessions that have not been removed.
@@ -102,6 +122,20 @@ select (
         let count: Option<i64> =
             sqlx::query_scalar(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
         Ok(count.map(i64::unsigned_abs))
+    }
+
+    /// The run that had the context of this one when this one was asked for. `None`: the context was free.
+    pub async fn queued_behind(&self, run: &RunId) -> Result<Option<QueuedBehind>, StoreError> {
+        let text = "
+select before.run_id, before.agent from runs as own join runs as before on before.context_id = own.context_id
+where own.run_id = ?1 and before.started_seq < own.first_seq and before.parent_run_id is own.parent_run_id
+    and (before.ended_us is null or (select time_us from events where seq = own.first_seq) <= before.ended_us)
+order by before.started_seq desc limit 1";
+        let row = sqlx::query(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
+        Ok(row.map(|row| QueuedBehind {
+            run_id: row.get::<&str, _>("run_id").into(),
+            agent: row.get::<&str, _>("agent").into(),
+        }))
     }
 
     /// The totals of each of these root runs that exists.

@@ -7,7 +7,7 @@
 use protocol::{SpanKind, TraceSpan};
 use serde_json::{Value, json};
 
-use crate::{SpanEdge, SpanPlace};
+use crate::{SpanEdge, SpanPlace, text::numbered};
 
 pub(super) const OPENING: &str = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 pub(super) const CLOSING: &str = "\n]}\n";
@@ -62,9 +62,10 @@ fn track_names(span: &TraceSpan, place: SpanPlace) -> Vec<Value> {
         told("process_name", json!({ "name": format!("{} {}", span.name, span.trace_id) }));
     }
     let name = match span.kind {
-        SpanKind::Run => format!("{} {run}", span.name),
+        SpanKind::Run => format!("{} {run}", numbered(&span.name, span.run_number)),
         kind => {
             let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
+            let agent = numbered(agent, span.run_number);
             let what = match kind {
                 SpanKind::Hook => "hooks".to_owned(),
                 SpanKind::Tool if place.track == span.lane => {

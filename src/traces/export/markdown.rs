@@ -1,17 +1,23 @@
 //! A trace as a story: who was asked what, what they said, which tools they used, who allowed it, and how it ended.
 
 mod calls;
+mod notes;
 
 use std::{fmt::Write as _, time::Duration};
 
 use protocol::{
-    CallDecision, HookSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount,
+    CallDecision, HookSpan, RunSpan, SpanError, SpanEvent, SpanKind, SpanStatus, SpanText, TraceSpan, Usage,
+    UsdAmount,
 };
 
+use self::notes::notes;
 use crate::{
     SpanEdge,
-    said::{GOES_ON, LAST_TURN, confinement_said, decider, granted, rule_said, standing_said},
-    text::{client, duration as time, line_shown as line, lines_shown as lines, moment, person},
+    said::{
+        GOES_ON, LAST_TURN, answer_said, confinement_said, granted, interrupted_said, overruled, queued_said,
+        rule_said, standing_said,
+    },
+    text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
 
 /// The event of a run that goes on.
@@ -83,7 +89,9 @@ fn open(span: &TraceSpan, out: &mut String) {
         SpanKind::Hook => {
             let hook = span.hook.as_deref().cloned().unwrap_or_default();
             let (id, name, about) = (code(&hook.hook_id), code(&span.name), of_call(&hook));
-            paragraph(out, &format!("Hook {id} of {name}{about} is at work since {since}."));
+            let how = interrupted_said(&hook, span.ended_at);
+            let how = how.unwrap_or_else(|| format!("is at work since {since}"));
+            paragraph(out, &format!("Hook {id} of {name}{about} {how}."));
         }
         SpanKind::Compression => paragraph(out, &format!("The history is being compressed since {since}.")),
         // What is in it says it.
@@ -95,7 +103,8 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    let round = hook.round.map(|_| ", asked again about the changed arguments,");
+    let is_again = hook.round.is_some() || hook.edited;
+    let round = is_again.then_some(", asked again about the changed arguments,");
     let attempt = hook.attempt.map(|attempt| format!(", asked again (attempt {attempt}),"));
     let again = format!("{}{}", round.unwrap_or_default(), attempt.unwrap_or_default());
     format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
@@ -134,8 +143,9 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let run = span.run.as_deref().cloned().unwrap_or_default();
     let reason = run.reason.as_deref().unwrap_or("ended");
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
+    let queued = plain(&queued_said(run.queued_behind.as_ref()));
     let waits = [
-        (run.queued_ms, "in a queue"),
+        (run.queued_ms, queued.as_str()),
         (run.hooks_ms, "for hooks about its prompt"),
         (run.waiting_ms, "waiting for people"),
         (run.parked_ms, "parked"),
@@ -167,19 +177,29 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     if let (Some(message), None) = (&run.message, &span.error) {
         paragraph(out, &plain(message));
     }
-    if !run.files_changed.is_empty() {
-        let files: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
-        let files = files.join(", ");
-        paragraph(
-            out,
-            &format!("Files changed by its own file tools: {files}. What commands changed is not known."),
-        );
+    if let Some(told) = files(&run) {
+        paragraph(out, &told);
     }
     if span.output.is_some() {
         paragraph(out, if span.status == SpanStatus::Ok { "Result:" } else { "It had said:" });
     }
     quote(span.output.as_ref(), out);
     notes(&format!("Of **{}**:", agent(span)), span, out);
+}
+
+/// The files that a run changed itself, and what is not known of others.
+fn files(run: &RunSpan) -> Option<String> {
+    let own: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
+    let own = (!own.is_empty()).then(|| format!("Files changed by its own file tools: {}.", own.join(", ")));
+    let below = (run.called_runs != 0).then(|| {
+        let what = if own.is_some() { "Files" } else { "It changed no files by its own file tools. Files" };
+        format!("{what} that the agents it called changed are listed at theirs.")
+    });
+    let commands = (run.commands != 0).then(|| {
+        format!("{} ran; which files commands changed is not known.", counted(run.commands, "command"))
+    });
+    let told: Vec<String> = [own, below, commands].into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 fn request(span: &TraceSpan, out: &mut String) {
@@ -240,6 +260,7 @@ fn hook(span: &TraceSpan, out: &mut String) {
         // What it added or changed is what it has to say.
         (None, None)
             if told.changed
+                || told.dropped_change.is_some()
                 || told.added.is_some()
                 || told.message.is_some()
                 || told.replacement.is_some()
@@ -252,15 +273,22 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let (name, id, about, took) = (code(&span.name), code(&told.hook_id), of_call(&told), duration(span));
     let changed =
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
+    let dropped = told.dropped_change.as_ref().map(|it| {
+        format!("It proposed other arguments, {}, which did not count: {}.", code(&it.input), plain(&it.why))
+    });
     let wants = told.follow_up.as_ref();
     let wants = wants
         .map(|_| "It wants one more call: what comes of that is read in place of this result.".to_owned());
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
-    let more = [changed, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
+    let more =
+        [changed, dropped, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
     let more: String = more.collect();
-    paragraph(out, &format!("Hook {id} of {name}{about} {said} (after {took}).{more}"));
+    // How long it had worked by then nobody knows.
+    let cut_off = interrupted_said(&told, span.ended_at).filter(|_| span.status == SpanStatus::Cancelled);
+    let how = cut_off.unwrap_or_else(|| format!("{said} (after {took})"));
+    paragraph(out, &format!("Hook {id} of {name}{about} {how}.{more}"));
     if let Some(added) = told.added {
         quote(Some(&SpanText { text: added, bytes: None }), out);
     }
@@ -272,39 +300,6 @@ fn hook(span: &TraceSpan, out: &mut String) {
     if let Some(error) = &span.error {
         failed(error, out);
     }
-}
-
-fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
-    // That it went on is told where that happened.
-    let events: Vec<&SpanEvent> = span.events.iter().filter(|event| event.name != RESUMED).collect();
-    if !events.is_empty() {
-        paragraph(out, whose);
-    }
-    for event in &events {
-        let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
-        let told = match nudge_said(event) {
-            Some(told) => told.to_owned(),
-            None => format!("{}{said}", code(&event.name)),
-        };
-        let _infallible = writeln!(out, "- {} {told}", moment(event.at));
-    }
-    if span.more_events != 0 {
-        let _infallible = writeln!(out, "- and {} more", span.more_events);
-    }
-    if !events.is_empty() {
-        out.push('\n');
-    }
-}
-
-/// The words for a message by which the daemon had the model go on.
-fn nudge_said(event: &SpanEvent) -> Option<&'static str> {
-    let is_nudge = event.name == "context.nudged";
-    is_nudge.then_some(match event.text.as_str() {
-        "hook" => "The model was told what a hook had to say, and went on.",
-        "loop" => "The model was told that it went round in circles, and went on.",
-        "nextSpeaker" => "The model had stopped and had not said all, so it was asked to go on.",
-        _ => "The output limit had cut off the answer, so the model was asked to go on.",
-    })
 }
 
 /// The words for who let a call run, or did not.
@@ -319,22 +314,19 @@ fn decided(decision: &CallDecision) -> String {
         "policy" => format!("denied{rule}"),
         "agent" => "denied by the agent's definition".to_owned(),
         "grace" => format!("denied by {}", plain(LAST_TURN)),
-        _ => format!("{} by {}", code(&decision.outcome), who(decision)),
+        // How long it took stands with the question.
+        _ => answer_said(&CallDecision { waited_ms: None, ..decision.clone() }, code, plain),
     }
 }
 
 fn answered(decision: &CallDecision) -> String {
-    let waited = decision.waited_ms.map(millis).unwrap_or_default();
+    let said = answer_said(decision, code, plain);
+    // Of a denial that came after it, why that was.
+    let mark = if overruled(decision).is_some() { ":" } else { "." };
     let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
     let beyond: String = granted(decision).iter().map(|line| format!(" {}", plain(line))).collect();
-    format!("Answer: {} by {} after {waited}.{message}{beyond}", code(&decision.outcome), who(decision))
-}
-
-fn who(decision: &CallDecision) -> String {
-    match &decision.name {
-        Some(name) => plain(&client(name)),
-        None => decider(decision).to_owned(),
-    }
+    let mark = if message.is_empty() { "." } else { mark };
+    format!("Answer: {said}{mark}{message}{beyond}")
 }
 
 fn failed(error: &SpanError, out: &mut String) {
@@ -362,7 +354,7 @@ fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {
 }
 
 fn agent(span: &TraceSpan) -> String {
-    plain(span.agent.as_ref().map_or("the run", |agent| agent.as_str()))
+    plain(&numbered(span.agent.as_ref().map_or("the run", |agent| agent.as_str()), span.run_number))
 }
 
 /// Below the heading of the run that called it, as far as there are headings.

@@ -1,6 +1,7 @@
 //! One run that has not ended, with the spans that are open in it.
 
 mod calls;
+mod edited;
 mod hooks;
 mod models;
 mod people;
@@ -17,6 +18,7 @@ use protocol::{
 
 use self::{
     calls::{CallLanes, OpenToolSpan},
+    edited::EditedCallHooks,
     hooks::HookSpans,
     models::{UnreadMessages, UntoldReply},
     people::OpenQuestion,
@@ -57,6 +59,7 @@ pub(super) struct OpenRun {
     results: UnsettledResults,
     lanes: CallLanes,
     hooks: HookSpans,
+    edited: EditedCallHooks,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
@@ -138,6 +141,7 @@ impl OpenRun {
             results: UnsettledResults::default(),
             lanes: CallLanes::default(),
             hooks: HookSpans::default(),
+            edited: EditedCallHooks::default(),
             is_aborted: false,
             is_grace: false,
             is_ending: false,
@@ -201,7 +205,11 @@ impl OpenRun {
     }
 
     fn apply_in_order(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        let Some(mut reply) = self.replied.take() else { return self.apply_fact(moment, edges) };
+        self.tell_edited_before(moment, edges);
+        let Some(mut reply) = self.replied.take() else {
+            self.apply_fact(moment, edges);
+            return self.tell_edited_after(moment, edges);
+        };
         if !reply.is_about(moment) {
             self.end_reply(reply, edges);
             return self.apply_fact(moment, edges);
@@ -252,7 +260,15 @@ impl OpenRun {
             "budget.warning" => self.note(moment, facts.text("kind").unwrap_or_default()),
             "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
             "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
-            "warning" => self.note(moment, facts.text("message").unwrap_or_default()),
+            "warning" => {
+                // The run is named where it is told.
+                let (said, agent) = (facts.text("message").unwrap_or_default(), &self.span.name);
+                let said = said
+                    .strip_prefix(agent.as_str())
+                    .and_then(|said| said.strip_prefix(": "))
+                    .unwrap_or(said);
+                self.note(moment, said);
+            }
             "skill.activated" => {
                 let extension = facts.within("extension").text("name");
                 let of = extension.map(|name| format!(", of the extension {name}")).unwrap_or_default();
@@ -393,6 +409,7 @@ impl OpenRun {
             run_id: run.run_id.clone(),
             session_id: run.session_id.clone(),
             agent: run.agent.clone(),
+            run_number: run.run_number,
             turn: self.turn.as_ref().and_then(|turn| turn.turn),
             depth: run.depth,
             lane,
@@ -419,6 +436,7 @@ fn blank(moment: EventMoment<'_>) -> TraceSpan {
         run_id: nobody,
         session_id: None,
         agent: None,
+        run_number: None,
         turn: None,
         depth: 0,
         lane: 0,

@@ -240,6 +240,34 @@ fn opentelemetry_gets_its_own_names() {
     }
 }
 
+/// Two runs of one agent at once are told apart wherever they are named; one that is alone has no number.
+#[test]
+fn runs_of_one_agent_are_numbered_in_a_story() {
+    let below = r#""^": {"parentRunId": "r1", "agent": "helper", "agentPath": ["lead", "helper"]}"#;
+    let log = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        1 @r2 run.started {{"agent": "helper", "model": "m", "query": "a", {below}}}
+        1 @r3 run.started {{"agent": "helper", "model": "m", "query": "b", {below}}}
+        2 @r3 turn.started {{"turn": 1, {below}}}
+        3 @r3 run.completed {{"reason": "GOAL", {below}}}
+    "#
+    );
+    let mut fold = SpanFold::numbered([("r2".into(), 1), ("r3".into(), 2)].into());
+    let edges: Vec<SpanEdge> = events(&log).iter().flat_map(|event| fold.apply(event)).collect();
+    let writer = TraceWriter::new(TraceFormat::Markdown, "0.0.0");
+    let (mut story, mut timeline) = (String::new(), TraceTimeline::new());
+    edges.iter().for_each(|edge| writer.write(edge, timeline.place(edge), false, &mut story));
+    let told: Vec<&str> = story.lines().filter(|line| line.starts_with(['#', '*'])).collect();
+    expect![[r#"
+        # Trace of lead
+        ## helper 1 is called
+        ## helper 2 is called
+        ### helper 2, turn 1
+        **helper 2** ended `GOAL` after 2 ms: 0 turns, 0 calls."#]]
+    .assert_eq(&told.join("\n"));
+}
+
 /// What a crash cut off stands before it, and what was asked again after it, where it says that it is the second time.
 #[test]
 fn a_story_has_what_was_asked_again_behind_the_crash() {
@@ -268,7 +296,7 @@ fn a_story_has_what_was_asked_again_behind_the_crash() {
         **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:05Z.
         ## lead, turn 1, after the daemon was started again
         **lead** asks `m` again, which the end of the daemon had cut off · 499 ms, asks for 1 call:
-        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file` was cut off (after 2.4 s).
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file` was interrupted, as the daemon ended; last heard of at 2025-11-24 16:00:08Z.
         **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:09Z.
         ## lead, turn 1, after the daemon was started again
         Hook `user/PreToolUse/1` of `PreToolUse`, for `write_file`, asked again (attempt 2), decided nothing (after 1.9 s).

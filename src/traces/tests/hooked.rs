@@ -73,8 +73,8 @@ fn what_hooks_keep_from_a_model_is_told_as_that() {
     for words in [
         "It withheld the result of the call. What was read in its place:\n\n> the hook user/PostToolUse/1 withheld",
         "It replaced the result of the call. What was read in its place:\n\n> HIDDEN\n",
-        "`run.steered`: ada (pts/3): forget it\n",
-        "a text was not told to the agent, by the hook user/UserPromptSubmit/1: not now\n",
+        "Said to it: ada (pts/3): forget it\n",
+        "a text was not told to the agent, by the hook user/UserPromptSubmit/1: not now.\n",
     ] {
         assert!(story.contains(words), "{words}\n{story}");
     }
@@ -136,6 +136,25 @@ fn each_round_of_guards_has_its_own_time_and_says_what_it_was_about() {
         story.contains("for `write_file` a, asked again about the changed arguments, said `allow`"),
         "{story}"
     );
+}
+
+/// Another guard denied the call: nothing was changed.
+#[test]
+fn a_change_that_did_not_count_says_what_was_wanted_and_what_became_of_it() {
+    let log = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    1 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "rm a.txt"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "droppedChange": {"input": "{\"command\":\"nice rm a.txt\"}", "why": "the call was denied"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "deny", "outcome": "answered", "durationMs": 1}
+    3 tool.state {"callId": "c1", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "no"}}
+"#;
+    let hook = spans(log).into_iter().find(|span| span.kind == SpanKind::Hook).unwrap().hook.unwrap();
+    let said = "proposed {\"command\":\"nice rm a.txt\"}, which did not count: the call was denied";
+    assert_eq!(hook_said(&hook, 100), said);
+    let story = document(TraceFormat::Markdown, log);
+    let told = "answered (after 1 ms). It proposed other arguments, `{\"command\":\"nice rm a.txt\"}`, which did not count: the call was denied.";
+    assert!(story.contains(told) && !story.contains("It changed"), "{story}");
 }
 
 /// A hook of an earlier version's log advised to allow a call with other arguments, which nobody carried out.

@@ -176,7 +176,7 @@ fn a_hook_at_work_is_seen_and_what_became_of_it() {
     let story = document(TraceFormat::Markdown, SLOW_HOOKS);
     for words in [
         "`run_shell_command`, risk high: done after 16.0 s (of it at most 7.9 s without a daemon).",
-        "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was cut off (after 1.0 s)",
+        "Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` make was interrupted, as the daemon ended; last heard of at 2025-11-24 16:00:01Z.",
         "Hook `user/PostToolUse/1` of `PostToolUse`, for `run_shell_command` make is at work since",
     ] {
         assert!(story.contains(words), "{words}:\n{story}");

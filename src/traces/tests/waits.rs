@@ -3,7 +3,7 @@
 use protocol::{SpanKind, TraceFormat, WaitCause};
 
 use super::{documents::document, *};
-use crate::{standing_said, wait_said};
+use crate::{decided, standing_said, wait_said};
 
 const BEGUN: &str = r#"
     0 run.started {"agent": "lead", "model": "gemini/flash", "query": "q"}
@@ -156,4 +156,26 @@ fn a_daemon_that_was_away_is_no_time_of_hooks_or_of_a_queue() {
     assert_eq!((hook.status, &hook.error), (SpanStatus::Cancelled, &None));
     let queued = log.replace(r#""for": "hooks""#, r#""for": "place""#);
     assert_eq!((run(&queued).queued_ms, run(&queued).hooks_ms), (5_000, 0));
+}
+
+/// Nobody can answer while there is no daemon: that time is told beside the person's.
+#[test]
+fn a_question_says_how_long_there_was_no_daemon_that_could_take_an_answer() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+        0 tool.state {"callId": "c1", "from": "validating", "to": "awaitingApproval", "name": "write_file"}
+        0 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Change a?", "rule": "r", "reason": "changes a file", "risk": "low", "details": {"type": "edit"}}}
+        30000 run.resumed {"unclean": true, "awayMs": 16600}
+        39500 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d"}
+        39500 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file"}
+    "#;
+    let asked = spans(log).into_iter().find_map(|span| span.confirmation).unwrap();
+    assert_eq!(asked.down_ms, 16_600);
+    let said = "yes: ada (pts/3), 39.5 s, of which at most 16.6 s without a daemon";
+    assert_eq!(decided(asked.decision.as_ref().unwrap()), said);
+    let story = document(TraceFormat::Markdown, log);
+    let answer = "Answer: `allowOnce` by ada (pts/3) after 39.5 s, of which at most 16.6 s without a daemon.";
+    assert!(story.contains(answer), "{story}");
 }

@@ -216,7 +216,10 @@ async fn question_about_a_call_that_a_hook_wants_says_so() {
     let has_one = |listed: &Value| listed["confirmations"].as_array().is_some_and(|all| all.len() == 1);
     let listed = client.until("confirmation/list", json!({ "sessionId": session }), has_one).await;
     let reason = listed["confirmations"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("; a hook wants this call, and the agent did not ask for it"), "{reason}");
+    let hook = reason.split("; the hook user/AfterTool").nth(1).unwrap_or_else(|| panic!("{reason}"));
+    // By its whole id, and behind which call.
+    let wants = " wants this call after read_file {\"path\":\"a.txt\"}, and the agent did not ask for it";
+    assert!(hook.contains(wants), "{reason}");
     client.call("run/cancel", json!({ "runId": run })).await;
     client.ended(&run).await;
     drop(client);

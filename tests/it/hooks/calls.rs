@@ -143,6 +143,50 @@ async fn changed_call_is_checked_like_any() {
     }
 }
 
+/// A change that comes to nothing is none, and its record says what was wanted and what became of it: another guard denies the call, another
+/// hook's change counts, it does not fit, or the rules refuse it.
+#[tokio::test]
+async fn change_that_does_not_count_is_none() {
+    let wants =
+        |arguments: Value| ["write_file".to_owned(), pre("allow", &json!({ "updatedInput": arguments }))];
+    let to = |path: &str| json!({ "path": path, "content": "other" });
+    // Asked again about what the other made of it, it has nothing to say.
+    let once = format!("if grep -q b.txt; then {}; fi", wants(to("c.txt"))[1]);
+    let denies = json!(["write_file", "echo no >&2; exit 2"]);
+    let rules = "[[rule]]\ntool = \"write_file\"\nargsPattern = 'secret'\ndecision = \"deny\"\n";
+    let cases = [
+        (json!([wants(to("c.txt")), denies]), vec![Some(("c.txt", "the call was denied")), None]),
+        (
+            json!([["write_file", once], wants(to("d.txt"))]),
+            vec![Some(("c.txt", "that of the hook user/PreToolUse")), None, None],
+        ),
+        (json!([wants(json!({ "path": 7 }))]), vec![Some(("7", "it is not valid: "))]),
+        (json!([wants(to("secret.txt"))]), vec![Some(("secret.txt", "the call so changed was refused: "))]),
+    ];
+    for (hooks, expected) in cases {
+        let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+        let running = house(&script, &json!({ "PreToolUse": hooks })).rules("secret", rules).boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        client.ended(&run).await;
+        let log = running.log().await;
+        let fired: Vec<&Value> =
+            log.iter().filter(|event| event["type"] == "hook.fired").map(|event| &event["data"]).collect();
+        for (fired, expected) in fired.iter().zip(expected) {
+            let dropped = &fired["droppedChange"];
+            let Some((input, why)) = expected else {
+                assert!(dropped.is_null(), "{fired}");
+                continue;
+            };
+            assert!(fired["changed"].is_null(), "{fired}");
+            assert!(dropped["input"].as_str().unwrap().contains(input), "{fired}");
+            assert!(dropped["why"].as_str().unwrap().starts_with(why), "{fired}");
+        }
+        drop(client);
+        running.stop().await;
+    }
+}
+
 /// A hook ends the run.
 #[tokio::test]
 async fn hook_stops_the_run() {

@@ -51,13 +51,19 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
         assert_eq!((&waits["for"], &waits["ahead"]), (&json!("context"), &json!(ahead)), "{waits}");
     }
     let story = export(&mut client, json!({ "runId": third }), "markdown").await;
-    let words = "is queued behind other runs of its context, 1 of them queued before it, since ";
+    let words = &format!(
+        "is queued behind run {first} of lead, which has its context, 1 of them queued before it, since "
+    );
     assert!(story.contains(words), "{story}");
-    for run in [&first, &second, &third] {
+    client.call("queue/promote", json!({ "runId": third })).await;
+    for run in [&first, &third, &second] {
         answer(&mut client, run, "allowOnce").await;
         client.ended(run).await;
         fs::write(running.work().join("a.md"), "old\n").unwrap();
     }
+    let story = export(&mut client, json!({ "runId": third }), "markdown").await;
+    assert!(story.contains("In its queue: moved to the front by ada (pts/3)\n"), "{story}");
+    assert!(story.contains(&format!("in a queue (behind run {first} of lead)")), "{story}");
     // A list counts a run's time from when it was asked for, as its trace does.
     let listed = client.call("trace/list", json!({ "sessionId": session })).await;
     let traces = listed["traces"].as_array().unwrap();
@@ -66,6 +72,9 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
         let span = run_span(&mut client, run).await;
         assert_eq!(listed["askedAt"], span["startedAt"], "{listed} {span}");
         assert_eq!(listed["startedAt"] == listed["askedAt"], **run == *first, "{listed}");
+        let behind = &span["run"]["queuedBehind"];
+        let expected = if **run == *first { Value::Null } else { json!({ "runId": first, "agent": "lead" }) };
+        assert_eq!(*behind, expected, "{span}");
     }
     drop(client);
     running.stop().await;

@@ -103,6 +103,9 @@ impl OpenRun {
             };
             self.calls.insert(call_id, call);
         }
+        if moment.facts.text("to") == Some("executing") {
+            self.count_work(call_id, moment);
+        }
         let Some(call) = self.calls.get_mut(call_id) else { return };
         let Some(status) = call.apply(moment, self.is_grace) else {
             if let Some(request) = self.calls.get(call_id).and_then(|call| self.request_begun(call, moment)) {
@@ -164,6 +167,16 @@ impl OpenRun {
             files_changed: Vec::new(),
         }));
         span
+    }
+
+    /// A call runs: is it a command, or is it another run that answers it? One that is taken up again is no second one.
+    fn count_work(&mut self, call_id: &str, moment: EventMoment<'_>) {
+        let tool = self.calls.get(call_id).and_then(|call| call.span.tool.as_ref());
+        let Some(tool) = tool.filter(|tool| tool.waited_ms.is_none()) else { return };
+        let is_command = tool.tool.as_str() == RUN_SHELL_COMMAND;
+        let run = self.facts();
+        run.commands += u64::from(is_command);
+        run.called_runs += u64::from(moment.facts.has("childRunId"));
     }
 
     /// The request that begins when a call of a server's tool may run.

@@ -8,14 +8,13 @@ use protocol::{CallId, HookSpan, SpanError, SpanKind, SpanStatus, Timestamp, Too
 use super::{
     super::{EventMoment, SpanEdge, end},
     OpenRun,
+    edited::{BEFORE_CALLS, is_edited},
 };
-use crate::{facts::EventFacts, said::GOES_ON, text};
-
-/// The outcome of a hook that was to be told something when the daemon ended.
-const INTERRUPTED: &str = "interrupted";
-
-/// The event whose hooks may change the arguments of a call.
-const BEFORE_CALLS: &str = "PreToolUse";
+use crate::{
+    facts::EventFacts,
+    said::{GOES_ON, INTERRUPTED},
+    text,
+};
 
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
@@ -176,7 +175,10 @@ impl OpenRun {
             };
             self.end_hooks(moment.at, |span| span.hook.as_deref().is_some_and(is_over), &mut told);
         }
-        self.results.hooked(moment.facts, told, edges);
+        match told.iter().any(|edge| is_edited(edge.span())) {
+            true => self.keep_edited(moment.facts, told),
+            false => self.results.hooked(moment.facts, told, edges),
+        }
     }
 
     fn hook_ended(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -249,6 +251,9 @@ impl OpenRun {
         let open = open.map(|tool| (tool.tool.clone(), tool.description.clone()));
         let ended = || call_id.as_ref().and_then(|call| self.hooks.ended_calls.get(call)).cloned();
         let (tool, description) = open.or_else(ended).unzip();
+        // What the call was before the change is not what it is asked about.
+        let edited = self.is_of_edit(facts);
+        let description = description.filter(|_| !edited);
         span.hook = Some(Box::new(HookSpan {
             hook_id: facts.word("hookId"),
             source: facts.word("source"),
@@ -261,12 +266,14 @@ impl OpenRun {
             exit_code: facts.value("exitCode").as_i64(),
             is_async: facts.flag("async"),
             changed: facts.flag("changed"),
+            dropped_change: facts.read("droppedChange"),
             added: facts.owned("added"),
             message: facts.text("message").map(text::line),
             replacement: facts.read("replacement"),
             follow_up: facts.text("followUp").map(CallId::from),
             confinement: facts.read("confinement"),
             round: facts.count("round").filter(|round| *round != 1),
+            edited,
             attempt: facts.count("attempt").filter(|attempt| *attempt != 1),
         }));
     }
@@ -294,7 +301,12 @@ impl OpenRun {
     /// Ends all hooks that are at work, since the daemon did.
     pub(super) fn cut_off_hooks(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         self.hooks.cut_off.extend(self.hooks.open.keys().cloned());
-        self.end_hooks(at, |_| true, edges);
+        let mut told = Vec::new();
+        self.end_hooks(at, |_| true, &mut told);
+        for hook in told.iter_mut().filter_map(|edge| edge.span_mut().hook.as_mut()) {
+            hook.outcome = INTERRUPTED.to_owned();
+        }
+        edges.extend(told);
     }
 
     /// Ends the spans of hooks that go on beside the run and after it.

@@ -6,12 +6,11 @@ use protocol::{
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
-    OpenRun, OpenToolSpan, push_event,
+    OpenRun, OpenToolSpan,
+    edited::MODIFY,
+    push_event,
 };
 use crate::{facts::EventFacts, rule, said::decider, text};
-
-/// The answer of a person who changed the call.
-const MODIFY: &str = "modify";
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -54,6 +53,7 @@ impl OpenRun {
             rule: asked.word("rule"),
             reason: asked.word("reason"),
             risk: asked.word("risk"),
+            down_ms: 0,
             revisions: 0,
             decision: None,
         }));
@@ -61,10 +61,18 @@ impl OpenRun {
         self.questions.insert(id, OpenQuestion { span });
     }
 
+    /// The daemon was away for so long: nobody could answer meanwhile.
+    pub(super) fn questions_were_down(&mut self, down_ms: u64) {
+        for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
+            asked.down_ms = asked.down_ms.saturating_add(down_ms);
+        }
+    }
+
     fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         let question = facts.text("confirmationId").and_then(|id| self.questions.remove(id));
         let Some(OpenQuestion { mut span }) = question else { return };
+        let at = self.answered_at(span.started_at, at);
         let source = facts.word("by");
         let is_over_by_itself = source == "system";
         let mut decision = CallDecision {
@@ -75,6 +83,7 @@ impl OpenRun {
             name: facts.owned("name"),
             message: facts.text("message").map(text::line),
             waited_ms: Some(millis(span.started_at, at)),
+            down_ms: span.confirmation.as_ref().map_or(0, |asked| asked.down_ms),
             allows: facts.text("allows").map(text::line),
             remembers: rule_said(&source, facts),
             mode: facts.owned("mode"),

@@ -49,6 +49,12 @@ impl OpenRun {
         match moment.event.kind.as_str() {
             "run.queued" => {
                 let waits_for = facts.word("for");
+                let is_queued = self.standing.queued.as_ref().is_some_and(|stay| stay.waits_for == waits_for);
+                if is_queued && facts.flag("front") {
+                    let by = moment.event.head.by.as_deref().map(text::person);
+                    let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                    self.note(moment, &format!("moved to the front{by}"));
+                }
                 // It may be told once more of the same queue.
                 if self.standing.queued.as_ref().is_none_or(|stay| stay.waits_for != waits_for) {
                     self.leave_queue(at);
@@ -89,6 +95,7 @@ impl OpenRun {
         let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
         self.facts().down_ms += down;
         self.calls_were_down(down);
+        self.questions_were_down(down);
         // Of one that was parked the daemon may be the same.
         let is_taken_up = !was_parked || facts.flag("unclean");
         let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };

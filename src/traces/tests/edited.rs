@@ -1,0 +1,86 @@
+//! A call that a person changed: do the guards that are asked about the change stand after the answer, and with what was changed?
+
+use protocol::{SpanKind, TraceFormat};
+
+use super::{documents::document, *};
+use crate::{decided, hook_said};
+
+/// A guard is asked, then a person, who changes the command, then the guard about that. `END` is what becomes of it.
+fn edited(end: &str) -> String {
+    let at = |ms: i64| Timestamp(BEGAN_US + ms * 1_000).to_string();
+    let began = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "git log"}}
+        10 hook.fired {"firingId": "r1:PreToolUse:c1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 5, "startedAt": "AT4"}
+        10 tool.state {"callId": "c1", "from": "validating", "to": "scheduled", "name": "run_shell_command", "details": {"description": "git log", "kind": "execute", "risk": "low", "rule": "builtin:risk=low"}}
+        10 tool.state {"callId": "c1", "from": "scheduled", "to": "awaitingApproval", "name": "run_shell_command"}
+        10 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Run command: git log", "rule": "builtin:risk=low", "reason": "runs a command", "risk": "low", "details": {"type": "exec", "command": "git log"}}}
+    "#;
+    format!("{began}{end}").replace("AT4", &at(4)).replace("AT3010", &at(3_010))
+}
+
+const ALLOWED: &str = r#"
+        3100 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "allow", "outcome": "answered", "durationMs": 80, "startedAt": "AT3010"}
+        3100 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Run command: git status", "details": {"type": "exec", "command": "git status"}}, "why": "modified"}
+        3100 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d", "difference": "x"}
+        3100 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "run_shell_command", "arguments": {"command": "git status"}, "details": {"description": "git status", "kind": "execute", "risk": "low", "rule": "builtin:risk=low"}}
+        3200 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "run_shell_command", "result": {"llmContent": [{"type": "text", "text": "clean"}], "data": {"exitCode": 0}}}
+"#;
+
+#[test]
+fn guards_of_a_changed_call_stand_after_the_answer_and_with_the_change() {
+    let log = edited(ALLOWED);
+    check(
+        &log,
+        expect![[r#"
+            4 in 3: hook PreToolUse 4..9 ok lane=65536
+            7 in 3: confirmation Run command: git log 10..3010 ok [modify client builtin:risk=low Some(3000)] in="git log" out="modify" (confirmation.revised modified)
+            8 in 3: hook PreToolUse 3010..3090 ok lane=65536
+            3 in 2: tool run_shell_command 0..3200 ok [modify client builtin:risk=low Some(3000)] in="{\"command\":\"git status\"}" out="clean"
+            1 in -: run lead 0..… open in="q"
+            2 in 1: turn turn 1 0..… open
+        "#]],
+    );
+    let spans = spans(&log);
+    let hooks: Vec<_> = spans.iter().filter_map(|span| span.hook.as_deref()).collect();
+    let about: Vec<_> = hooks.iter().map(|hook| (hook.edited, hook.description.as_deref())).collect();
+    assert_eq!(about, [(false, Some("git log")), (true, Some("git status"))]);
+    assert_eq!(hook_said(hooks[1], 100), "asked again, about the changed arguments; allow");
+    let call = spans.iter().find_map(|span| span.tool.as_deref()).unwrap();
+    assert_eq!(decided(call.decision.as_ref().unwrap()), "yes, with a change: ada (pts/3), 3.0 s");
+    let story = document(TraceFormat::Markdown, &log);
+    let told: Vec<&str> = story.lines().filter(|line| line.starts_with(['*', 'H', 'A'])).collect();
+    expect![[r#"
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` git log decided nothing (after 5 ms).
+        **lead** asks: Run command: git log (`builtin:risk=low`: runs a command)
+        Answer: allowed with a change by ada (pts/3) after 3.0 s.
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` git status, asked again about the changed arguments, said `allow` (after 80 ms).
+        **lead** calls `run_shell_command`, risk low, allowed with a change by ada (pts/3): done after 3.2 s.
+        **lead** is still at work."#]]
+    .assert_eq(&told.join("\n"));
+}
+
+/// A guard refuses what the person made of it: the person did not deny it.
+#[test]
+fn a_change_that_a_guard_refuses_is_refused_by_the_guard() {
+    let log = edited(
+        r#"
+        3100 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "deny", "reason": "no", "outcome": "answered", "durationMs": 80, "startedAt": "AT3010"}
+        3100 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "deny", "by": "hook", "name": "ada@pts/3-3fa91c02", "message": "the hook user/PreToolUse/1 refused the call: no", "digest": "d"}
+        3100 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "the hook user/PreToolUse/1 refused the call: no"}}
+    "#,
+    );
+    let spans = spans(&log);
+    let kinds: Vec<SpanKind> = spans.iter().map(|span| span.kind).collect();
+    assert_eq!(kinds[..4], [SpanKind::Hook, SpanKind::Confirmation, SpanKind::Hook, SpanKind::Tool]);
+    // What the person made of it is not in the log.
+    let hook = spans[2].hook.as_deref().unwrap();
+    assert_eq!((hook.edited, hook.description.as_deref()), (true, None));
+    let story = document(TraceFormat::Markdown, &log);
+    let answer = "Answer: changed by ada (pts/3) after 3.0 s, and then denied: “the hook user/PreToolUse/1 refused the call: no”\n";
+    assert!(story.contains(answer), "{story}");
+    let call = spans[3].tool.as_deref().unwrap().decision.as_ref().unwrap();
+    let said = "no, with a change by ada (pts/3): the hook user/PreToolUse/1 refused the call: no, 3.0 s";
+    assert_eq!(decided(call), said);
+}

@@ -25,6 +25,7 @@ use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
 use shell::AUTOMATIC;
 use sys::{
+    clock,
     guarded::{give_back_rights, mode_of},
     regular_file,
 };
@@ -65,6 +66,8 @@ struct WatchedPlaces {
     links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
     noted: Mutex<NotedPlaces>,
+    /// The second and nanosecond at which it was to begin, by the clock of files.
+    begun_at: (i64, i64),
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
 }
@@ -151,7 +154,17 @@ impl WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let is_over = AtomicBool::new(false);
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
-        let mut watched = WatchedPlaces { roots, root_modes, told, further, links, reports, noted, is_over };
+        let mut watched = WatchedPlaces {
+            roots,
+            root_modes,
+            told,
+            further,
+            links,
+            reports,
+            noted,
+            begun_at: clock::file_time(),
+            is_over,
+        };
         let link = |path: PathBuf| {
             let link = watched.link_on_way(&path)?;
             fs::read_link(&link).ok().map(|to| (link, to))

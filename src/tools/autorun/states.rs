@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -144,6 +147,14 @@ impl AutorunFileState {
                 stamp == stamp_now || is_as_it_was()
             }
             _ => false,
+        }
+    }
+
+    /// The bytes of a file, as far as they are noted, and where a link leads.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            AutorunFileState::Link(to) => Some(to.as_os_str().as_bytes()),
+            AutorunFileState::File { bytes, .. } => bytes.as_deref(),
         }
     }
 

@@ -7,12 +7,13 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering},
+    time::SystemTime,
 };
 
 use super::{
     super::further::FurtherPlaces, AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
 };
-use crate::{digest, workspace_reports::WorkspaceReports};
+use crate::{digest, repositories::brought_by_git, workspace_reports::WorkspaceReports};
 
 /// All files that are watched over for commands that go on. A cheap handle.
 #[derive(Clone, Default)]
@@ -38,11 +39,13 @@ pub(super) enum KnownBefore {
     Was(PlaceState),
 }
 
-/// A note of what was there before a program began that may write such files, git alone or a hook, so that what it does is not taken for
-/// the doing of a command beside it.
+/// A note of what was there before git alone began that may bring such files, so that what it brings is not taken for the doing of a command
+/// beside it. How long it goes on does not matter: only what git has at its path from before counts.
 pub struct AllowedChanges {
     places: WatchedPlaces,
     guards: AutorunGuards,
+    /// Since when the session's commands may have made objects of git's.
+    since: Option<(i64, i64)>,
 }
 
 impl AutorunGuards {
@@ -65,6 +68,11 @@ impl AutorunGuards {
         self.all().is_empty()
     }
 
+    /// The second and nanosecond at which the first of those began that go on.
+    fn begun_at(&self) -> Option<(i64, i64)> {
+        self.all().iter().map(|it| it.begun_at).min()
+    }
+
     /// The files that the words of commands name that go on.
     pub(super) fn named(&self) -> Vec<PathBuf> {
         self.all().iter().flat_map(|it| it.told.named.clone()).collect()
@@ -84,29 +92,43 @@ impl std::fmt::Debug for AutorunGuards {
 }
 
 impl AllowedChanges {
-    /// Takes note where others go on that watch over something. Blocks for a moment.
-    pub fn over(roots: &[PathBuf], further: FurtherPlaces, guards: &AutorunGuards) -> AllowedChanges {
+    /// Takes note where others go on that watch over something. `since`: when the first command of this session began. Blocks for a moment.
+    pub fn over(
+        roots: &[PathBuf],
+        further: FurtherPlaces,
+        since: Option<SystemTime>,
+        guards: &AutorunGuards,
+    ) -> AllowedChanges {
         let places = WatchedPlaces::of(roots, further, WritesTold::default(), WorkspaceReports::default());
         let mut bytes_left = MOST_BYTES;
         let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
         let before = places.places(&[]).into_iter().map(|(path, _)| path).map(state).collect();
         places.noted().before = before;
-        AllowedChanges { places, guards: guards.clone() }
+        let since = since.and_then(|since| since.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let since = since.map(|it| (i64::try_from(it.as_secs()).unwrap_or(0), i64::from(it.subsec_nanos())));
+        AllowedChanges { places, guards: guards.clone(), since }
     }
 }
 
 impl Drop for AllowedChanges {
-    /// Has what changed since count as there before.
+    /// Has what git brought since count as there before. What else changed is somebody else's doing.
     fn drop(&mut self) {
+        let Some(begun_at) = self.guards.begun_at() else { return };
+        let since = self.since.map_or(begun_at, |since| since.min(begun_at));
         let noted = self.places.noted();
+        let mut changed = Vec::new();
         for (path, _) in self.places.places(&[]) {
             let now = PlaceState::of(&path, &mut 0);
             let before = noted.before.get(&path).and_then(Option::as_ref);
             let is_same = |file: &PathBuf, now: &AutorunFileState| {
                 before.and_then(|before| before.files.get(file)).is_some_and(|it| it.is_same(now, file))
             };
-            let changed = now.files.iter().filter(|(file, now)| !is_same(file, now));
-            changed.for_each(|(file, _)| self.guards.allow(file, None));
+            changed.extend(
+                now.files.into_iter().filter(|(file, now)| !is_same(file, now)).map(|(file, _)| file),
+            );
+        }
+        for (file, digest) in brought_by_git(&self.places.roots, &changed, since) {
+            self.guards.allow(&file, Some(&digest));
         }
     }
 }
@@ -146,11 +168,9 @@ impl WatchedPlaces {
                 continue;
             };
             state.take_anew(path);
-            let is_other = |state: &AutorunFileState| match (state, written) {
-                (AutorunFileState::File { bytes: Some(bytes), .. }, Some(written)) => {
-                    digest::of(bytes) != written
-                }
-                _ => false,
+            // Also where the bytes are not noted: somebody may have put something else there since.
+            let is_other = |state: &AutorunFileState| {
+                written.is_some_and(|written| state.bytes().is_none_or(|it| digest::of(it) != written))
             };
             state.files.retain(|file, state| file != path || !is_other(state));
         }

@@ -159,17 +159,55 @@ fn what_somebody_writes_who_may_stays_while_a_command_goes_on_beside() {
         put(&root, name, "{}");
         guards.allow(&root.join(name), Some(&crate::digest::of(written.as_bytes())));
     }
-    // By git alone.
-    let allowed = AllowedChanges::over(std::slice::from_ref(&root), FurtherPlaces::default(), &guards);
-    put(&root, ".exrc", "of a commit");
-    put(&root, ".vscode/settings.json", "of a commit");
-    drop(allowed);
     put(&root, ".vscode/tasks.json", "evil");
     let done = goes_on.finish();
     assert_eq!(done.len(), 2, "{done:?}");
     assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".nvim.lua").exists(), "{done:?}");
-    assert!(root.join(".zed/tasks.json").exists() && root.join(".vscode/settings.json").exists());
-    assert_eq!((read(&root, ".envrc"), read(&root, ".exrc")), ("use flake".into(), "of a commit".into()));
+    assert!(root.join(".zed/tasks.json").exists());
+    assert_eq!((read(&root, ".envrc"), read(&root, ".exrc")), ("use flake".into(), "a person's".into()));
+}
+
+fn git(root: &Path, words: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(root).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let done = git.output().unwrap();
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Whatever else comes while git alone goes on is a command's beside it, also what that stages.
+#[test]
+fn only_what_git_has_from_before_is_allowed_while_it_goes_on_beside_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "-q", "-b", "main"]);
+    put(&root, ".exrc", "a person's");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    git(&root, &["checkout", "-q", "-b", "other"]);
+    put(&root, ".exrc", "of a commit");
+    put(&root, ".vscode/settings.json", "of a commit");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "second"]);
+    git(&root, &["checkout", "-q", "main"]);
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    let guards = AutorunGuards::default();
+    let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
+    let roots = std::slice::from_ref(&root);
+    let allowed = AllowedChanges::over(roots, FurtherPlaces::default(), None, &guards);
+    git(&root, &["checkout", "-q", "other"]);
+    let planted = [".envrc", ".vscode/tasks.json", ".mcp.json"];
+    planted.iter().for_each(|name| put(&root, name, "evil"));
+    git(&root, &["add", ".mcp.json"]);
+    drop(allowed);
+    let done = goes_on.finish();
+    planted.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+    assert_eq!(read(&root, ".exrc"), "of a commit", "{done:?}");
+    assert_eq!(read(&root, ".vscode/settings.json"), "of a commit", "{done:?}");
 }
 
 /// Five are told to the agent, all to the person.

@@ -38,9 +38,9 @@ mod settings;
 mod state;
 
 pub use around::RepositoryAround;
-pub use brought::brought_by_git;
 pub use below::{RepositoriesBelow, RepositoryBelow, is_repository};
-pub use folder::{folder_at, rename_aside, write_in};
+pub use brought::brought_by_git;
+pub use folder::{folder_at, rename_into, set_mode_in, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;
 pub use named::{GitNamed, normal, repositories_of_root};

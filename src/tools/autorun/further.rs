@@ -296,7 +296,7 @@ mod tests {
         let done = guard.finish();
         come.iter().for_each(|name| assert!(!home.join(name).exists(), "{name}: {done:?}"));
         stay.iter().chain(&keys).for_each(|name| assert!(home.join(name).exists(), "{name}: {done:?}"));
-        assert!(home.join(".agents/skills").exists() && home.join("bin.not-run-0/python3").exists());
+        assert!(home.join(".agents/skills").exists() && home.join(".not-run/bin.not-run-0/python3").exists());
         assert!(done.last().unwrap().starts_with("5 more files"), "{done:?}");
         assert!(
             done.iter()
@@ -319,7 +319,7 @@ mod tests {
         put(&home.join(".config/mpv/scripts/x.lua"), "evil");
         let done = guard.finish();
         assert!(home.join(".config/x").exists() && !home.join(".cargo").exists(), "{done:?}");
-        assert_eq!(fs::read_link(home.join(".cargo.not-run-0")).unwrap(), Path::new("plain"));
+        assert_eq!(fs::read_link(home.join(".not-run/.cargo.not-run-0")).unwrap(), Path::new("plain"));
         assert_eq!(done.len(), 2, "{done:?}");
         assert!(
             done.iter().any(|done| done.contains("`.config/mpv`") && done.contains("a link leads there"))

@@ -335,11 +335,13 @@ impl WatchedPlaces {
                 format!("{what}, was left there, and is hidden from commands: look at what is in it"),
             )
         } else {
-            match aside(path, before) {
+            // What a link leads to may lie in another of them.
+            let root = self.roots.iter().find(|root| path.starts_with(root)).map_or(path, PathBuf::as_path);
+            match aside(root, path, before) {
                 Ok(None) => return,
                 Ok(Some(aside)) => {
                     let again = if before.is_some() { ", and what was there is there again" } else { "" };
-                    let lies = format!("lies beside it as `{aside}` now{again}");
+                    let lies = format!("lies as `{}` now{again}", self.shown(&aside));
                     (
                         format!(
                             "{what}, and {why}: it {lies}. Where it is wanted, write it with `write_file`, or by a command whose words name it"

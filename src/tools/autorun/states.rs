@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{MOST_ENTRIES, MOST_NAMES};
-use sys::{guarded, guarded::listed, regular_file};
+use sys::{guarded::listed, regular_file};
 
 /// Entries of one such folder that are noted.
 const MOST_NOTED: usize = 10_000;
@@ -66,9 +66,7 @@ impl PlaceState {
                     continue;
                 };
                 for entry in entries.flatten().take(MOST_NAMES) {
-                    if !is_aside(&entry.file_name().to_string_lossy()) {
-                        pending.push((entry.path(), depth + 1));
-                    }
+                    pending.push((entry.path(), depth + 1));
                 }
                 continue;
             }
@@ -96,13 +94,6 @@ pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
     entries.any(|entry| match entry {
         Ok(entry) => holds_any(&entry.path(), depth + 1, room),
         Err(_) => true,
-    })
-}
-
-/// True of a name that [`guarded::ASIDE`] was put behind: a number follows, or an id.
-pub(super) fn is_aside(name: &str) -> bool {
-    name.rsplit_once(guarded::ASIDE).is_some_and(|(_, end)| {
-        !end.is_empty() && end.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
     })
 }
 

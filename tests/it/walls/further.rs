@@ -107,7 +107,7 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     for command in [
         "command=echo one",
         "command=bash s.sh",
-        "command=echo two; cat .netrc .ssh/config .*not-run*/config; true",
+        "command=echo two; cat .netrc .ssh/config .*not-run*/config .not-run/*config .not-run/*/config; true",
     ] {
         let words = ["tools", "call", "run_shell_command", "--args", command];
         let called = home.companion(&words).current_dir(home.path("")).output().await.unwrap();

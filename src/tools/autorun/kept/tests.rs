@@ -77,7 +77,7 @@ fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
     assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".husky/pre-push").exists());
     assert!(root.join(".husky/_/h").exists());
     assert_eq!(fs::read_link(root.join(".mcp.json")).unwrap(), Path::new("shared/mcp.json"));
-    assert_eq!(read(&root, ".vscode/big.json.not-run-0"), "evil");
+    assert_eq!(read(&root, ".not-run/.vscode--big.json.not-run-0"), "evil");
     assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
     assert!(guard.finish().is_empty());
     let named = WritesTold { named: vec![root.join(".envrc"), root.clone()] };
@@ -247,4 +247,23 @@ fn what_lies_among_many_files_is_put_aside_as_well() {
     names.iter().for_each(|name| put(&root, name, "evil"));
     let done = guard.finish();
     names.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+}
+
+/// Whoever reads a whole folder does not go by names, so none is a reason to leave something there.
+#[test]
+fn what_lies_aside_is_nowhere_where_a_program_reads_all_and_no_name_pretends_to_lie_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, ".claude/agents/mine.md", "a person's");
+    // As an earlier version left it.
+    put(&root, ".claude/agents/old.md.not-run-0", "put aside before");
+    let (mut guard, _) = guarded(&root, WritesTold::default(), false);
+    let names =
+        [".claude/agents/x.md", ".claude/agents/y.not-run-0", ".husky/pre-commit.not-run-1", ".bashrc.d/z"];
+    names.iter().for_each(|name| put(&root, name, "evil"));
+    let done = guard.finish();
+    names.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+    assert_eq!(fs::read_dir(root.join(".claude/agents")).unwrap().count(), 2, "{done:?}");
+    assert_eq!(read(&root, ".not-run/.claude--agents--x.md.not-run-0"), "evil", "{done:?}");
+    assert!(done.iter().any(|it| it.contains("lies as `.not-run/.claude--agents--x.md.not-run-0` now")));
 }

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod dotted;
 mod further;
 mod git_programs;
 mod git_runs;
@@ -38,6 +39,9 @@ use sys::{
 const MOST_ENTRIES: usize = 10_000;
 /// The same of a folder that a command may have filled to hide something among them.
 const MOST_NAMES: usize = 500_000;
+
+/// The folder for what was put aside, at the top of a workspace's folder.
+const ASIDE_FOLDER: &str = ".not-run";
 
 /// Bytes of an `.envrc` that is read; it is a few lines.
 const MOST_OF_ENVRC: u64 = 64 * 1024;

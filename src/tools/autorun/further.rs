@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{git_programs, rows::kept_in};
+use super::{dotted::DottedEntries, git_programs, rows::kept_in};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
@@ -152,6 +152,8 @@ pub struct FurtherPlaces {
     pub places: Vec<AutorunPlace>,
     /// Places that are hidden from commands by their names, also where they lead to.
     pub secrets: Vec<PathBuf>,
+    /// What lies below names with a dot in front, if a home lies in the workspace.
+    pub dotted: DottedEntries,
 }
 
 impl FurtherPlaces {
@@ -168,8 +170,8 @@ impl FurtherPlaces {
     }
 }
 
-/// Finds them in these roots, absolute and without links, and in the `repositories` that lie below. `secrets`: by their names. Blocks for
-/// a bounded look.
+/// Finds them in these roots, absolute and without links, and in the `repositories` that lie below. `secrets`: by their names; `hidden`:
+/// by its names, all that commands do not see; `has_mounts`: they can keep something. Blocks for a bounded look.
 pub fn further_places<'a>(
     roots: &[PathBuf],
     repositories: &[RepositoryBelow],
@@ -178,11 +180,14 @@ pub fn further_places<'a>(
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let mut places = named_by_git(roots, repositories)?;
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
+    (hidden, has_mounts): (&[PathBuf], bool),
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
     }
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {
+    let mut dotted = DottedEntries::default();
         let links = LinksBelow::of(&path).ends.into_iter().filter(|end| !end.starts_with(&path));
         places.extend(links.map(|path| AutorunPlace { path, why }));
+        dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
     }
     places.retain(|place| {
         roots.iter().any(|root| place.path.starts_with(root))
@@ -190,7 +195,7 @@ pub fn further_places<'a>(
     });
     let mut secrets = with_ends(secrets);
     secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
-    Ok(FurtherPlaces { places, secrets })
+    Ok(FurtherPlaces { places, secrets, dotted })
 }
 
 /// The paths, and where they lead to.
@@ -259,11 +264,13 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
+    const NO_HOME: (&[PathBuf], bool) = (&[], false);
+
 
     fn at_home(home: &Path, path: Option<&OsStr>) -> FurtherPlaces {
         let secrets: Vec<PathBuf> = sandbox::secrets(home).collect();
         let secrets = with_ends(secrets.iter().map(PathBuf::as_path));
-        FurtherPlaces { places: of_home(home, path), secrets }
+        FurtherPlaces { places: of_home(home, path), secrets, ..FurtherPlaces::default() }
     }
 
     fn guarded(root: &Path, further: FurtherPlaces, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
@@ -336,7 +343,7 @@ mod tests {
         put(&root.join(".claude/settings.json"), "{}");
         symlink("../conf/tasks.json", root.join(".vscode/tasks.json")).unwrap();
         symlink("../shared", root.join(".claude/skills")).unwrap();
-        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
         let (mut guard, _) = guarded(&root, further, false);
         put(&root.join("conf/tasks.json"), "evil");
         put(&root.join("shared/new/SKILL.md"), "evil");
@@ -356,7 +363,8 @@ mod tests {
         put(&root.join("cfg/mise/config.toml"), "a person's");
         put(&root.join("other/mise/config.toml"), "evil");
         symlink("cfg", root.join(".config")).unwrap();
-        let further = || further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let further =
+            || further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
         let (mut guard, _) = guarded(&root, further(), true);
         fs::remove_file(root.join(".config")).unwrap();
         symlink("other", root.join(".config")).unwrap();
@@ -389,7 +397,8 @@ mod tests {
         put(&root.join("tools/fsm.sh"), "# a person's\n");
         let key = root.join(".claude/.credentials.json");
         let further =
-            further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path())).unwrap();
+            further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path()), NO_HOME)
+                .unwrap();
         let told = WritesTold { named: vec![root.join("tools")] };
         let reports = (WorkspaceReports::default(), &AutorunGuards::default());
         let (mut guard, _) = AutorunGuard::over(std::slice::from_ref(&root), further, told, false, reports);
@@ -418,7 +427,7 @@ mod tests {
         named.iter().for_each(|name| put(&root.join(name), "# a person's\n"));
         let products = ["build", "make", "status", "out/text", "out/tool"];
         products.iter().for_each(|name| put(&root.join(name), "old\0"));
-        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
         let (mut guard, _) = guarded(&root, further.clone(), false);
         named.iter().for_each(|name| put(&root.join(name), "# evil\n"));
         put(&root.join(".tools/hooks/post-commit"), "# evil\n");
@@ -450,7 +459,8 @@ mod tests {
         let todo = root.join(".git").join(REBASE_TODO);
         put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
         let guard = |has_covers| {
-            let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty()).unwrap();
+            let further =
+                further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
             guarded(&root, further, has_covers)
         };
         let is_left = |before: Option<&str>, after: &str| {

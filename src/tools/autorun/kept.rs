@@ -16,6 +16,7 @@ use std::{
 
 use super::{
     MOST_ENTRIES,
+    dotted::DOTTED,
     further::{FurtherPlaces, REBASE_TODO},
     rows::kept_in,
     states::{AutorunFileState, LONGEST, PlaceState, holds_any},
@@ -37,6 +38,8 @@ pub use beside::{AllowedChanges, AutorunGuards};
 
 /// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
+/// Entries of a home with a dot in front over which something is mounted. Each takes its time; a home has some hundred.
+const MOST_DOTTED: usize = 500;
 /// Entries of which the agent is told one by one.
 const MOST_TOLD: usize = 5;
 /// Letters of what the person is told of one command.
@@ -103,13 +106,19 @@ impl AutorunGuard {
         let mut noted = watched.noted();
         noted.earlier = guards.take_in(&watched);
         let mut covered = Vec::new();
-        let mut bytes_left = MOST_BYTES;
-        for (path, _) in watched.places(&[]) {
+        let (mut bytes_left, mut dotted_left) = (MOST_BYTES, MOST_DOTTED);
+        for (path, why) in watched.places(&[]) {
             let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
             let real = path.canonicalize().ok().filter(|real| {
                 roots.iter().any(|root| real.starts_with(root))
                     && !roots.iter().any(|root| root.starts_with(real))
             });
+            // What a link leads to is nobody's by that link's name alone.
+            let has_covers = match why == DOTTED {
+                true => watched.further.dotted.has_mounts && !is_link && 0 < dotted_left,
+                false => has_covers,
+            };
+            dotted_left -= usize::from(why == DOTTED && has_covers);
             // The folder around it is kept by others.
             let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
             let is_covered = real.is_some();
@@ -206,7 +215,8 @@ impl WatchedPlaces {
     fn covers(&self, named: &Path, place: &Path) -> bool {
         let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
         let is_root = || self.roots.iter().any(|root| root.starts_with(named));
-        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_further()
+        let is_home = || self.further.dotted.is_around(named);
+        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_home() && !is_further()
     }
 
     /// True if it would see something come at this path, which is there.
@@ -219,13 +229,14 @@ impl WatchedPlaces {
     fn places(&self, others: &[PathBuf]) -> Vec<(PathBuf, &'static str)> {
         let mut places: Vec<(PathBuf, &'static str)> =
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
+            || self.further.dotted.watches(path)
         let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
         places.extend(further.map(|place| (place.path.clone(), place.why)));
-        places.sort();
-        places.dedup_by(|one, other| one.0 == other.0);
-        // What lies in another of them is kept with it.
-        let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
-        places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
+        // Behind the others, which say more of them.
+        places.extend(self.further.dotted.entries(&self.told.named).into_iter().map(|path| (path, DOTTED)));
+        places.sort_by(|one, other| one.0.cmp(&other.0));
+        // What lies in another of them is kept with it, and comes behind it.
+        places.dedup_by(|one, other| one.0.starts_with(&other.0));
         places.retain(|(path, _)| !self.is_named(path, others));
         places
     }

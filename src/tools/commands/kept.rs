@@ -154,9 +154,11 @@ impl CommandRuntime {
             let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
             let secrets = hidden.names_of_secrets();
+            let names = hidden.names();
             let further = || -> std::io::Result<_> {
-                let mut further =
-                    autorun::further_places(&roots, &below, secrets.iter().map(PathBuf::as_path))?;
+                let secrets = secrets.iter().map(PathBuf::as_path);
+                // git, too, runs what is not its own.
+                let mut further = autorun::further_places(&roots, &below, secrets, (&names, has_covers))?;
                 if may_configure {
                     further.leave_settings();
                 }

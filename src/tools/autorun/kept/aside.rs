@@ -15,12 +15,13 @@ use std::{
 
 use rustix::fs::{AtFlags, FileType, Mode, mkdirat, statat, unlinkat};
 
-use super::super::states::{AutorunFileState, LONGEST, PlaceState};
+use super::super::{
+    ASIDE_FOLDER as FOLDER,
+    states::{AutorunFileState, LONGEST, PlaceState},
+};
 use crate::repositories::{folder_at, rename_into, set_mode_in, write_in};
 use sys::guarded::ASIDE;
 
-/// The folder for what was put aside, at the top of a workspace's folder.
-pub(in crate::autorun) const FOLDER: &str = ".not-run";
 /// Between the names of a path that stand in one name.
 const BETWEEN: &str = "--";
 /// Bytes of a path that stand in one name. File systems take names of 255 bytes.

@@ -152,6 +152,8 @@ pub struct FurtherPlaces {
     pub places: Vec<AutorunPlace>,
     /// Places that are hidden from commands by their names, also where they lead to.
     pub secrets: Vec<PathBuf>,
+    /// Places that mounts keep for another reason, of which files with further names are looked at.
+    pub mounted: Vec<PathBuf>,
     /// What lies below names with a dot in front, if a home lies in the workspace.
     pub dotted: DottedEntries,
 }
@@ -176,18 +178,18 @@ pub fn further_places<'a>(
     roots: &[PathBuf],
     repositories: &[RepositoryBelow],
     secrets: impl Iterator<Item = &'a Path>,
+    (hidden, has_mounts): (&[PathBuf], bool),
 ) -> io::Result<FurtherPlaces> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let mut places = named_by_git(roots, repositories)?;
+    let mut dotted = DottedEntries::default();
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
-    (hidden, has_mounts): (&[PathBuf], bool),
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
+        dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
     }
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {
-    let mut dotted = DottedEntries::default();
         let links = LinksBelow::of(&path).ends.into_iter().filter(|end| !end.starts_with(&path));
         places.extend(links.map(|path| AutorunPlace { path, why }));
-        dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
     }
     places.retain(|place| {
         roots.iter().any(|root| place.path.starts_with(root))
@@ -195,7 +197,7 @@ pub fn further_places<'a>(
     });
     let mut secrets = with_ends(secrets);
     secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
-    Ok(FurtherPlaces { places, secrets, dotted })
+    Ok(FurtherPlaces { places, secrets, mounted: Vec::new(), dotted })
 }
 
 /// The paths, and where they lead to.
@@ -260,12 +262,12 @@ mod tests {
         workspace_reports::WorkspaceReports,
     };
 
+    const NO_HOME: (&[PathBuf], bool) = (&[], false);
+
     fn put(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    const NO_HOME: (&[PathBuf], bool) = (&[], false);
-
 
     fn at_home(home: &Path, path: Option<&OsStr>) -> FurtherPlaces {
         let secrets: Vec<PathBuf> = sandbox::secrets(home).collect();

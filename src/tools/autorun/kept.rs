@@ -24,6 +24,7 @@ use super::{
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use second_names::{files_with_more_names, was_changed};
 use shell::AUTOMATIC;
 use sys::{
     clock,
@@ -33,6 +34,7 @@ use sys::{
 
 mod aside;
 mod beside;
+mod second_names;
 
 pub use beside::{AllowedChanges, AutorunGuards};
 
@@ -109,16 +111,16 @@ impl AutorunGuard {
         let (mut bytes_left, mut dotted_left) = (MOST_BYTES, MOST_DOTTED);
         for (path, why) in watched.places(&[]) {
             let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
-            let real = path.canonicalize().ok().filter(|real| {
-                roots.iter().any(|root| real.starts_with(root))
-                    && !roots.iter().any(|root| root.starts_with(real))
-            });
             // What a link leads to is nobody's by that link's name alone.
             let has_covers = match why == DOTTED {
                 true => watched.further.dotted.has_mounts && !is_link && 0 < dotted_left,
                 false => has_covers,
             };
             dotted_left -= usize::from(why == DOTTED && has_covers);
+            let real = path.canonicalize().ok().filter(|real| {
+                roots.iter().any(|root| real.starts_with(root))
+                    && !roots.iter().any(|root| root.starts_with(real))
+            });
             // The folder around it is kept by others.
             let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
             let is_covered = real.is_some();
@@ -137,6 +139,9 @@ impl AutorunGuard {
                 }
             }
         }
+        let kept = covered.iter().chain(&watched.further.mounted);
+        let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
+        noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
         drop(noted);
         (AutorunGuard { watched, guards: guards.clone() }, covered)
     }
@@ -222,6 +227,7 @@ impl WatchedPlaces {
     /// True if it would see something come at this path, which is there.
     fn watches(&self, path: &Path) -> bool {
         self.further.places.iter().any(|place| path.starts_with(&place.path))
+            || self.further.dotted.watches(path)
             || self.roots.iter().any(|root| kept_in(root).iter().any(|(kept, _)| path.starts_with(kept)))
     }
 
@@ -229,7 +235,6 @@ impl WatchedPlaces {
     fn places(&self, others: &[PathBuf]) -> Vec<(PathBuf, &'static str)> {
         let mut places: Vec<(PathBuf, &'static str)> =
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
-            || self.further.dotted.watches(path)
         let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
         places.extend(further.map(|place| (place.path.clone(), place.why)));
         // Behind the others, which say more of them.
@@ -286,6 +291,16 @@ impl WatchedPlaces {
                     let before = before.and_then(Option::as_ref).unwrap_or(&nothing);
                     self.compare((&path, why), before, begun, &mut done);
                 }
+            }
+        }
+        for (file, before) in &noted.second_names {
+            if was_changed(file, before) && !self.is_named(file, others) {
+                self.put_aside(
+                    file,
+                    "other programs obey it, and it has another name",
+                    Some(before),
+                    &mut done,
+                );
             }
         }
         self.is_over.store(true, Ordering::Release);

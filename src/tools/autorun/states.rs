@@ -114,7 +114,7 @@ impl PlaceState {
 }
 
 impl AutorunFileState {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
+    pub fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
         let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let longest = LONGEST.min(*bytes_left);
         let is_read = found.is_file() && 0 < longest && found.size() <= longest;
@@ -138,6 +138,16 @@ impl AutorunFileState {
                 stamp == stamp_now || is_as_it_was()
             }
             _ => false,
+        }
+    }
+
+    /// True if it is the state of this very file, whatever is in that by now.
+    pub fn is_of(&self, found: &fs::Metadata) -> bool {
+        match self {
+            AutorunFileState::Link(_) => false,
+            AutorunFileState::File { stamp: (device, inode, ..), .. } => {
+                (*device, *inode) == (found.dev(), found.ino())
+            }
         }
     }
 

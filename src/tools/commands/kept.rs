@@ -162,6 +162,9 @@ impl CommandRuntime {
                 if may_configure {
                     further.leave_settings();
                 }
+                if has_covers {
+                    further.mounted.clone_from(&kept.read_only);
+                }
                 Ok(further)
             };
             let is_left =

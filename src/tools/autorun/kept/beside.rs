@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     super::further::FurtherPlaces, AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    second_names,
 };
 use crate::{digest, repositories::brought_by_git, workspace_reports::WorkspaceReports};
 
@@ -24,6 +25,8 @@ pub struct AutorunGuards(Arc<Mutex<Vec<Weak<WatchedPlaces>>>>);
 pub(super) struct NotedPlaces {
     /// Each by its place, as it was before the first of those that go on; `None` = a mount keeps it.
     pub before: BTreeMap<PathBuf, Option<PlaceState>>,
+    /// Files in places that mounts keep which have further names, as they were before the first of those that go on.
+    pub second_names: BTreeMap<PathBuf, AutorunFileState>,
     /// The places over which others watched, as they were when the command began.
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
@@ -140,6 +143,19 @@ impl NotedPlaces {
         let mut known = self.earlier.iter().map(|it| it.known_before(path));
         known.find(|known| !matches!(known, KnownBefore::Unknown)).unwrap_or(KnownBefore::Unknown)
     }
+
+    /// Takes these files in, each as the oldest of those knows it that still go on.
+    pub fn note_second_names(&mut self, found: BTreeMap<PathBuf, AutorunFileState>) {
+        let of_earlier = |file: &Path| {
+            let mut earlier = self.earlier.iter().filter(|it| it.goes_on() && !it.is_named(file, &[]));
+            earlier.find_map(|it| it.noted().second_names.get(file).cloned())
+        };
+        let found = found.into_iter().map(|(file, state)| {
+            let state = of_earlier(&file).unwrap_or(state);
+            (file, state)
+        });
+        self.second_names = found.collect();
+    }
 }
 
 impl WatchedPlaces {
@@ -160,6 +176,7 @@ impl WatchedPlaces {
         if !self.goes_on() {
             return;
         }
+        second_names::take_anew(&mut noted.second_names, path, written);
         for place in places {
             let path = if path.starts_with(&place) { path } else { place.as_path() };
             let Some(state) =

@@ -267,3 +267,58 @@ fn what_lies_aside_is_nowhere_where_a_program_reads_all_and_no_name_pretends_to_
     assert_eq!(read(&root, ".not-run/.claude--agents--x.md.not-run-0"), "evil", "{done:?}");
     assert!(done.iter().any(|it| it.contains("lies as `.not-run/.claude--agents--x.md.not-run-0` now")));
 }
+
+/// A mount keeps a name, and a file may have two.
+#[test]
+fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let kept = [".envrc", ".vscode/deep/tasks.json", ".git/config"];
+    let other = |name: &str| format!("backup/{name}");
+    for name in kept.iter().chain(&[".mcp.json", ".exrc"]) {
+        put(&root, name, "a person's");
+        fs::create_dir_all(root.join(other(name)).parent().unwrap()).unwrap();
+        fs::hard_link(root.join(name), root.join(other(name))).unwrap();
+    }
+    let guards = AutorunGuards::default();
+    let begin = |named: &[&str]| {
+        let further = FurtherPlaces { mounted: vec![root.join(".git/config")], ..FurtherPlaces::default() };
+        let told = WritesTold { named: named.iter().map(|name| root.join(name)).collect() };
+        AutorunGuard::over(
+            std::slice::from_ref(&root),
+            further,
+            told,
+            true,
+            (WorkspaceReports::default(), &guards),
+        )
+        .0
+    };
+    let mut first = begin(&[".exrc"]);
+    for name in kept.iter().chain(&[".exrc"]) {
+        // In place, as whoever opens it writes.
+        put(&root, &other(name), "evil");
+    }
+    // A person's editor puts another file in its place.
+    put(&root, "new", "a person's, too");
+    fs::rename(root.join("new"), root.join(".mcp.json")).unwrap();
+    let mut second = begin(&[]);
+    let done = first.finish();
+    assert_eq!(done.len(), 3, "{done:?}");
+    for name in kept {
+        assert_eq!(read(&root, name), "a person's", "{name}: {done:?}");
+        assert_eq!(read(&root, &other(name)), "evil", "{name}: {done:?}");
+    }
+    assert_eq!(read(&root, ".mcp.json"), "a person's, too");
+    assert_eq!(read(&root, ".exrc"), "evil", "whoever allowed it was told");
+    // The second one began when it was evil, and does not bring that back.
+    let done = second.finish();
+    kept.iter().for_each(|name| assert_eq!(read(&root, name), "a person's", "{name}: {done:?}"));
+    // Another name that comes or goes is no change, and what a tool writes stays.
+    fs::hard_link(root.join(".envrc"), root.join("h")).unwrap();
+    let mut third = begin(&[]);
+    put(&root, ".envrc", "asked for");
+    guards.allow(&root.join(".envrc"), Some(&crate::digest::of(b"asked for")));
+    fs::remove_file(root.join("h")).unwrap();
+    assert!(third.finish().is_empty());
+    assert_eq!(read(&root, ".envrc"), "asked for");
+}

@@ -172,6 +172,9 @@ fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
     found.extend(elsewhere.map(|path| AutorunPlace { path, why }));
 }
 
+/// Words of an `.envrc` before a file that it reads on: of direnv-stdlib(1), and of the shell.
+const READ_ON: &[&str] = &["source_env", "source_env_if_exists", "source", "."];
+
 /// Finds what the `.envrc` of a folder has direnv evaluate, as its first lines say: by direnv-stdlib(1).
 fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
     let read = regular_file::read_bounded(&root.join(".envrc"), MOST_OF_ENVRC);
@@ -182,6 +185,18 @@ fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
             let why = "direnv evaluates it in the shell that enters the folder";
             found.extend(names.iter().map(|name| AutorunPlace { path: root.join(name), why }));
         }
+    }
+    for line in text.lines() {
+        let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        let is_read = words.next().is_some_and(|word| READ_ON.contains(&word));
+        // A path that is put together while it runs is not seen.
+        let Some(named) = words.next().filter(|word| is_read && !word.contains(['$', '~', '`', '*', '?']))
+        else {
+            continue;
+        };
+        let ResolvedPath { end, .. } = ResolvedPath::to(&root.join(named));
+        let path = if end.is_dir() { end.join(".envrc") } else { end };
+        found.push(AutorunPlace { path, why: "direnv evaluates it in the shell that enters the folder" });
     }
 }
 

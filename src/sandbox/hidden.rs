@@ -269,6 +269,11 @@ impl HiddenPlaces {
         self.places.names_of_secrets().map(Path::to_owned).chain(self.named.secrets()).collect()
     }
 
+    /// Everything that is hidden, by the names under which it is looked for.
+    pub fn names(&self) -> Vec<PathBuf> {
+        self.places.names().map(Path::to_owned).chain(self.named.secrets()).collect()
+    }
+
     /// What the settings name: secrets that are hidden, and programs that are not to be written.
     pub fn named(&self) -> &NamedFiles {
         &self.named

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod dotted;
 mod further;
 mod git_programs;
 mod git_runs;
@@ -38,6 +39,9 @@ use sys::{
 const MOST_ENTRIES: usize = 10_000;
 /// The same of a folder that a command may have filled to hide something among them.
 const MOST_NAMES: usize = 500_000;
+
+/// The folder for what was put aside, at the top of a workspace's folder.
+const ASIDE_FOLDER: &str = ".not-run";
 
 /// Bytes of an `.envrc` that is read; it is a few lines.
 const MOST_OF_ENVRC: u64 = 64 * 1024;
@@ -168,6 +172,9 @@ fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
     found.extend(elsewhere.map(|path| AutorunPlace { path, why }));
 }
 
+/// Words of an `.envrc` before a file that it reads on: of direnv-stdlib(1), and of the shell.
+const READ_ON: &[&str] = &["source_env", "source_env_if_exists", "source", "."];
+
 /// Finds what the `.envrc` of a folder has direnv evaluate, as its first lines say: by direnv-stdlib(1).
 fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
     let read = regular_file::read_bounded(&root.join(".envrc"), MOST_OF_ENVRC);
@@ -178,6 +185,18 @@ fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
             let why = "direnv evaluates it in the shell that enters the folder";
             found.extend(names.iter().map(|name| AutorunPlace { path: root.join(name), why }));
         }
+    }
+    for line in text.lines() {
+        let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        let is_read = words.next().is_some_and(|word| READ_ON.contains(&word));
+        // A path that is put together while it runs is not seen.
+        let Some(named) = words.next().filter(|word| is_read && !word.contains(['$', '~', '`', '*', '?']))
+        else {
+            continue;
+        };
+        let ResolvedPath { end, .. } = ResolvedPath::to(&root.join(named));
+        let path = if end.is_dir() { end.join(".envrc") } else { end };
+        found.push(AutorunPlace { path, why: "direnv evaluates it in the shell that enters the folder" });
     }
 }
 

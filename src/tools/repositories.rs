@@ -25,6 +25,7 @@ use sys::guarded::open_without_links;
 
 mod around;
 mod below;
+mod brought;
 mod folder;
 mod gitlinks;
 mod guard;
@@ -38,7 +39,8 @@ mod state;
 
 pub use around::RepositoryAround;
 pub use below::{RepositoriesBelow, RepositoryBelow, is_repository};
-pub use folder::{folder_at, rename_aside, write_in};
+pub use brought::brought_by_git;
+pub use folder::{folder_at, rename_into, set_mode_in, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;
 pub use named::{GitNamed, normal, repositories_of_root};

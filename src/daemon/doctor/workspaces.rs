@@ -25,8 +25,8 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
             more => format!("; and {more} more"),
         };
         DoctorFinding::warning(format!("{}{more}", told.join("; "))).with_hint(
-            "look whether it is as you want it: what was put aside lies beside it, with `.not-by-git-0` or `.not-run-0` behind its name; this is \
-             told for two weeks",
+            "look whether it is as you want it: what was put aside lies in `.not-run` at the top of the workspace, or, what git would have obeyed, beside \
+             it with `.not-by-git-0` behind its name; this is told for two weeks",
         )
     })
     .await

@@ -72,6 +72,35 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "https://docs.jj-vcs.dev/latest/config/",
     ),
     row(".jj", "jj runs the programs that its settings name", "https://docs.jj-vcs.dev/latest/config/"),
+    kept(
+        ".sl/config",
+        "Sapling runs its hooks and extensions",
+        "https://sapling-scm.com/docs/commands/config, the repository's own",
+    ),
+    row(".sl", "Sapling runs its hooks and extensions", "https://sapling-scm.com/docs/commands/config"),
+    kept(
+        "_darcs/prefs",
+        "Darcs runs the hooks that its defaults name",
+        "https://darcs.net/Using/Configuration, _darcs/prefs/defaults",
+    ),
+    row("_darcs", "Darcs runs the hooks that its defaults name", "https://darcs.net/Using/Configuration"),
+    kept(
+        ".pijul/config",
+        "Pijul runs the hooks that its settings name",
+        "https://pijul.org/manual/configuration.html",
+    ),
+    kept(".pijul/hooks", "Pijul runs its hooks", "pijul 0.12, commands/hooks.rs"),
+    row(
+        ".pijul",
+        "Pijul runs the hooks that its settings name",
+        "https://pijul.org/manual/configuration.html",
+    ),
+    kept(".pi/extensions", AGENT_SETTINGS, "https://github.com/badlogic/pi-mono, extensions of coding-agent"),
+    kept(
+        ".pi/settings.json",
+        AGENT_SETTINGS,
+        "https://github.com/badlogic/pi-mono, settings of coding-agent",
+    ),
     kept(".vscode", EDITOR_TASKS, "https://code.visualstudio.com/docs/debugtest/tasks"),
     kept(
         "*.code-workspace",

@@ -121,7 +121,7 @@ fn programs_of(text: &str) -> Vec<String> {
     programs.flatten().flat_map(words_of).collect()
 }
 
-fn is_text(file: &Path) -> bool {
+pub(super) fn is_text(file: &Path) -> bool {
     let mut beginning = Vec::new();
     let read =
         regular_file::open(file).and_then(|file| file.take(MOST_OF_BEGINNING).read_to_end(&mut beginning));

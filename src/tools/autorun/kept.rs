@@ -16,6 +16,7 @@ use std::{
 
 use super::{
     MOST_ENTRIES,
+    dotted::DOTTED,
     further::{FurtherPlaces, REBASE_TODO},
     rows::kept_in,
     states::{AutorunFileState, LONGEST, PlaceState, holds_any},
@@ -23,19 +24,24 @@ use super::{
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use second_names::{files_with_more_names, was_changed};
 use shell::AUTOMATIC;
 use sys::{
+    clock,
     guarded::{give_back_rights, mode_of},
     regular_file,
 };
 
 mod aside;
 mod beside;
+mod second_names;
 
 pub use beside::{AllowedChanges, AutorunGuards};
 
 /// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
+/// Entries of a home with a dot in front over which something is mounted. Each takes its time; a home has some hundred.
+const MOST_DOTTED: usize = 500;
 /// Entries of which the agent is told one by one.
 const MOST_TOLD: usize = 5;
 /// Letters of what the person is told of one command.
@@ -65,6 +71,8 @@ struct WatchedPlaces {
     links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
     noted: Mutex<NotedPlaces>,
+    /// The second and nanosecond at which it was to begin, by the clock of files.
+    begun_at: (i64, i64),
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
 }
@@ -100,9 +108,15 @@ impl AutorunGuard {
         let mut noted = watched.noted();
         noted.earlier = guards.take_in(&watched);
         let mut covered = Vec::new();
-        let mut bytes_left = MOST_BYTES;
-        for (path, _) in watched.places(&[]) {
+        let (mut bytes_left, mut dotted_left) = (MOST_BYTES, MOST_DOTTED);
+        for (path, why) in watched.places(&[]) {
             let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
+            // What a link leads to is nobody's by that link's name alone.
+            let has_covers = match why == DOTTED {
+                true => watched.further.dotted.has_mounts && !is_link && 0 < dotted_left,
+                false => has_covers,
+            };
+            dotted_left -= usize::from(why == DOTTED && has_covers);
             let real = path.canonicalize().ok().filter(|real| {
                 roots.iter().any(|root| real.starts_with(root))
                     && !roots.iter().any(|root| root.starts_with(real))
@@ -125,6 +139,9 @@ impl AutorunGuard {
                 }
             }
         }
+        let kept = covered.iter().chain(&watched.further.mounted);
+        let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
+        noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
         drop(noted);
         (AutorunGuard { watched, guards: guards.clone() }, covered)
     }
@@ -151,7 +168,17 @@ impl WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let is_over = AtomicBool::new(false);
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
-        let mut watched = WatchedPlaces { roots, root_modes, told, further, links, reports, noted, is_over };
+        let mut watched = WatchedPlaces {
+            roots,
+            root_modes,
+            told,
+            further,
+            links,
+            reports,
+            noted,
+            begun_at: clock::file_time(),
+            is_over,
+        };
         let link = |path: PathBuf| {
             let link = watched.link_on_way(&path)?;
             fs::read_link(&link).ok().map(|to| (link, to))
@@ -193,12 +220,14 @@ impl WatchedPlaces {
     fn covers(&self, named: &Path, place: &Path) -> bool {
         let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
         let is_root = || self.roots.iter().any(|root| root.starts_with(named));
-        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_further()
+        let is_home = || self.further.dotted.is_around(named);
+        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_home() && !is_further()
     }
 
     /// True if it would see something come at this path, which is there.
     fn watches(&self, path: &Path) -> bool {
         self.further.places.iter().any(|place| path.starts_with(&place.path))
+            || self.further.dotted.watches(path)
             || self.roots.iter().any(|root| kept_in(root).iter().any(|(kept, _)| path.starts_with(kept)))
     }
 
@@ -208,11 +237,11 @@ impl WatchedPlaces {
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
         let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
         places.extend(further.map(|place| (place.path.clone(), place.why)));
-        places.sort();
-        places.dedup_by(|one, other| one.0 == other.0);
-        // What lies in another of them is kept with it.
-        let all: Vec<PathBuf> = places.iter().map(|(path, _)| path.clone()).collect();
-        places.retain(|(path, _)| !all.iter().any(|other| path != other && path.starts_with(other)));
+        // Behind the others, which say more of them.
+        places.extend(self.further.dotted.entries(&self.told.named).into_iter().map(|path| (path, DOTTED)));
+        places.sort_by(|one, other| one.0.cmp(&other.0));
+        // What lies in another of them is kept with it, and comes behind it.
+        places.dedup_by(|one, other| one.0.starts_with(&other.0));
         places.retain(|(path, _)| !self.is_named(path, others));
         places
     }
@@ -262,6 +291,16 @@ impl WatchedPlaces {
                     let before = before.and_then(Option::as_ref).unwrap_or(&nothing);
                     self.compare((&path, why), before, begun, &mut done);
                 }
+            }
+        }
+        for (file, before) in &noted.second_names {
+            if was_changed(file, before) && !self.is_named(file, others) {
+                self.put_aside(
+                    file,
+                    "other programs obey it, and it has another name",
+                    Some(before),
+                    &mut done,
+                );
             }
         }
         self.is_over.store(true, Ordering::Release);
@@ -322,11 +361,13 @@ impl WatchedPlaces {
                 format!("{what}, was left there, and is hidden from commands: look at what is in it"),
             )
         } else {
-            match aside(path, before) {
+            // What a link leads to may lie in another of them.
+            let root = self.roots.iter().find(|root| path.starts_with(root)).map_or(path, PathBuf::as_path);
+            match aside(root, path, before) {
                 Ok(None) => return,
                 Ok(Some(aside)) => {
                     let again = if before.is_some() { ", and what was there is there again" } else { "" };
-                    let lies = format!("lies beside it as `{aside}` now{again}");
+                    let lies = format!("lies as `{}` now{again}", self.shown(&aside));
                     (
                         format!(
                             "{what}, and {why}: it {lies}. Where it is wanted, write it with `write_file`, or by a command whose words name it"

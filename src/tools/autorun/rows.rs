@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{MOST_NAMES, candidates, states::is_aside};
+use super::{MOST_NAMES, candidates};
 use shell::{AUTOMATIC, AutorunPath};
 use sys::guarded::listed;
 
@@ -31,7 +31,7 @@ pub(super) fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
         places.extend(found.into_iter().map(|path| (path, row.why)));
     }
     let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-    places.retain(|(path, _)| is_there(path) && !path.iter().any(|name| is_aside(&name.to_string_lossy())));
+    places.retain(|(path, _)| is_there(path));
     places
 }
 

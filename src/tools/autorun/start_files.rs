@@ -8,6 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use super::git_programs::is_text;
 use shell::AutorunPlace;
 use sys::{guarded::ResolvedPath, regular_file};
 
@@ -91,6 +92,19 @@ pub(super) fn named(home: &Path) -> Vec<AutorunPlace> {
     let mut places: Vec<PathBuf> = reading.places.into_iter().collect();
     places.sort();
     places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect()
+}
+
+/// Those of them that are kept from commands: text files that are there, below no name with a dot in front. Folders are where somebody works,
+/// and what is no text is what builds make. Blocks for a bounded look.
+pub(super) fn named_texts(home: &Path) -> Vec<AutorunPlace> {
+    let mut places = named(home);
+    places.retain(|AutorunPlace { path, .. }| {
+        let below = path.strip_prefix(home).ok().and_then(|below| below.iter().next());
+        below.is_some_and(|first| !first.as_encoded_bytes().starts_with(b"."))
+            && path.is_file()
+            && is_text(path)
+    });
+    places
 }
 
 struct StartFiles<'a> {
@@ -243,6 +257,26 @@ mod tests {
     fn write(home: &Path, name: &str, text: &str) {
         fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
         fs::write(home.join(name), text).unwrap();
+    }
+
+    #[test]
+    fn texts_that_start_files_name_are_kept_and_folders_products_and_what_is_missing_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        write(
+            &home,
+            ".bashrc",
+            ". ~/scripts/lib.sh\nexport GOPATH=~/go\nalias x=~/proj/target/x\n. ~/.more\n. ~/missing\n",
+        );
+        write(&home, ".ssh/config", "Host x\n  ProxyCommand ~/tools/px.sh\n");
+        for name in ["scripts/lib.sh", "tools/px.sh", ".more"] {
+            write(&home, name, "# a person's\n");
+        }
+        write(&home, "proj/target/x", "ELF\0");
+        fs::create_dir(home.join("go")).unwrap();
+        let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
+        let found: Vec<String> = named_texts(&home).into_iter().map(below).collect();
+        assert_eq!(found, ["scripts/lib.sh", "tools/px.sh"]);
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
 use super::{MOST_ENTRIES, MOST_NAMES};
-use sys::{guarded, guarded::listed, regular_file};
+use sys::{guarded::listed, regular_file};
 
 /// Entries of one such folder that are noted.
 const MOST_NOTED: usize = 10_000;
@@ -63,9 +66,7 @@ impl PlaceState {
                     continue;
                 };
                 for entry in entries.flatten().take(MOST_NAMES) {
-                    if !is_aside(&entry.file_name().to_string_lossy()) {
-                        pending.push((entry.path(), depth + 1));
-                    }
+                    pending.push((entry.path(), depth + 1));
                 }
                 continue;
             }
@@ -96,13 +97,6 @@ pub(super) fn holds_any(path: &Path, depth: usize, room: &mut usize) -> bool {
     })
 }
 
-/// True of a name that [`guarded::ASIDE`] was put behind: a number follows, or an id.
-pub(super) fn is_aside(name: &str) -> bool {
-    name.rsplit_once(guarded::ASIDE).is_some_and(|(_, end)| {
-        !end.is_empty() && end.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
-    })
-}
-
 impl PlaceState {
     /// The part of it at a path in it; `None` = nothing was there.
     pub fn below(&self, path: &Path) -> Option<PlaceState> {
@@ -120,7 +114,7 @@ impl PlaceState {
 }
 
 impl AutorunFileState {
-    fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
+    pub fn file(path: &Path, found: &fs::Metadata, bytes_left: &mut u64) -> AutorunFileState {
         let stamp = (found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let longest = LONGEST.min(*bytes_left);
         let is_read = found.is_file() && 0 < longest && found.size() <= longest;
@@ -144,6 +138,24 @@ impl AutorunFileState {
                 stamp == stamp_now || is_as_it_was()
             }
             _ => false,
+        }
+    }
+
+    /// True if it is the state of this very file, whatever is in that by now.
+    pub fn is_of(&self, found: &fs::Metadata) -> bool {
+        match self {
+            AutorunFileState::Link(_) => false,
+            AutorunFileState::File { stamp: (device, inode, ..), .. } => {
+                (*device, *inode) == (found.dev(), found.ino())
+            }
+        }
+    }
+
+    /// The bytes of a file, as far as they are noted, and where a link leads.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            AutorunFileState::Link(to) => Some(to.as_os_str().as_bytes()),
+            AutorunFileState::File { bytes, .. } => bytes.as_deref(),
         }
     }
 

@@ -37,8 +37,6 @@ pub struct GitUse {
     pub may_configure: bool,
     /// It may bring files that other programs run by themselves, as a checkout does.
     pub brings_files: bool,
-    /// Nothing beside git waits for anything.
-    pub is_at_once: bool,
     /// The folders in which git may begin, as far as the words tell: absolute, `..` and links as they are written.
     pub folders: Vec<PathBuf>,
     /// Nobody can tell all of them.
@@ -100,10 +98,10 @@ impl CommandRuntime {
             ConfinedProgram::Command { temporary, git, writes, yields } => {
                 (born(temporary), git, yields, Some(writes))
             }
-            // A person acknowledged it, and some keep their notes beside their settings.
+            // A person acknowledged it, so nothing that it writes is put aside at its own end. At the end of a command beside it, nobody can tell
+            // which of the two wrote something.
             ConfinedProgram::Hook { temporary } => {
-                let hook = GitUse { brings_files: true, is_at_once: true, ..GitUse::default() };
-                (born(temporary), hook, CancellationToken::new(), None)
+                (born(temporary), GitUse::default(), CancellationToken::new(), None)
             }
             ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new(), None),
         };
@@ -143,8 +141,7 @@ impl CommandRuntime {
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let (guards, watched) = (self.guards.clone(), self.autorun.clone());
         let hidden = self.sandbox.hidden().clone();
-        // What changes meanwhile is taken for git's, so not for long.
-        let is_allowed = git.brings_files && git.is_at_once;
+        let may_bring = git.is_alone && git.brings_files;
         // git alone writes what commits have, unless it runs what somebody else has written.
         let brings_commits = git.is_alone && git.brings_files && !git.brings_patch && !git.is_anywhere;
         // git puts other files in the place of those that a mount would keep.
@@ -157,11 +154,16 @@ impl CommandRuntime {
             let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
             let secrets = hidden.names_of_secrets();
+            let names = hidden.names();
             let further = || -> std::io::Result<_> {
-                let mut further =
-                    autorun::further_places(&roots, &below, secrets.iter().map(PathBuf::as_path))?;
+                let secrets = secrets.iter().map(PathBuf::as_path);
+                // git, too, runs what is not its own.
+                let mut further = autorun::further_places(&roots, &below, secrets, (&names, has_covers))?;
                 if may_configure {
                     further.leave_settings();
+                }
+                if has_covers {
+                    further.mounted.clone_from(&kept.read_only);
                 }
                 Ok(further)
             };
@@ -172,8 +174,8 @@ impl CommandRuntime {
                     let told = (notes.reports(), &watched);
                     (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, told)), None)
                 }
-                None if !is_allowed || watched.is_empty() => (None, None),
-                None => (None, Some(AllowedChanges::over(&roots, further()?, &watched))),
+                None if !may_bring || watched.is_empty() => (None, None),
+                None => (None, Some(AllowedChanges::over(&roots, further()?, since, &watched))),
             };
             Ok((guard, kept, autorun, allowed))
         });

@@ -152,24 +152,34 @@ pub fn put_aside(folder: &OwnedFd, name: &str) -> io::Result<()> {
 
 /// Renames an entry to a name with `infix` behind its own that is not there yet. Answers that; `None` = there was nothing.
 pub fn rename_aside(folder: &OwnedFd, name: &str, infix: &str) -> io::Result<Option<String>> {
+    rename_into((folder, OsStr::new(name)), (folder, name), infix)
+}
+
+/// Renames an entry into a folder, to this name there with `infix` behind it and something that makes it new. Answers that; `None` = there was
+/// nothing.
+pub fn rename_into(
+    (from, entry): (&OwnedFd, &OsStr),
+    (to, name): (&OwnedFd, &str),
+    infix: &str,
+) -> io::Result<Option<String>> {
     let numbered = (0..MOST_NUMBERED).map(|number| number.to_string());
     let others = (0..MOST_UNGUESSED).map(|_| ids::fresh::<String>());
     for end in numbered.chain(others) {
         let aside = format!("{name}{infix}{end}");
-        match renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE) {
+        match renameat_with(from, entry, to, &aside, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(Some(aside)),
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::EXIST) => (),
             // File systems without it: a name that nobody can guess was never there.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 let aside = format!("{name}{infix}{}", ids::fresh::<String>());
-                renameat(folder, name, folder, &aside)?;
+                renameat(from, entry, to, &aside)?;
                 return Ok(Some(aside));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::Error::other("there is no name for it beside it"))
+    Err(io::Error::other("there is no name for it there"))
 }
 
 /// Makes it anew, in place of what is there.

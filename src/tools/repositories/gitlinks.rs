@@ -1,8 +1,9 @@
-//! Which folders of a working tree does git take for repositories of their own, since its index says so (gitformat-index(5))?
+//! What does git's index have of a working tree (gitformat-index(5)): which folders are repositories of their own, and which object is at a path?
 //!
-//! For each of them `git status` in the working tree asks git in that folder, which obeys the settings there.
+//! For each such folder `git status` in the working tree asks git in it, which obeys the settings there.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     io::Read as _,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
@@ -24,33 +25,74 @@ const MODE_AT: usize = 24;
 const NAME_LENGTHS: [usize; 2] = [20, 32];
 /// A bit of the flags behind it: there are more of them.
 const EXTENDED: u16 = 0x4000;
+/// Bits of the flags: of a merge that waits, one of the sides.
+const STAGE: u16 = 0x3000;
+
+/// An object that git has at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexEntry {
+    pub mode: u32,
+    /// The object's name, in bytes.
+    pub object: Vec<u8>,
+}
 
 /// The paths of such folders below the working tree. Where the index cannot be read, git cannot either.
 pub fn gitlinks(repository: &OwnedFd) -> Vec<PathBuf> {
-    let Some(file) = file_in(repository, "index") else { return Vec::new() };
     // Perf: usual ones have none, and that is told without reading them entry by entry.
-    let mut bytes = Vec::new();
-    let is_read = file.take(LONGEST_INDEX).read_to_end(&mut bytes).is_ok();
-    if !is_read || memchr::memmem::find(&bytes, &LINK_MODE).is_none() {
+    let Some(bytes) = index_of(repository).filter(|it| memchr::memmem::find(it, &LINK_MODE).is_some()) else {
         return Vec::new();
+    };
+    let mut links = Vec::new();
+    each_entry(&bytes, |path, mode, _, _| {
+        if mode == u32::from_be_bytes(LINK_MODE) && links.len() < MOST_LINKS {
+            links.push(PathBuf::from(OsStr::from_bytes(path)));
+        }
+    });
+    links
+}
+
+/// The entries of these paths below the working tree, but for those of a merge that waits.
+pub fn index_entries(repository: &OwnedFd, wanted: &[PathBuf]) -> BTreeMap<PathBuf, IndexEntry> {
+    let mut found = BTreeMap::new();
+    let Some(bytes) = index_of(repository) else { return found };
+    each_entry(&bytes, |path, mode, object, is_merged| {
+        if is_merged && let Some(wanted) = wanted.iter().find(|wanted| wanted.as_os_str().as_bytes() == path)
+        {
+            found.insert(wanted.clone(), IndexEntry { mode, object: object.to_vec() });
+        }
+    });
+    found
+}
+
+fn index_of(repository: &OwnedFd) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file_in(repository, "index")?.take(LONGEST_INDEX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Calls it with the path, the mode and the object of each entry, and with whether that is of no merge that waits, if all entries fit objects'
+/// names of one length.
+fn each_entry(bytes: &[u8], mut take: impl FnMut(&[u8], u32, &[u8], bool)) {
+    let fits = |length: &&usize| entries_in(bytes, **length, &mut |_, _, _, _| ()).is_some();
+    if let Some(length) = NAME_LENGTHS.iter().find(fits) {
+        let _fits = entries_in(bytes, *length, &mut take);
     }
-    NAME_LENGTHS.iter().find_map(|length| links_in(&bytes, *length)).unwrap_or_default()
 }
 
 /// `None` = the entries do not fit objects' names of this length.
-fn links_in(bytes: &[u8], name_length: usize) -> Option<Vec<PathBuf>> {
+fn entries_in(bytes: &[u8], name_length: usize, take: &mut dyn FnMut(&[u8], u32, &[u8], bool)) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let (version, count) = (number(4)?, number(8)?);
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let mut links = Vec::new();
     let mut at = 12;
     let mut path: Vec<u8> = Vec::new();
     for _ in 0..count {
         let begin = at;
         let mode = number(begin + MODE_AT)?;
         at += BEFORE_NAME + name_length;
+        let object = bytes.get(begin + BEFORE_NAME..at)?;
         let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
         at += if flags & EXTENDED == 0 { 2 } else { 4 };
         if version == 4 {
@@ -71,15 +113,13 @@ fn links_in(bytes: &[u8], name_length: usize) -> Option<Vec<PathBuf>> {
         if path.is_empty() {
             return None;
         }
-        if mode == u32::from_be_bytes(LINK_MODE) && links.len() < MOST_LINKS {
-            links.push(PathBuf::from(OsStr::from_bytes(&path)));
-        }
+        take(&path, mode, object, flags & STAGE == 0);
     }
     // What follows says itself how long it is, up to the name of it all.
     while bytes.len().checked_sub(at)? > name_length {
         at = at.checked_add(8)?.checked_add(number(at + 4)? as usize)?;
     }
-    (bytes.len() == at + name_length).then_some(links)
+    (bytes.len() == at + name_length).then_some(())
 }
 
 /// Reads a number as git packs it: seven bits in each byte, the highest first.

@@ -89,13 +89,23 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     let home = Home::new();
     // Under another name a key would be hidden from nobody, so these are told and keep theirs.
     let keys = [".ssh/config", ".ssh/authorized_keys", ".aws/config", ".claude.json", ".netrc"];
-    let evil =
-        [".cargo/config.toml", ".local/share/dbus-1/services/x.service", "bin/python3", "later/bin/ls"];
+    let evil = [
+        ".cargo/config.toml",
+        ".local/share/dbus-1/services/x.service",
+        "bin/python3",
+        "later/bin/ls",
+        ".a-product-of-tomorrow/run",
+        ".one-of-today/new",
+        ".a-start-file",
+    ];
+    fs::create_dir_all(home.path(".one-of-today")).unwrap();
+    fs::write(home.path(".one-of-today/run"), "a person's").unwrap();
     let made = [".kube/cache/x", ".cargo/registry/x", "plain/x"];
     let script: Vec<String> = evil
         .iter()
         .chain(&keys)
         .chain(&made)
+        .chain(&[".one-of-today/run"])
         .map(|name| format!("mkdir -p $(dirname {name}); echo MINE > {name}"))
         .collect();
     fs::write(home.path("s.sh"), format!("exec 2>/dev/null\n{}\necho over\n", script.join("\n"))).unwrap();
@@ -107,7 +117,7 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     for command in [
         "command=echo one",
         "command=bash s.sh",
-        "command=echo two; cat .netrc .ssh/config .*not-run*/config; true",
+        "command=echo two; cat .netrc .ssh/config .*not-run*/config .not-run/*config .not-run/*/config; true",
     ] {
         let words = ["tools", "call", "run_shell_command", "--args", command];
         let called = home.companion(&words).current_dir(home.path("")).output().await.unwrap();
@@ -124,9 +134,19 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     for name in made.iter().chain(&keys) {
         assert!(home.path(name).exists(), "{name}");
     }
+    assert_eq!(fs::read_to_string(home.path(".one-of-today/run")).unwrap(), "a person's");
     let told = home.companion(&["doctor"]).output().await.unwrap();
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    for name in [".ssh", ".aws/config", ".claude.json", ".netrc", ".cargo/config.toml", "bin", "later/bin"] {
+    for name in [
+        ".ssh",
+        ".a-start-file",
+        ".aws/config",
+        ".claude.json",
+        ".netrc",
+        ".cargo/config.toml",
+        "bin",
+        "later/bin",
+    ] {
         assert!(told.contains(&format!("`{name}`")), "{name}: {told}");
     }
     served.stop().await;

@@ -63,7 +63,11 @@ async fn a_script_has_nothing_run_by_others_and_who_allowed_a_command_that_names
         assert_eq!(read(".lldbinit"), "of a commit\n", "{mechanism:?}: {ends:?}");
         for name in [".devcontainer", ".mcp.json"] {
             assert!(!work.join(name).exists(), "{mechanism:?}, {name}: {}", ends[0]);
-            assert!(ends[0].contains(&format!("`{name}.not-run-0`")) || name != ".mcp.json", "{}", ends[0]);
+            assert!(
+                ends[0].contains(&format!("`.not-run/{name}.not-run-0`")) || name != ".mcp.json",
+                "{}",
+                ends[0]
+            );
         }
         // What builds write, and a person starts.
         assert_eq!((read("Makefile"), read(".cargo/config.toml")), ("new\n".to_owned(), "new\n".to_owned()));

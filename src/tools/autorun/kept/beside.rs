@@ -7,12 +7,14 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering},
+    time::SystemTime,
 };
 
 use super::{
     super::further::FurtherPlaces, AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    second_names,
 };
-use crate::{digest, workspace_reports::WorkspaceReports};
+use crate::{digest, repositories::brought_by_git, workspace_reports::WorkspaceReports};
 
 /// All files that are watched over for commands that go on. A cheap handle.
 #[derive(Clone, Default)]
@@ -23,6 +25,8 @@ pub struct AutorunGuards(Arc<Mutex<Vec<Weak<WatchedPlaces>>>>);
 pub(super) struct NotedPlaces {
     /// Each by its place, as it was before the first of those that go on; `None` = a mount keeps it.
     pub before: BTreeMap<PathBuf, Option<PlaceState>>,
+    /// Files in places that mounts keep which have further names, as they were before the first of those that go on.
+    pub second_names: BTreeMap<PathBuf, AutorunFileState>,
     /// The places over which others watched, as they were when the command began.
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
@@ -38,11 +42,13 @@ pub(super) enum KnownBefore {
     Was(PlaceState),
 }
 
-/// A note of what was there before a program began that may write such files, git alone or a hook, so that what it does is not taken for
-/// the doing of a command beside it.
+/// A note of what was there before git alone began that may bring such files, so that what it brings is not taken for the doing of a command
+/// beside it. How long it goes on does not matter: only what git has at its path from before counts.
 pub struct AllowedChanges {
     places: WatchedPlaces,
     guards: AutorunGuards,
+    /// Since when the session's commands may have made objects of git's.
+    since: Option<(i64, i64)>,
 }
 
 impl AutorunGuards {
@@ -65,6 +71,11 @@ impl AutorunGuards {
         self.all().is_empty()
     }
 
+    /// The second and nanosecond at which the first of those began that go on.
+    fn begun_at(&self) -> Option<(i64, i64)> {
+        self.all().iter().map(|it| it.begun_at).min()
+    }
+
     /// The files that the words of commands name that go on.
     pub(super) fn named(&self) -> Vec<PathBuf> {
         self.all().iter().flat_map(|it| it.told.named.clone()).collect()
@@ -84,29 +95,43 @@ impl std::fmt::Debug for AutorunGuards {
 }
 
 impl AllowedChanges {
-    /// Takes note where others go on that watch over something. Blocks for a moment.
-    pub fn over(roots: &[PathBuf], further: FurtherPlaces, guards: &AutorunGuards) -> AllowedChanges {
+    /// Takes note where others go on that watch over something. `since`: when the first command of this session began. Blocks for a moment.
+    pub fn over(
+        roots: &[PathBuf],
+        further: FurtherPlaces,
+        since: Option<SystemTime>,
+        guards: &AutorunGuards,
+    ) -> AllowedChanges {
         let places = WatchedPlaces::of(roots, further, WritesTold::default(), WorkspaceReports::default());
         let mut bytes_left = MOST_BYTES;
         let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
         let before = places.places(&[]).into_iter().map(|(path, _)| path).map(state).collect();
         places.noted().before = before;
-        AllowedChanges { places, guards: guards.clone() }
+        let since = since.and_then(|since| since.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let since = since.map(|it| (i64::try_from(it.as_secs()).unwrap_or(0), i64::from(it.subsec_nanos())));
+        AllowedChanges { places, guards: guards.clone(), since }
     }
 }
 
 impl Drop for AllowedChanges {
-    /// Has what changed since count as there before.
+    /// Has what git brought since count as there before. What else changed is somebody else's doing.
     fn drop(&mut self) {
+        let Some(begun_at) = self.guards.begun_at() else { return };
+        let since = self.since.map_or(begun_at, |since| since.min(begun_at));
         let noted = self.places.noted();
+        let mut changed = Vec::new();
         for (path, _) in self.places.places(&[]) {
             let now = PlaceState::of(&path, &mut 0);
             let before = noted.before.get(&path).and_then(Option::as_ref);
             let is_same = |file: &PathBuf, now: &AutorunFileState| {
                 before.and_then(|before| before.files.get(file)).is_some_and(|it| it.is_same(now, file))
             };
-            let changed = now.files.iter().filter(|(file, now)| !is_same(file, now));
-            changed.for_each(|(file, _)| self.guards.allow(file, None));
+            changed.extend(
+                now.files.into_iter().filter(|(file, now)| !is_same(file, now)).map(|(file, _)| file),
+            );
+        }
+        for (file, digest) in brought_by_git(&self.places.roots, &changed, since) {
+            self.guards.allow(&file, Some(&digest));
         }
     }
 }
@@ -117,6 +142,19 @@ impl NotedPlaces {
     pub fn known_before(&self, path: &Path) -> KnownBefore {
         let mut known = self.earlier.iter().map(|it| it.known_before(path));
         known.find(|known| !matches!(known, KnownBefore::Unknown)).unwrap_or(KnownBefore::Unknown)
+    }
+
+    /// Takes these files in, each as the oldest of those knows it that still go on.
+    pub fn note_second_names(&mut self, found: BTreeMap<PathBuf, AutorunFileState>) {
+        let of_earlier = |file: &Path| {
+            let mut earlier = self.earlier.iter().filter(|it| it.goes_on() && !it.is_named(file, &[]));
+            earlier.find_map(|it| it.noted().second_names.get(file).cloned())
+        };
+        let found = found.into_iter().map(|(file, state)| {
+            let state = of_earlier(&file).unwrap_or(state);
+            (file, state)
+        });
+        self.second_names = found.collect();
     }
 }
 
@@ -138,6 +176,7 @@ impl WatchedPlaces {
         if !self.goes_on() {
             return;
         }
+        second_names::take_anew(&mut noted.second_names, path, written);
         for place in places {
             let path = if path.starts_with(&place) { path } else { place.as_path() };
             let Some(state) =
@@ -146,11 +185,9 @@ impl WatchedPlaces {
                 continue;
             };
             state.take_anew(path);
-            let is_other = |state: &AutorunFileState| match (state, written) {
-                (AutorunFileState::File { bytes: Some(bytes), .. }, Some(written)) => {
-                    digest::of(bytes) != written
-                }
-                _ => false,
+            // Also where the bytes are not noted: somebody may have put something else there since.
+            let is_other = |state: &AutorunFileState| {
+                written.is_some_and(|written| state.bytes().is_none_or(|it| digest::of(it) != written))
             };
             state.files.retain(|file, state| file != path || !is_other(state));
         }

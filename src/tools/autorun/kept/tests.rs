@@ -77,7 +77,7 @@ fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
     assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".husky/pre-push").exists());
     assert!(root.join(".husky/_/h").exists());
     assert_eq!(fs::read_link(root.join(".mcp.json")).unwrap(), Path::new("shared/mcp.json"));
-    assert_eq!(read(&root, ".vscode/big.json.not-run-0"), "evil");
+    assert_eq!(read(&root, ".not-run/.vscode--big.json.not-run-0"), "evil");
     assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
     assert!(guard.finish().is_empty());
     let named = WritesTold { named: vec![root.join(".envrc"), root.clone()] };
@@ -159,17 +159,55 @@ fn what_somebody_writes_who_may_stays_while_a_command_goes_on_beside() {
         put(&root, name, "{}");
         guards.allow(&root.join(name), Some(&crate::digest::of(written.as_bytes())));
     }
-    // By git alone.
-    let allowed = AllowedChanges::over(std::slice::from_ref(&root), FurtherPlaces::default(), &guards);
-    put(&root, ".exrc", "of a commit");
-    put(&root, ".vscode/settings.json", "of a commit");
-    drop(allowed);
     put(&root, ".vscode/tasks.json", "evil");
     let done = goes_on.finish();
     assert_eq!(done.len(), 2, "{done:?}");
     assert!(!root.join(".vscode/tasks.json").exists() && !root.join(".nvim.lua").exists(), "{done:?}");
-    assert!(root.join(".zed/tasks.json").exists() && root.join(".vscode/settings.json").exists());
-    assert_eq!((read(&root, ".envrc"), read(&root, ".exrc")), ("use flake".into(), "of a commit".into()));
+    assert!(root.join(".zed/tasks.json").exists());
+    assert_eq!((read(&root, ".envrc"), read(&root, ".exrc")), ("use flake".into(), "a person's".into()));
+}
+
+fn git(root: &Path, words: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(root).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let done = git.output().unwrap();
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Whatever else comes while git alone goes on is a command's beside it, also what that stages.
+#[test]
+fn only_what_git_has_from_before_is_allowed_while_it_goes_on_beside_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "-q", "-b", "main"]);
+    put(&root, ".exrc", "a person's");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    git(&root, &["checkout", "-q", "-b", "other"]);
+    put(&root, ".exrc", "of a commit");
+    put(&root, ".vscode/settings.json", "of a commit");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "second"]);
+    git(&root, &["checkout", "-q", "main"]);
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    let guards = AutorunGuards::default();
+    let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
+    let roots = std::slice::from_ref(&root);
+    let allowed = AllowedChanges::over(roots, FurtherPlaces::default(), None, &guards);
+    git(&root, &["checkout", "-q", "other"]);
+    let planted = [".envrc", ".vscode/tasks.json", ".mcp.json"];
+    planted.iter().for_each(|name| put(&root, name, "evil"));
+    git(&root, &["add", ".mcp.json"]);
+    drop(allowed);
+    let done = goes_on.finish();
+    planted.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+    assert_eq!(read(&root, ".exrc"), "of a commit", "{done:?}");
+    assert_eq!(read(&root, ".vscode/settings.json"), "of a commit", "{done:?}");
 }
 
 /// Five are told to the agent, all to the person.
@@ -209,4 +247,78 @@ fn what_lies_among_many_files_is_put_aside_as_well() {
     names.iter().for_each(|name| put(&root, name, "evil"));
     let done = guard.finish();
     names.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+}
+
+/// Whoever reads a whole folder does not go by names, so none is a reason to leave something there.
+#[test]
+fn what_lies_aside_is_nowhere_where_a_program_reads_all_and_no_name_pretends_to_lie_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, ".claude/agents/mine.md", "a person's");
+    // As an earlier version left it.
+    put(&root, ".claude/agents/old.md.not-run-0", "put aside before");
+    let (mut guard, _) = guarded(&root, WritesTold::default(), false);
+    let names =
+        [".claude/agents/x.md", ".claude/agents/y.not-run-0", ".husky/pre-commit.not-run-1", ".bashrc.d/z"];
+    names.iter().for_each(|name| put(&root, name, "evil"));
+    let done = guard.finish();
+    names.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+    assert_eq!(fs::read_dir(root.join(".claude/agents")).unwrap().count(), 2, "{done:?}");
+    assert_eq!(read(&root, ".not-run/.claude--agents--x.md.not-run-0"), "evil", "{done:?}");
+    assert!(done.iter().any(|it| it.contains("lies as `.not-run/.claude--agents--x.md.not-run-0` now")));
+}
+
+/// A mount keeps a name, and a file may have two.
+#[test]
+fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let kept = [".envrc", ".vscode/deep/tasks.json", ".git/config"];
+    let other = |name: &str| format!("backup/{name}");
+    for name in kept.iter().chain(&[".mcp.json", ".exrc"]) {
+        put(&root, name, "a person's");
+        fs::create_dir_all(root.join(other(name)).parent().unwrap()).unwrap();
+        fs::hard_link(root.join(name), root.join(other(name))).unwrap();
+    }
+    let guards = AutorunGuards::default();
+    let begin = |named: &[&str]| {
+        let further = FurtherPlaces { mounted: vec![root.join(".git/config")], ..FurtherPlaces::default() };
+        let told = WritesTold { named: named.iter().map(|name| root.join(name)).collect() };
+        AutorunGuard::over(
+            std::slice::from_ref(&root),
+            further,
+            told,
+            true,
+            (WorkspaceReports::default(), &guards),
+        )
+        .0
+    };
+    let mut first = begin(&[".exrc"]);
+    for name in kept.iter().chain(&[".exrc"]) {
+        // In place, as whoever opens it writes.
+        put(&root, &other(name), "evil");
+    }
+    // A person's editor puts another file in its place.
+    put(&root, "new", "a person's, too");
+    fs::rename(root.join("new"), root.join(".mcp.json")).unwrap();
+    let mut second = begin(&[]);
+    let done = first.finish();
+    assert_eq!(done.len(), 3, "{done:?}");
+    for name in kept {
+        assert_eq!(read(&root, name), "a person's", "{name}: {done:?}");
+        assert_eq!(read(&root, &other(name)), "evil", "{name}: {done:?}");
+    }
+    assert_eq!(read(&root, ".mcp.json"), "a person's, too");
+    assert_eq!(read(&root, ".exrc"), "evil", "whoever allowed it was told");
+    // The second one began when it was evil, and does not bring that back.
+    let done = second.finish();
+    kept.iter().for_each(|name| assert_eq!(read(&root, name), "a person's", "{name}: {done:?}"));
+    // Another name that comes or goes is no change, and what a tool writes stays.
+    fs::hard_link(root.join(".envrc"), root.join("h")).unwrap();
+    let mut third = begin(&[]);
+    put(&root, ".envrc", "asked for");
+    guards.allow(&root.join(".envrc"), Some(&crate::digest::of(b"asked for")));
+    fs::remove_file(root.join("h")).unwrap();
+    assert!(third.finish().is_empty());
+    assert_eq!(read(&root, ".envrc"), "asked for");
 }

@@ -124,9 +124,6 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
     };
     let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
     let (brings_files, brings_patch) = (reading.commands.iter().any(brings), is_any(BRING_PATCH));
-    let is_at_once = reading.commands.iter().all(|command| {
-        command.words.first().is_some_and(|word| word.text() == "git" || AT_ONCE.contains(&word.text()))
-    });
     let (goes_on, settings) = (goes_on(reading), git_settings(reading));
     let (folders, is_anywhere) = folders_of_git(reading, directory);
     let makes_commits = is_any(MAKE_COMMITS);
@@ -134,7 +131,6 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
         is_alone,
         may_configure,
         brings_files,
-        is_at_once,
         folders,
         is_anywhere,
         makes_commits,
@@ -179,9 +175,6 @@ pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
     });
     WritesTold { named: written.collect() }
 }
-
-/// Of [`BESIDE_GIT`], what ends at once.
-const AT_ONCE: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
 
 /// Sub-commands of git that write files which a commit has.
 const BRING_FILES: &[&str] = &[

@@ -1,0 +1,57 @@
+//! Files that git itself brought, and others.
+
+use std::{os::unix::fs::symlink, process::Command};
+
+use super::*;
+
+const LATER: (i64, i64) = (i64::MAX, 0);
+
+fn git(folder: &Path, words: &[&str]) {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let done = git.output().unwrap();
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
+    for format in ["sha1", "sha256"] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let roots = std::slice::from_ref(&root);
+        git(&root, &["init", "-q", "--object-format", format]);
+        let names = [".envrc", ".vscode/tasks.json", "made"];
+        fs::create_dir(root.join(".vscode")).unwrap();
+        names.iter().for_each(|name| fs::write(root.join(name), name).unwrap());
+        symlink(".envrc", root.join(".link")).unwrap();
+        let files: Vec<PathBuf> =
+            names.iter().chain(&[".link", "missing"]).map(|name| root.join(name)).collect();
+        let brought = |since| {
+            let found = brought_by_git(roots, &files, since).into_iter().map(|(file, _)| file);
+            found
+                .map(|file| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert!(brought(LATER).is_empty(), "the index has none");
+        git(&root, &["add", ".envrc", ".vscode", ".link"]);
+        let all = [".envrc", ".link", ".vscode/tasks.json"];
+        assert_eq!(brought(LATER), all, "{format}");
+        assert!(brought((0, 0)).is_empty(), "the objects are newer than that");
+        git(&root, &["commit", "-q", "-m", "x"]);
+        git(&root, &["gc", "-q"]);
+        assert!(fs::read_dir(root.join(".git/objects/pack")).unwrap().count() > 1);
+        assert_eq!(brought(LATER), all, "{format}, packed");
+        assert!(brought((0, 0)).is_empty());
+        // Other bytes, another mode, another end of a link.
+        fs::write(root.join(".envrc"), "evil").unwrap();
+        fs::set_permissions(root.join(".vscode/tasks.json"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::remove_file(root.join(".link")).unwrap();
+        symlink("evil", root.join(".link")).unwrap();
+        assert!(brought(LATER).is_empty(), "{format}");
+        // A repository that is nobody's but a command's.
+        git(&root.join(".vscode"), &["init", "-q", "--object-format", format]);
+        git(&root.join(".vscode"), &["add", "."]);
+        assert!(brought(LATER).is_empty(), "{format}");
+    }
+}

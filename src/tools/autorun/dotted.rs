@@ -132,7 +132,7 @@ pub struct DottedEntries {
 }
 
 impl DottedEntries {
-    /// Those of a home, absolute and without links. `hidden`: by their names; `roots`: of the workspace, one of which may lie in a folder whose
+    /// The entries of a home, absolute and without links. `hidden`: by their names; `roots`: of the workspace, one of which may lie in a folder whose
     /// name begins with a dot. Blocks for a look at some folders.
     pub fn of<'a>(
         home: &Path,

@@ -154,7 +154,7 @@ pub struct FurtherPlaces {
     pub secrets: Vec<PathBuf>,
     /// Places that mounts keep for another reason, of which files with further names are looked at.
     pub mounted: Vec<PathBuf>,
-    /// What lies below names with a dot in front, if a home lies in the workspace.
+    /// Entries below names with a dot in front, if a home lies in the workspace.
     pub dotted: DottedEntries,
 }
 

@@ -94,7 +94,7 @@ pub(super) fn named(home: &Path) -> Vec<AutorunPlace> {
     places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect()
 }
 
-/// Those of them that are kept from commands: text files that are there, below no name with a dot in front. Folders are where somebody works,
+/// The ones among them that are kept from commands: text files that are there, below no name with a dot in front. Folders are where somebody works,
 /// and what is no text is what builds make. Blocks for a bounded look.
 pub(super) fn named_texts(home: &Path) -> Vec<AutorunPlace> {
     let mut places = named(home);

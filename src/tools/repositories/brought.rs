@@ -32,7 +32,7 @@ const LONGEST: u64 = 256 << 10;
 const MOST_PACKS: usize = 200;
 /// The beginning of a pack's index, and its version (gitformat-pack(5)).
 const PACK_INDEX: [u8; 8] = [0xFF, b't', b'O', b'c', 0, 0, 0, 2];
-/// Where its table of counts by first bytes begins, and where the names do.
+/// The places at which its table of counts by first bytes begins, and at which the names do.
 const COUNTS_AT: u64 = 8;
 const NAMES_AT: u64 = COUNTS_AT + 256 * 4;
 /// Modes of entries: a link, and a file that is run.

@@ -166,7 +166,9 @@ impl CallPattern {
                     Some(beginning) => format!("{beginning} *"),
                     None => about.to_owned(),
                 };
-                match is_quoted(&text) || text.starts_with(['^', '/']) && text.ends_with(['$', '/']) {
+                let is_expression = text.contains('\\') || text.starts_with('^') || text.ends_with('$');
+                let is_foreign = is_quoted(&text) || is_expression || names_field(&text);
+                match is_foreign || text.starts_with('/') && text.ends_with('/') {
                     true => CallPattern::Unknown,
                     false => CallPattern::Command(WildcardPattern::of_command(&text)?),
                 }
@@ -229,6 +231,14 @@ fn is_joined(about: &str) -> bool {
 fn is_quoted(about: &str) -> bool {
     let quotes = ['"', '\'', '`'];
     quotes.iter().any(|quote| 1 < about.len() && about.starts_with(*quote) && about.ends_with(*quote))
+}
+
+/// True if a field of a call stands before the pattern, as other products write it: `command:git *`, `file_path=*.ts`.
+fn names_field(about: &str) -> bool {
+    const FIELDS: &[&str] =
+        &["command", "cmd", "regex", "glob", "pattern", "file_path", "filepath", "path", "file"];
+    let word = about.split_once([':', '=']).map(|(word, _)| word.trim());
+    word.is_some_and(|word| FIELDS.contains(&word))
 }
 
 /// The commands that a pattern with bars or commas may name each by itself. A bar with blanks on both sides is a pipe.

@@ -42,7 +42,8 @@ impl FilePattern {
         let about = of_project.map_or_else(|| about.to_owned(), |below| format!("/{below}"));
         let leads_up = || Path::new(&about).components().any(|part| part == Component::ParentDir);
         let has_signs = about.starts_with(['!', '^']) || about.contains(['$', '|', '\\']);
-        if has_signs || is_list(&about) || super::is_quoted(&about) || leads_up() {
+        let is_foreign = || super::is_quoted(&about) || super::names_field(&about) || about.starts_with('(');
+        if has_signs || is_list(&about) || is_foreign() || leads_up() {
             return Ok(None);
         }
         // A folder is written with and without its last slash.
@@ -154,7 +155,7 @@ fn spellings(folder: &Path) -> impl Iterator<Item = PathBuf> {
     [Some(folder.to_owned()), folder.canonicalize().ok()].into_iter().flatten()
 }
 
-/// True if commas stand in a pattern that are no part of braces or brackets.
+/// True if commas stand in a pattern that are no part of braces or brackets, or blanks between patterns.
 fn is_list(text: &str) -> bool {
     let mut depth = 0_i32;
     text.chars().any(|letter| {
@@ -164,7 +165,11 @@ fn is_list(text: &str) -> bool {
             _ => 0,
         };
         letter == ',' && depth <= 0
-    })
+    }) || {
+        // A name may have a blank in it, but hardly two patterns.
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        1 < parts.len() && parts.iter().all(|part| part.contains('*'))
+    }
 }
 
 /// A path by its text alone: without `.` and doubled slashes.

@@ -318,6 +318,11 @@ fn patterns_of_other_forms_are_met_or_said_to_be_unclear() {
     for text in [
         "Bash(\"git *\")",
         "Bash(^git$)",
+        "Bash(command:git *)",
+        "Bash(git\\s+push)",
+        "Edit(file_path=*.ts)",
+        "Edit(*.ts *.tsx)",
+        "Edit((*.ts))",
         "Edit('*.ts')",
         "Edit(*.ts|*.tsx)",
         "Edit(.*\\.ts)",

@@ -70,6 +70,9 @@ fn index_of(repository: &OwnedFd) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// A use of the path, the mode and the object of an entry, and with whether that is of no merge that waits.
+type TakeEntry<'a> = dyn FnMut(&[u8], u32, &[u8], bool) + 'a;
+
 /// Calls it with the path, the mode and the object of each entry, and with whether that is of no merge that waits, if all entries fit objects'
 /// names of one length.
 fn each_entry(bytes: &[u8], mut take: impl FnMut(&[u8], u32, &[u8], bool)) {
@@ -80,7 +83,7 @@ fn each_entry(bytes: &[u8], mut take: impl FnMut(&[u8], u32, &[u8], bool)) {
 }
 
 /// `None` = the entries do not fit objects' names of this length.
-fn entries_in(bytes: &[u8], name_length: usize, take: &mut dyn FnMut(&[u8], u32, &[u8], bool)) -> Option<()> {
+fn entries_in(bytes: &[u8], name_length: usize, take: &mut TakeEntry<'_>) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let (version, count) = (number(4)?, number(8)?);
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {

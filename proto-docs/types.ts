@@ -1181,7 +1181,10 @@ export interface ConfirmationResolved {
   said?: string | null;
   /** In the event: when that happened. */
   at?: Timestamp | null;
-  /** With `modify`: what the person changed, as the model is told it. */
+  /**
+   * With `modify`: what the person changed, as the model is told it; also where a hook refused the changed
+   * call.
+   */
   difference?: string | null;
 }
 
@@ -4181,6 +4184,8 @@ export type RevisionReason =
   | "modified"
   /** What the call would touch is not what was shown any more. */
   | "changed"
+  /** A hook changed what a person had made of the call, who has not seen that yet. */
+  | "changedByHook"
   /** Only `deadlineAt`: somebody was there for a while. */
   | "deadline"
   | (string & {});

@@ -430,6 +430,7 @@ impl RunDriver {
                 self.is_behind = !rest.is_empty();
                 self.uncommitted = rest;
                 self.note_interviews(&inputs, &ends);
+                self.take_meant(&mut inputs, &ends);
                 self.absorb_paced(first, &drafts).await;
                 self.tell_hooks(&drafts);
                 self.name_session(&inputs);

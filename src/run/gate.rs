@@ -66,6 +66,8 @@ pub struct JudgeContext {
     pub hooked: Option<Arc<CallHooks>>,
     /// Calls of this turn that hooks want made; the agent asked for none of them.
     pub wanted_by_hooks: Vec<HookMadeCall>,
+    /// The calls of this turn as they were asked for, before hooks changed any of them.
+    pub requests: Vec<Arc<ToolCall>>,
 }
 
 /// Who asks, when a call needs a person.
@@ -108,6 +110,7 @@ impl JudgeContext {
             scene: None,
             hooked: None,
             wanted_by_hooks: machine.calls_of_hooks(),
+            requests: machine.requests(),
         }
     }
 }

@@ -246,7 +246,10 @@ struct GraceTurn {
 
 #[derive(Debug, Clone, PartialEq)]
 struct TrackedCall {
+    /// The call as hooks and people left it so far.
     request: Arc<ToolCall>,
+    /// The same as it was asked for, where that differs.
+    asked_for: Option<Arc<ToolCall>>,
     state: CallState,
     /// Set from `scheduled` on.
     prepared: Option<Arc<JudgedCall>>,
@@ -307,6 +310,11 @@ impl RunMachine {
     /// What the model asked for under this id, in the current turn.
     pub fn request(&self, call: &CallId) -> Option<&Arc<ToolCall>> {
         self.call(call).map(|it| &it.request)
+    }
+
+    /// The calls of the current turn as they were asked for.
+    pub fn requests(&self) -> Vec<Arc<ToolCall>> {
+        self.calls.iter().map(|call| Arc::clone(call.asked_for.as_ref().unwrap_or(&call.request))).collect()
     }
 
     /// What was judged and committed about a call.

@@ -123,6 +123,9 @@ impl ProgressState {
         let why = match data.why.known() {
             Some(RevisionReason::Deadline) => return,
             Some(RevisionReason::Modified) => "somebody changed what it does".to_owned(),
+            Some(RevisionReason::ChangedByHook) => {
+                "a hook changed what the answer had made of it; look again".to_owned()
+            }
             Some(RevisionReason::Changed) => "what it would touch changed meanwhile".to_owned(),
             None => format!("it is another question now ({})", data.why.as_str()),
         };

@@ -29,6 +29,8 @@ pub enum RevisionReason {
     Modified,
     /// What the call would touch is not what was shown any more.
     Changed,
+    /// A hook changed what a person had made of the call, who has not seen that yet.
+    ChangedByHook,
     /// Only `deadlineAt`: somebody was there for a while.
     Deadline,
 }
@@ -42,7 +44,7 @@ pub struct ConfirmationResolved {
     pub tool_call_id: Option<CallId>,
     #[serde(flatten)]
     pub resolution: Resolution,
-    /// With `modify`: what the person changed, as the model is told it.
+    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
 }

@@ -15,6 +15,7 @@ use protocol::{
     ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
     PrivateEventFields, RuleOrigin, RuleOriginSource, Timestamp, ToolCall,
 };
+use serde_json::Value;
 use store::NewEvent;
 
 /// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
@@ -101,6 +102,7 @@ impl RunDriver {
                 self.check_next();
             }
             Ok((settled, work)) => {
+                let meant = changed_by_hooks(&settled);
                 let settled = MachineInput::Settled {
                     confirmation: answer.confirmation.clone(),
                     digest: answer.digest.clone(),
@@ -109,7 +111,7 @@ impl RunDriver {
                 };
                 ready.push(RunMessage {
                     input: settled,
-                    answers: call.map(|call| AnsweredCall { call, work }),
+                    answers: call.map(|call| AnsweredCall { call, work, meant }),
                     ..message
                 });
             }
@@ -125,10 +127,25 @@ impl RunDriver {
 
     /// An answer counts, if its step can be committed: the work that it allows is the call's from now on. Answers the call.
     pub(super) fn take_work(&mut self, message: &mut RunMessage) -> Option<CallId> {
-        let AnsweredCall { call, work } = message.answers.as_mut()?;
+        let AnsweredCall { call, work, .. } = message.answers.as_mut()?;
         let work = work.take()?;
         self.prepared.insert(call.clone(), work);
         Some(call.clone())
+    }
+
+    /// Goes by what hooks made of the calls that answers of a committed step changed.
+    pub(super) fn take_meant(
+        &mut self,
+        inputs: &mut [RunMessage],
+        ends: &[Result<usize, RunMessageOutcome>],
+    ) {
+        for (message, _) in inputs.iter_mut().zip(ends).filter(|(_, end)| end.is_ok()) {
+            if let Some(AnsweredCall { call, meant, .. }) = &mut message.answers
+                && let Some(meant) = meant.take()
+            {
+                self.secret_arguments.insert(call.clone(), meant);
+            }
+        }
     }
 
     /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
@@ -136,6 +153,15 @@ impl RunDriver {
         if let Some(AnsweredCall { call, .. }) = &message.answers {
             self.answering.remove(call);
         }
+    }
+}
+
+/// The arguments of a call that an answer leaves open or lets run, where hooks changed it; with the secrets in them.
+fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
+    match settled {
+        AnswerEffect::Revise { prepared, .. } => prepared.hooks.as_deref()?.arguments.clone(),
+        AnswerEffect::Run { prepared, .. } => prepared.hooks.as_deref()?.arguments.clone(),
+        _ => None,
     }
 }
 

@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, hooked::ShownCall, secret_lost};
+use super::{
+    CallGate, JudgeContext, PreparedToolCall, PreparedWork, asking::briefly, hooked::ShownCall, secret_lost,
+};
 use crate::{
     machine::{AnswerEffect, CallRefusal},
     unblocked,
@@ -176,6 +178,9 @@ impl CallGate {
             }
             Err(refusal) => return invalid(pointer, &refusal.error.message),
         };
+        // As the tool understood them, so that what only has another name is no difference.
+        let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
+        let made = prepared.arguments.clone();
         let shown = match self.show_modified(call, open, prepared, judge_context).await {
             Ok(shown) => shown,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
@@ -186,14 +191,22 @@ impl CallGate {
         let (prepared, hooks) = match shown {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, hooks) => {
-                let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
+                let mut now = self.question(call, &prepared, judge_context, Some(open));
+                let person = answer.name.as_deref().unwrap_or("a person");
+                let hook = hooks.fired.iter().rev().find(|fired| fired.changed);
+                let hook = hook.map_or_else(|| "a hook".to_owned(), |it| format!("the hook {}", it.hook_id));
+                let made = briefly(&made);
+                now.reason =
+                    format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
+                let now = self.shown(now);
                 let revised =
-                    ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
+                    ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::ChangedByHook };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
                 return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
             }
             ShownCall::Refused(refusal, hooks) => {
-                let mut resolved = self.resolved(open, answer, None);
+                let made = self.supplies.redactor.owned(difference(&before, &made));
+                let mut resolved = self.resolved(open, answer, Some(made));
                 let resolution = &mut resolved.resolution;
                 (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
                 resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
@@ -202,8 +215,6 @@ impl CallGate {
             }
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
-        // As the tool understood them, so that what only has another name is no difference.
-        let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
         let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
         let resolved = self.resolved(open, answer, Some(difference));
         let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Modified };

@@ -16,7 +16,7 @@ use sys::ids;
 const MOST_QUOTED: usize = 400;
 
 /// The arguments that a model gave, as JSON of one line; of long ones the beginning, and how much there is in all.
-fn briefly(arguments: &Value) -> String {
+pub(super) fn briefly(arguments: &Value) -> String {
     let text = arguments.to_string();
     match text.char_indices().nth(MOST_QUOTED) {
         None => text,
@@ -63,11 +63,14 @@ impl CallGate {
             None => reason,
         };
         let is_changed = prepared.call.hooks.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
-        let reason = match is_changed {
-            true => {
-                format!("{reason}; a hook changed the call: the model asked for {}", briefly(&call.arguments))
+        let request = judge_context.requests.iter().find(|request| request.call_id == call.call_id);
+        let asked_for = || briefly(request.map_or(&call.arguments, |request| &request.arguments));
+        let reason = match (is_changed, wanted) {
+            (false, _) => reason,
+            (true, None) => format!("{reason}; a hook changed the call: the model asked for {}", asked_for()),
+            (true, Some(_)) => {
+                format!("{reason}; another hook changed the call: the first one asked for {}", asked_for())
             }
-            false => reason,
         };
         Confirmation {
             run_id: asking.run.clone(),

@@ -7,6 +7,7 @@ use crate::{
     machine::MachineInput,
 };
 use protocol::{CallId, EventSeq, RunId};
+use serde_json::Value;
 use store::{KeyedAnswer, StoreError};
 
 /// The outcome of a request that a living run has read.
@@ -39,6 +40,8 @@ pub struct RunMessage {
 pub struct AnsweredCall {
     pub call: CallId,
     pub work: Option<PreparedWork>,
+    /// The arguments that hooks made of an answer which changed the call: whatever is asked about it next is about these.
+    pub meant: Option<Value>,
 }
 
 impl RunMessage {

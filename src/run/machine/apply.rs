@@ -320,6 +320,7 @@ impl TrackedCall {
     pub(super) fn requested(request: protocol::ToolCall) -> TrackedCall {
         TrackedCall {
             request: Arc::new(request),
+            asked_for: None,
             state: CallState::Validating,
             prepared: None,
             completion: None,

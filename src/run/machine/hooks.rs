@@ -162,7 +162,8 @@ impl TrackedCall {
                 redacted: hooked.redacted,
                 ..ToolCall::clone(&self.request)
             };
-            self.request = Arc::new(request);
+            let before = std::mem::replace(&mut self.request, Arc::new(request));
+            self.asked_for.get_or_insert(before);
         }
         self.prepared = Some(Arc::new(prepared.clone()));
     }

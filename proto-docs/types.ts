@@ -4501,8 +4501,8 @@ export interface RunSpan {
   /** Time in queues: for its context, or for one of the slots that runs share. */
   queuedMs?: number;
   /**
-   * The run that had its context when it was asked for, where it waited for that. Others may have had it after
-   * that one.
+   * The run that had its context when it was asked for, where it waited for that. Others may have had it
+   * after that one.
    */
   queuedBehind?: QueuedBehind | null;
   /** Time before it began in which hooks were asked about its prompt. */

@@ -4505,12 +4505,17 @@ export interface RunSpan {
   activeMs?: number;
   /** Time in queues: for its context, or for one of the slots that runs share. */
   queuedMs?: number;
-  /** The run behind which it waited for its context, where it did. */
+  /**
+   * The run that had its context when it was asked for, where it waited for that. Others may have had it
+   * after that one.
+   */
   queuedBehind?: QueuedBehind | null;
   /** Time before it began in which hooks were asked about its prompt. */
   hooksMs?: number;
   /** Time during which every open call waited for a person. */
   waitingMs?: number;
+  /** The part of `downMs` that fell into a wait for people: `waitingMs` may be too short by as much. */
+  waitingDownMs?: number;
   /** Time during which it was parked. */
   parkedMs?: number;
   /** The client that asked for it, and the one that stopped it, if one did. */
@@ -5742,8 +5747,8 @@ export interface TraceGetParams {
   /** The run at the root, or one below it. */
   runId: RunId;
   /**
-   * Without what was asked and said; of what happened in between only what was said to a run, and warnings:
-   * for whoever draws times.
+   * Without what was asked and said; of what happened in between only what was said to a run, restarts, and
+   * warnings: for whoever draws times.
    */
   brief?: boolean;
   /** The `nextCursor` of the page before: all pages are as of the first one. */
@@ -6106,8 +6111,7 @@ export interface WaitCause {
   since: Timestamp;
   /**
    * The title of the question, the model, the tool with what the call is about, the agent, the hook, the run
-   * that had the context when this one was asked for (`run ID of AGENT`), or the reason why it is parked or
-   * was not taken up.
+   * that has the context now (`run ID of AGENT`), or the reason why it is parked or was not taken up.
    */
   about?: string | null;
   /** The question, where it waits for a person. */

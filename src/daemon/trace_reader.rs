@@ -158,13 +158,15 @@ impl OpenRunFacts {
         match (word, run.last_event_at) {
             (Some("context" | "place"), _) => {
                 let ahead = store.queued_before(run_id).await?;
-                let behind = match word {
-                    Some("context") => store.queued_behind(run_id).await?,
-                    _ => None,
+                let (behind, holder) = match word {
+                    Some("context") => {
+                        (store.queued_behind(run_id).await?, store.context_holder(run_id).await?)
+                    }
+                    _ => (None, None),
                 };
                 if let Some(cause) = &mut run.waits_for {
                     cause.ahead = ahead;
-                    cause.about = behind.as_ref().map(|it| format!("run {} of {}", it.run_id, it.agent));
+                    cause.about = holder.map(|(run, agent)| format!("run {run} of {agent}"));
                 }
                 run.queued_behind = behind;
             }

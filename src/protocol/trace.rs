@@ -230,7 +230,7 @@ pub struct RunSpan {
     /// Time in queues: for its context, or for one of the slots that runs share.
     #[serde(skip_serializing_if = "is_default")]
     pub queued_ms: u64,
-    /// The run behind which it waited for its context, where it did.
+    /// The run that had its context when it was asked for, where it waited for that. Others may have had it after that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_behind: Option<QueuedBehind>,
     /// Time before it began in which hooks were asked about its prompt.
@@ -239,6 +239,9 @@ pub struct RunSpan {
     /// Time during which every open call waited for a person.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_ms: u64,
+    /// The part of `downMs` that fell into a wait for people: `waitingMs` may be too short by as much.
+    #[serde(skip_serializing_if = "is_default")]
+    pub waiting_down_ms: u64,
     /// Time during which it was parked.
     #[serde(skip_serializing_if = "is_default")]
     pub parked_ms: u64,

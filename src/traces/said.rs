@@ -17,6 +17,9 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 /// The outcome of a hook beside its run that was at work when the run ended.
 pub(crate) const GOES_ON: &str = "goesOn";
 
+/// The words for that.
+pub(crate) const WENT_ON: &str = "was still at work when the run ended, and went on beside it";
+
 /// The outcome where a person let a call run as they had changed it.
 pub(crate) const MODIFY: &str = "modify";
 
@@ -52,7 +55,7 @@ pub fn answer_said(
 }
 
 /// `39.5 s, of which at most 16.6 s without a daemon`
-fn waited(decision: &CallDecision) -> Option<String> {
+pub(crate) fn waited(decision: &CallDecision) -> Option<String> {
     let waited = duration(Duration::from_millis(decision.waited_ms?));
     let down = without_daemon(decision.down_ms).map(|down| format!(", of which {down}"));
     Some(format!("{waited}{}", down.unwrap_or_default()))
@@ -61,6 +64,17 @@ fn waited(decision: &CallDecision) -> Option<String> {
 /// `at most 16.6 s without a daemon`; nothing where there was one all the time.
 pub fn without_daemon(ms: u64) -> Option<String> {
     (ms != 0).then(|| format!("at most {} without a daemon", duration(Duration::from_millis(ms))))
+}
+
+/// `at least ` before the time of people, a part of which there was no daemon: nobody knows how much of that they took, too.
+pub fn at_least(waiting_down_ms: u64) -> &'static str {
+    if waiting_down_ms == 0 { "" } else { "at least " }
+}
+
+/// True where a question was over before somebody answered it, which stands for a no.
+pub(crate) fn is_unanswered(decision: &CallDecision) -> bool {
+    let is_by_nobody = decision.name.is_none() && matches!(decision.source.as_str(), "system" | "deadline");
+    is_by_nobody && decision.waited_ms.is_some() && !lets_run(decision)
 }
 
 /// The one who answered.
@@ -110,9 +124,11 @@ pub fn decided(decision: &CallDecision) -> String {
     format!("{word}{changed}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
 }
 
-/// `in a queue, behind run 019aa1b2 of lead`
+/// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for)`: others may have had it after that one.
 pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
-    let behind = behind.map(|it| format!(" (behind run {} of {})", it.run_id, it.agent));
+    let behind = behind.map(|it| {
+        format!(" (behind run {} of {}, which had its context when it was asked for)", it.run_id, it.agent)
+    });
     format!("in a queue{}", behind.unwrap_or_default())
 }
 
@@ -132,21 +148,26 @@ pub fn granted(decision: &CallDecision) -> Vec<String> {
 /// The wait of a run in words, with the run as the subject: `waits for a person's answer to “Change a.md?”`.
 pub fn wait_said(cause: &WaitCause) -> String {
     let about = cause.about.as_deref();
-    let ahead = match cause.ahead {
-        None | Some(0) => String::new(),
-        Some(ahead) => format!(", {ahead} of them queued before it"),
-    };
+    let ahead = cause.ahead.filter(|ahead| *ahead != 0);
     match (cause.waits_for.as_str(), about) {
         ("person", Some(title)) => format!("waits for a person's answer to “{title}”"),
         ("person", None) => "waits for a person's answer".to_owned(),
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
-        ("context", Some(run)) => format!("is queued behind {run}, which has its context{ahead}"),
-        ("context", None) => format!("is queued behind other runs of its context{ahead}"),
+        ("context", Some(run)) => {
+            let ahead = ahead.map(|ahead| {
+                format!(", and {ahead} that {} queued before it", if ahead == 1 { "was" } else { "were" })
+            });
+            format!("is queued behind {run}, which has its context{}", ahead.unwrap_or_default())
+        }
+        ("context", None) => {
+            let ahead = ahead.map(|ahead| format!(", {ahead} of them queued before it"));
+            format!("is queued behind other runs of its context{}", ahead.unwrap_or_default())
+        }
         ("place", _) => {
             let ahead =
-                ahead.replace(" of them queued", if cause.ahead == Some(1) { " run" } else { " runs" });
-            format!("is queued for a place among the runs at work{ahead}")
+                ahead.map(|ahead| format!(", {ahead} {} before it", if ahead == 1 { "run" } else { "runs" }));
+            format!("is queued for a place among the runs at work{}", ahead.unwrap_or_default())
         }
         ("hooks", _) => "waits for what hooks say of its prompt".to_owned(),
         ("unparked", Some("storageFull")) => "is parked: the disk is full".to_owned(),
@@ -275,6 +296,7 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     };
     let is_again = hook.round.is_some() || hook.edited;
     let again = is_again.then(|| "asked again, about the changed arguments".to_owned());
+    let went_on = (hook.outcome == GOES_ON).then(|| WENT_ON.to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());
     let dropped = hook.dropped_change.as_ref();
@@ -289,6 +311,6 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let added = hook.added.as_ref().map(|text| format!("added: {}", cut(text)));
     let message = hook.message.as_ref().map(|text| format!("told people: {}", cut(text)));
     let decided = Some(decided.join(": ")).filter(|text| !text.is_empty());
-    let said = [again, decided, changed, dropped, read, wants, added, message];
+    let said = [again, went_on, decided, changed, dropped, read, wants, added, message];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

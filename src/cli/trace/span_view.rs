@@ -15,8 +15,8 @@ use protocol::{
     UsdAmount, WaitCause,
 };
 use traces::{
-    changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run, queued_said,
-    requested_said, result_said, standing_said, stated_reason, without_daemon,
+    at_least, changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run,
+    queued_said, requested_said, result_said, standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -71,6 +71,7 @@ pub(super) struct RunSpanView {
     pub(super) queued_behind: Option<QueuedBehind>,
     pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
+    pub(super) waiting_down_ms: u64,
     pub(super) parked_ms: u64,
     pub(super) down_ms: u64,
     pub(super) restarts: u64,
@@ -150,15 +151,19 @@ impl RunSpanView {
 
     /// `GOAL, 4.0 s in a queue, 7.2 s for people, the daemon was away 1 time, at most 8.7 s, and had not stopped by itself`
     pub(super) fn note(&self) -> Option<String> {
-        let queued = queued_said(self.queued_behind.as_ref());
+        // The one that has the context now is told already.
+        let holder = self.waits_for.as_ref().and_then(|cause| cause.about.as_deref());
+        let is_told = |it: &&QueuedBehind| holder == Some(&format!("run {} of {}", it.run_id, it.agent));
+        let queued = queued_said(self.queued_behind.as_ref().filter(|it| !is_told(it)));
         let waits = [
-            (self.queued_ms, queued.as_str()),
-            (self.hooks_ms, "for hooks about its prompt"),
-            (self.waiting_ms, "for people"),
-            (self.parked_ms, "parked"),
+            (self.queued_ms, "", queued.as_str()),
+            (self.hooks_ms, "", "for hooks about its prompt"),
+            (self.waiting_ms, at_least(self.waiting_down_ms), "for people"),
+            (self.parked_ms, "", "parked"),
         ];
-        let waits = waits.iter().filter(|(ms, _)| *ms != 0);
-        let waits = waits.map(|(ms, how)| format!("{} {how}", human::duration(Duration::from_millis(*ms))));
+        let waits = waits.iter().filter(|(ms, ..)| *ms != 0);
+        let waits = waits
+            .map(|(ms, least, how)| format!("{least}{} {how}", human::duration(Duration::from_millis(*ms))));
         let again = (self.restarts != 0).then(|| {
             let times = human::count(self.restarts, "time");
             let most = human::duration(Duration::from_millis(self.down_ms));

@@ -4,7 +4,12 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{listing::listed, money, span_view::SpanView, waits::waits};
+use super::{
+    listing::listed,
+    money,
+    span_view::SpanView,
+    waits::{RESUMED, waits},
+};
 use crate::{human, safe_text};
 use protocol::{SpanError, Usage, UsdAmount};
 
@@ -158,7 +163,9 @@ fn said(spans: &[SpanView]) -> String {
         format!("{}: {what}{text}", span.turn_of())
     };
     let of_span = |span: &SpanView| {
-        let lines = span.events.iter().map(|event| line(span, &event.name, &event.text));
+        // What goes on after a restart says its waits.
+        let events = span.events.iter().filter(|event| event.name != RESUMED);
+        let lines = events.map(|event| line(span, &event.name, &event.text));
         lines.collect::<Vec<_>>()
     };
     listed(&spans.iter().flat_map(of_span).collect::<Vec<_>>(), "word")

@@ -10,6 +10,12 @@ use super::{
     span_view::SpanView,
 };
 use crate::human;
+use protocol::SpanEvent;
+use traces::without_daemon;
+
+/// The event of a run that goes on, and how its text begins where there was no daemon meanwhile.
+pub(super) const RESUMED: &str = "run.resumed";
+const AWAY: &str = "the daemon was away";
 
 /// Nobody asks where a time went that is shorter.
 const SHORTEST_WAIT_MS: u64 = 100;
@@ -20,8 +26,8 @@ const GUARDS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
 struct Wait<'trace> {
     ms: u64,
     line: String,
-    /// The call that waited, where the log does not say for what.
-    call: Option<&'trace SpanView>,
+    /// The call that waited, where the log does not say for what, and the time of its wait in which there was no daemon.
+    call: Option<(&'trace SpanView, u64)>,
 }
 
 /// All waits, the longest first.
@@ -32,7 +38,8 @@ pub(super) fn waits(spans: &[SpanView]) -> String {
         let Some(call) = span.parent_span_id.as_deref() else { continue };
         asked.entry(call).and_modify(|at| *at = span.start_us.min(*at)).or_insert(span.start_us);
     }
-    let mut waits: Vec<Wait> = spans.iter().flat_map(|span| of_span(span, &asked)).collect();
+    let restarts = restarts(spans);
+    let mut waits: Vec<Wait> = spans.iter().flat_map(|span| of_span(span, &asked, &restarts)).collect();
     waits.retain(|wait| SHORTEST_WAIT_MS <= wait.ms);
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.ms));
     let lines = waits.into_iter().enumerate().map(|(at, Wait { line, ms, call })| {
@@ -43,16 +50,35 @@ pub(super) fn waits(spans: &[SpanView]) -> String {
     listed(&lines.collect::<Vec<_>>(), "wait")
 }
 
-fn of_span<'trace>(span: &'trace SpanView, asked: &HashMap<&str, i64>) -> Vec<Wait<'trace>> {
+/// The times at which each run was taken up again after there was no daemon.
+fn restarts(spans: &[SpanView]) -> HashMap<&str, Vec<i64>> {
+    let mut restarts: HashMap<&str, Vec<i64>> = HashMap::new();
+    for span in spans {
+        let is_restart = |event: &&SpanEvent| event.name == RESUMED && event.text.starts_with(AWAY);
+        let at = span.events.iter().filter(is_restart).map(|event| event.at_us);
+        let mut at = at.peekable();
+        if at.peek().is_some() {
+            restarts.entry(&span.run_id).or_default().extend(at);
+        }
+    }
+    restarts
+}
+
+fn of_span<'trace>(
+    span: &'trace SpanView,
+    asked: &HashMap<&str, i64>,
+    restarts: &HashMap<&str, Vec<i64>>,
+) -> Vec<Wait<'trace>> {
     let mut waits = Vec::new();
     if let Some(run) = span.run.as_ref().filter(|run| run.has_waited()) {
         let ms = run.queued_ms + run.waiting_ms + run.parked_ms + run.down_ms;
         let line = format!("{}: {}", span.run_name(), run.note().unwrap_or_default());
         waits.push(Wait { ms, line, call: None });
     }
-    let mut tell = |ms: Option<u64>, call: Option<&'trace SpanView>, line: &dyn Fn(String) -> String| {
-        waits.extend(ms.map(|ms| Wait { ms, line: line(said(ms)), call }));
-    };
+    let mut tell =
+        |ms: Option<u64>, call: Option<(&'trace SpanView, u64)>, line: &dyn Fn(String) -> String| {
+            waits.extend(ms.map(|ms| Wait { ms, line: line(said(ms)), call }));
+        };
     let place = || span.place();
     let llm = span.llm.as_ref();
     tell(llm.and_then(|llm| llm.first_token_ms), None, &|ms| format!("{}: nothing came for {ms}", place()));
@@ -66,15 +92,24 @@ fn of_span<'trace>(span: &'trace SpanView, asked: &HashMap<&str, i64>) -> Vec<Wa
     let asked_after = asked_after.and_then(|ms| u64::try_from(ms).ok()).filter(is_before);
     let until = if asked_after.is_some() { "a person was asked" } else { "it ran" };
     let waited = asked_after.or(tool.waited_ms);
-    tell(waited, Some(span), &|ms| format!("{}: waited {ms} until {until}", place()));
-    let down = Some(tool.down_ms).filter(|ms| *ms != 0);
+    // All the time without a daemon that the call has lies within its wait, or that is told alone.
+    let waited_until = waited.map(|waited| span.start_us.saturating_add(us(waited)));
+    let of_call = |at: &&i64| span.start_us <= **at && span.end_us.is_none_or(|end| **at <= end);
+    let restarts = restarts.get(span.run_id.as_str()).into_iter().flatten();
+    let last = restarts.filter(of_call).max();
+    let is_within = last.zip(waited_until).is_some_and(|(last, until)| *last <= until);
+    let (down_meanwhile, down) = if is_within { (tool.down_ms, 0) } else { (0, tool.down_ms) };
+    let of_it = without_daemon(down_meanwhile).map(|down| format!(", of which {down},")).unwrap_or_default();
+    let call = Some((span, down_meanwhile));
+    tell(waited, call, &|ms| format!("{}: waited {ms}{of_it} until {until}", place()));
+    let down = Some(down).filter(|ms| *ms != 0);
     tell(down, None, &|ms| format!("{}: for at most {ms} of its time there was no daemon", place()));
     waits
 }
 
 /// The thing that went on in the same turn while a call waited: a guard, which is asked about all calls of a reply before one runs, or
 /// another call. Nothing where that is not most of the wait.
-fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> {
+fn cause((call, down_ms): (&SpanView, u64), waited_ms: u64, spans: &[SpanView]) -> Option<String> {
     let waited_us = us(waited_ms);
     let (from, to) = (call.start_us, call.start_us.saturating_add(waited_us));
     let overlap = |start: i64, end: i64| end.min(to).saturating_sub(start.max(from)).max(0);
@@ -109,8 +144,7 @@ fn cause(call: &SpanView, waited_ms: u64, spans: &[SpanView]) -> Option<String> 
     let took = guards.into_iter().map(|(cause, took)| (took, cause)).chain(people).chain(calls);
     let (longest, cause) = took.max_by_key(|(took, _)| *took)?;
     // While there was no daemon it waited for that.
-    let down_us = us(call.tool.as_ref().map_or(0, |tool| tool.down_ms));
-    let asked_us = waited_us.saturating_sub(down_us);
+    let asked_us = waited_us.saturating_sub(us(down_ms));
     let part = if longest < asked_us / 10 * 9 { "most of it " } else { "" };
     (asked_us / 2 < longest).then(|| format!("{part}{cause}"))
 }
@@ -128,6 +162,31 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The daemon ends while a guard is at work: the wait says how much of it that is, and the time is not told again beside it.
+    #[test]
+    fn a_wait_across_a_restart_says_how_long_there_was_no_daemon() {
+        let call = |waited: u64| {
+            let spans = json!([
+                { "spanId": "1", "kind": "tool", "name": "sort", "agent": "lead", "turn": 1, "runId": "r", "startUs": 0, "endUs": 60_000_000,
+                  "tool": { "callId": "c", "waitedMs": waited, "downMs": 22_800 } },
+                { "spanId": "2", "parentSpanId": "1", "kind": "hook", "name": "PreToolUse", "turn": 1, "runId": "r", "startUs": 0,
+                  "endUs": 1_000, "hook": { "hookId": "user/PreToolUse/1", "tool": "sort" } },
+                { "spanId": "3", "parentSpanId": "1", "kind": "hook", "name": "PreToolUse", "turn": 1, "runId": "r", "startUs": 23_900_000,
+                  "endUs": 48_900_000, "hook": { "hookId": "user/PreToolUse/1", "tool": "sort" } },
+                { "spanId": "4", "kind": "turn", "name": "turn 1", "turn": 1, "runId": "r", "startUs": 0, "endUs": 60_000_000,
+                  "events": [{ "name": "run.resumed", "at": "2025-11-20T11:04:07.000Z", "atUs": 23_000_000,
+                               "text": "the daemon was away for at most 22.8 s, and had not stopped by itself" }] },
+            ]);
+            let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
+            waits(&spans)
+        };
+        let told = "lead, turn 1, sort: waited 48.9 s, of which at most 22.8 s without a daemon, until it ran, for the hook user/PreToolUse/1\n";
+        assert_eq!(call(48_900), told);
+        // It ran before the daemon ended.
+        let told = "lead, turn 1, sort: for at most 22.8 s of its time there was no daemon\nlead, turn 1, sort: waited 100 ms until it ran\n";
+        assert_eq!(call(100), told);
+    }
 
     /// The last call of a reply waits for those before it, also while a person is asked about one of them.
     #[test]

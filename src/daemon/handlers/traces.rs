@@ -159,8 +159,8 @@ fn not_one(both: bool) -> RpcError {
         .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
 }
 
-/// Events that are told of a span without its texts: what was said to a run, and what people were to be told.
-const TOLD_BRIEFLY: &[&str] = &["run.steered", "run.queued", "hook.fired", "warning"];
+/// Events that are told of a span without its texts: what was said to a run, what people were to be told, and when there was no daemon.
+const TOLD_BRIEFLY: &[&str] = &["run.steered", "run.queued", "run.resumed", "hook.fired", "warning"];
 
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
     // What a hook changed is shown before and after.

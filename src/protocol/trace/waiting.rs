@@ -24,8 +24,8 @@ pub struct WaitCause {
     pub waits_for: String,
     /// The time from which on it waits; of `daemon` the time of the last that the log tells of it, which is before the daemon ended.
     pub since: Timestamp,
-    /// The title of the question, the model, the tool with what the call is about, the agent, the hook, the run that had the context when
-    /// this one was asked for (`run ID of AGENT`), or the reason why it is parked or was not taken up.
+    /// The title of the question, the model, the tool with what the call is about, the agent, the hook, the run that has the context now
+    /// (`run ID of AGENT`), or the reason why it is parked or was not taken up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The question, where it waits for a person.

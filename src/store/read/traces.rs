@@ -8,7 +8,9 @@ use std::{
 use sqlx::Row as _;
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
-use protocol::{EventSeq, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount};
+use protocol::{
+    AgentName, EventSeq, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount,
+};
 
 /// Events of open runs that are read at once.
 const EVENTS_READ: usize = 200;
@@ -136,6 +138,19 @@ order by before.started_seq desc limit 1";
             run_id: row.get::<&str, _>("run_id").into(),
             agent: row.get::<&str, _>("agent").into(),
         }))
+    }
+
+    /// The run that has the context for which this one waits. `None`: none has it now, or this one waits for none.
+    pub async fn context_holder(&self, run: &RunId) -> Result<Option<(RunId, AgentName)>, StoreError> {
+        // One that has the context may wait for a place before it begins.
+        let text = "
+select holder.run_id, holder.agent from runs as own join runs as holder on holder.context_id = own.context_id
+where own.run_id = ?1 and own.queued_for = 'context' and holder.run_id <> own.run_id and holder.state <> 'ended'
+    and holder.parent_run_id is own.parent_run_id
+    and (holder.started_seq is not null or holder.queued_for is not 'context')
+order by holder.started_seq is null, holder.started_seq limit 1";
+        let row = sqlx::query(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
+        Ok(row.map(|row| (row.get::<&str, _>("run_id").into(), row.get::<&str, _>("agent").into())))
     }
 
     /// The totals of each of these root runs that exists.

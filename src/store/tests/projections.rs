@@ -275,3 +275,25 @@ async fn rebuild_goes_on_after_a_whole_batch_of_unknown_types() {
     }
     close(store, tracker).await;
 }
+
+#[tokio::test]
+async fn the_run_that_has_a_context_now_is_not_the_one_that_had_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let wait = |run: &str, front: bool, is_first: bool| queued(run, QueuedFor::Context, front, is_first);
+    let named = |run: &str| Some((RunId::from(run), AgentName::from("a")));
+    let asked = vec![session(), event("r1", started()), wait("r2", false, true), wait("r3", false, true)];
+    store.append(asked).await.unwrap();
+    for run in ["r2", "r3"] {
+        assert_eq!(store.context_holder(&RunId::from(run)).await.unwrap(), named("r1"), "{run}");
+    }
+    store.append(vec![wait("r3", true, false), event("r1", completed())]).await.unwrap();
+    assert_eq!(store.context_holder(&RunId::from("r2")).await.unwrap(), None);
+    // It has the context before it begins.
+    store.append(vec![queued("r3", QueuedFor::Place, false, false)]).await.unwrap();
+    assert_eq!(store.context_holder(&RunId::from("r2")).await.unwrap(), named("r3"));
+    assert_eq!(store.context_holder(&RunId::from("r3")).await.unwrap(), None);
+    store.append(vec![event("r3", started())]).await.unwrap();
+    assert_eq!(store.context_holder(&RunId::from("r2")).await.unwrap(), named("r3"));
+    close(store, tracker).await;
+}

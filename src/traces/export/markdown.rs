@@ -14,8 +14,8 @@ use self::notes::notes;
 use crate::{
     SpanEdge,
     said::{
-        GOES_ON, LAST_TURN, answer_said, confinement_said, granted, interrupted_said, overruled, queued_said,
-        rule_said, standing_said,
+        GOES_ON, LAST_TURN, WENT_ON, answer_said, at_least, confinement_said, granted, interrupted_said,
+        is_unanswered, overruled, queued_said, rule_said, standing_said, waited,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -145,13 +145,13 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
     let queued = plain(&queued_said(run.queued_behind.as_ref()));
     let waits = [
-        (run.queued_ms, queued.as_str()),
-        (run.hooks_ms, "for hooks about its prompt"),
-        (run.waiting_ms, "waiting for people"),
-        (run.parked_ms, "parked"),
+        (run.queued_ms, "", queued.as_str()),
+        (run.hooks_ms, "", "for hooks about its prompt"),
+        (run.waiting_ms, at_least(run.waiting_down_ms), "waiting for people"),
+        (run.parked_ms, "", "parked"),
     ];
-    let waits: Vec<String> =
-        waits.iter().filter(|(ms, _)| *ms != 0).map(|(ms, how)| format!("{} {how}", millis(*ms))).collect();
+    let waits = waits.iter().filter(|(ms, ..)| *ms != 0);
+    let waits: Vec<String> = waits.map(|(ms, least, how)| format!("{least}{} {how}", millis(*ms))).collect();
     if !waits.is_empty() {
         let _infallible = write!(told, " (of it {})", waits.join(", "));
     }
@@ -252,9 +252,7 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let reason = reason.map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
     let said = match (&told.decision, &span.error) {
         _ if span.status == SpanStatus::Cancelled => "was cut off".to_owned(),
-        _ if told.outcome == GOES_ON => {
-            "was still at work when the run ended, and went on beside it".to_owned()
-        }
+        _ if told.outcome == GOES_ON => WENT_ON.to_owned(),
         (_, Some(_)) => "failed".to_owned(),
         (Some(decision), None) => format!("said {}{reason}", code(decision)),
         // What it added or changed is what it has to say.
@@ -314,12 +312,18 @@ fn decided(decision: &CallDecision) -> String {
         "policy" => format!("denied{rule}"),
         "agent" => "denied by the agent's definition".to_owned(),
         "grace" => format!("denied by {}", plain(LAST_TURN)),
+        _ if is_unanswered(decision) => "nobody answered".to_owned(),
         // How long it took stands with the question.
         _ => answer_said(&CallDecision { waited_ms: None, ..decision.clone() }, code, plain),
     }
 }
 
 fn answered(decision: &CallDecision) -> String {
+    if is_unanswered(decision) {
+        let why = decision.message.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
+        let waited = waited(decision).map(|waited| format!(" for {waited}")).unwrap_or_default();
+        return format!("Nobody answered{waited}{why}.");
+    }
     let said = answer_said(decision, code, plain);
     // Of a denial that came after it, why that was.
     let mark = if overruled(decision).is_some() { ":" } else { "." };

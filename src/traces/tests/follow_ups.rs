@@ -45,10 +45,15 @@ fn a_call_that_a_hook_wants_says_which_one_and_after_which_call() {
         "The hook `user/AfterTool/1` wants this call after `read_file`, and the agent did not ask for it: `write_file`: done",
         "The hook `user/PreToolUse/1` changed the arguments. The hook `user/AfterTool/1` had asked for:",
         "It wants one more call: what comes of that is read in place of this result.",
+        "in place of this result the model reads that of the call write_file b.txt\n",
     ] {
         assert!(story.contains(words), "{words}: {story}");
     }
     assert!(!story.contains("**lead** calls `write_file`"), "{story}");
+    // The call is told before the one that follows it, and before what its hook said.
+    let places = ["**lead** calls `read_file`", "Hook `user/AfterTool/1`", "wants this call after"];
+    let at: Vec<usize> = places.iter().map(|words| story.find(words).unwrap()).collect();
+    assert!(at.is_sorted(), "{story}");
     let sent = document(TraceFormat::Otlp, WANTED);
     assert!(
         sent.contains("subagentd.tool.requested_by") && sent.contains("subagentd.tool.follows"),
@@ -65,4 +70,16 @@ fn an_open_call_that_a_hook_wants_says_so() {
     let story = document(TraceFormat::Markdown, &open);
     let words = "The hook `user/AfterTool/1` wants this call after `read_file`, and the agent did not ask for it: `write_file`: not allowed to run yet";
     assert!(story.contains(words), "{story}");
+}
+
+/// The run ends before that call begins: what it is about nobody knows.
+#[test]
+fn a_wanted_call_that_never_began_is_told_without_its_id() {
+    let over: String = WANTED.lines().take(6).map(|line| format!("{line}\n")).collect();
+    let over = format!(
+        "{over}\n4 run.completed {{\"reason\": \"ABORTED\", \"turns\": 1, \"toolCalls\": 1, \"activeMs\": 0}}"
+    );
+    let story = document(TraceFormat::Markdown, &over);
+    let words = "in place of this result the model reads that of the call that the hook wants\n";
+    assert!(story.contains(words) && !story.contains("c2"), "{story}");
 }

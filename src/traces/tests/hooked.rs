@@ -172,3 +172,29 @@ fn an_advice_is_no_change_of_a_call() {
     let tool = call.tool.unwrap();
     assert!(tool.changed_by.is_empty() && tool.asked_input.is_none(), "{tool:?}");
 }
+
+/// A hook beside the run is told of when its call's turn is over, and outlives the run.
+#[test]
+fn a_hook_that_outlives_its_run_says_so_and_names_its_call() {
+    let log = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    1 tool.state {"callId": "c1", "to": "executing", "name": "write_file", "arguments": {"path": "a"}}
+    2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": [{"type": "text", "text": "written"}]}}
+    3 turn.completed {"turn": 1}
+    3 turn.started {"turn": 2}
+    1002 hook.started {"firingId": "f", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "async": true, "elapsedMs": 1000}
+    2000 turn.completed {"turn": 2}
+    2000 turn.started {"turn": 3}
+    3700 run.completed {"reason": "GOAL", "result": "x", "turns": 3, "toolCalls": 1, "activeMs": 0}
+"#;
+    let hook = spans(log).into_iter().find(|span| span.kind == SpanKind::Hook).unwrap();
+    let told = hook.hook.unwrap();
+    assert_eq!(hook_said(&told, 100), "was still at work when the run ended, and went on beside it");
+    let about = (told.tool.as_ref().map(|tool| tool.as_str()), told.description.as_deref());
+    assert_eq!(about, (Some("write_file"), Some("a")));
+    let story = document(TraceFormat::Markdown, log);
+    let words =
+        "Hook `user/PostToolUse/1` of `PostToolUse`, for `write_file` a was still at work when the run ended";
+    assert!(story.contains(words), "{story}");
+}

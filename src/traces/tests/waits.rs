@@ -1,9 +1,9 @@
 //! What does an open run wait for, and where did the time of one go that waited in queues or for a daemon?
 
-use protocol::{SpanKind, TraceFormat, WaitCause};
+use protocol::{QueuedBehind, SpanKind, TraceFormat, WaitCause};
 
 use super::{documents::document, *};
-use crate::{decided, standing_said, wait_said};
+use crate::{decided, queued_said, standing_said, wait_said};
 
 const BEGUN: &str = r#"
     0 run.started {"agent": "lead", "model": "gemini/flash", "query": "q"}
@@ -64,6 +64,18 @@ fn an_open_run_says_what_it_waits_for() {
     assert_eq!(
         told(WaitCause { ahead: Some(2), ..cause("context") }),
         "is queued behind other runs of its context, 2 of them queued before it"
+    );
+    let behind = |ahead: u64| {
+        let about = Some("run r0 of lead".to_owned());
+        told(WaitCause { about, ahead: Some(ahead), ..cause("context") })
+    };
+    let has = "is queued behind run r0 of lead, which has its context";
+    assert_eq!(behind(0), has);
+    assert_eq!(behind(1), format!("{has}, and 1 that was queued before it"));
+    assert_eq!(behind(2), format!("{has}, and 2 that were queued before it"));
+    assert_eq!(
+        told(WaitCause { ahead: Some(1), ..cause("place") }),
+        "is queued for a place among the runs at work, 1 run before it"
     );
     assert_eq!(told(cause("place")), "is queued for a place among the runs at work");
     assert_eq!(told(cause("hooks")), "waits for what hooks say of its prompt");
@@ -156,6 +168,61 @@ fn a_daemon_that_was_away_is_no_time_of_hooks_or_of_a_queue() {
     assert_eq!((hook.status, &hook.error), (SpanStatus::Cancelled, &None));
     let queued = log.replace(r#""for": "hooks""#, r#""for": "place""#);
     assert_eq!((run(&queued).queued_ms, run(&queued).hooks_ms), (5_000, 0));
+}
+
+/// Others may have had the context after that one.
+#[test]
+fn a_queue_is_not_told_as_the_doing_of_one_run() {
+    let behind = QueuedBehind { run_id: "r0".into(), agent: "lead".into() };
+    let said = "in a queue (behind run r0 of lead, which had its context when it was asked for)";
+    assert_eq!(queued_said(Some(&behind)), said);
+    assert_eq!(queued_said(None), "in a queue");
+}
+
+/// How much of the time without a daemon a person took, too, nobody knows.
+#[test]
+fn the_time_of_people_is_a_lower_bound_where_there_was_no_daemon() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 run.waiting {"waiting": true}
+        30000 run.resumed {"unclean": true, "awayMs": 16600}
+        30000 run.waiting {"waiting": true}
+        39500 run.waiting {"waiting": false}
+        39500 run.completed {"reason": "GOAL", "result": "x", "turns": 1, "toolCalls": 0, "activeMs": 0}
+    "#;
+    let told = run(log);
+    assert_eq!((told.waiting_ms, told.waiting_down_ms, told.down_ms), (22_900, 16_600, 16_600));
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains("(of it at least 22.9 s waiting for people)"), "{story}");
+    // The daemon was away while nobody was waited for.
+    let apart = log.replacen(
+        r#"        0 run.waiting {"waiting": true}
+"#,
+        "",
+        1,
+    );
+    assert_eq!((run(&apart).waiting_ms, run(&apart).waiting_down_ms), (9_500, 0));
+    let story = document(TraceFormat::Markdown, &apart);
+    assert!(story.contains("(of it 9.5 s waiting for people)"), "{story}");
+}
+
+/// The run is stopped while a person is asked: that is no answer of anybody.
+#[test]
+fn a_question_that_nobody_answered_says_so() {
+    let log = r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a"}}
+        0 tool.state {"callId": "c1", "from": "validating", "to": "awaitingApproval", "name": "write_file"}
+        0 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Change a?", "rule": "r", "reason": "changes a file", "risk": "low", "details": {"type": "edit"}}}
+        3000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "deny", "by": "system", "message": "the run was stopped", "digest": "d"}
+        3000 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "cancelled", "name": "write_file"}
+    "#;
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains("Nobody answered for 3.0 s: the run was stopped.\n"), "{story}");
+    assert!(story.contains("calls `write_file`, nobody answered: cancelled after 3.0 s."), "{story}");
+    assert!(!story.contains("by the daemon"), "{story}");
 }
 
 /// Nobody can answer while there is no daemon: that time is told beside the person's.

@@ -52,18 +52,31 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
     }
     let story = export(&mut client, json!({ "runId": third }), "markdown").await;
     let words = &format!(
-        "is queued behind run {first} of lead, which has its context, 1 of them queued before it, since "
+        "is queued behind run {first} of lead, which has its context, and 1 that was queued before it, since "
     );
     assert!(story.contains(words), "{story}");
     client.call("queue/promote", json!({ "runId": third })).await;
     for run in [&first, &third, &second] {
+        if *run == third {
+            // It has the context now, and not the one that had it when the second was asked for.
+            client
+                .call("run/wait", json!({ "runId": third, "timeoutMs": 60_000, "until": ["confirmation"] }))
+                .await;
+            let waits = &run_span(&mut client, &second).await["run"]["waitsFor"];
+            assert_eq!(waits["about"], format!("run {third} of lead"), "{waits}");
+        }
         answer(&mut client, run, "allowOnce").await;
         client.ended(run).await;
         fs::write(running.work().join("a.md"), "old\n").unwrap();
     }
     let story = export(&mut client, json!({ "runId": third }), "markdown").await;
     assert!(story.contains("In its queue: moved to the front by ada (pts/3)\n"), "{story}");
-    assert!(story.contains(&format!("in a queue (behind run {first} of lead)")), "{story}");
+    assert!(
+        story.contains(&format!(
+            "in a queue (behind run {first} of lead, which had its context when it was asked for)"
+        )),
+        "{story}"
+    );
     // A list counts a run's time from when it was asked for, as its trace does.
     let listed = client.call("trace/list", json!({ "sessionId": session })).await;
     let traces = listed["traces"].as_array().unwrap();

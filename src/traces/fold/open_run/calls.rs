@@ -92,6 +92,9 @@ impl OpenRun {
         if !self.calls.contains_key(call_id) {
             let call_id = CallId::from(call_id);
             let span = self.call_begun(&call_id, moment);
+            if let Some(call) = &span.tool {
+                self.results.begun(call, edges);
+            }
             edges.push(SpanEdge::Began(Box::new(span.clone())));
             let call = OpenToolSpan {
                 span,

@@ -19,6 +19,9 @@ use crate::{
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
 
+/// Calls of earlier turns that a run keeps.
+const MOST_EARLIER: usize = 64;
+
 /// Hooks of a run: those at work, and what has to be known of others.
 #[derive(Debug, Default)]
 pub(super) struct HookSpans {
@@ -32,6 +35,8 @@ pub(super) struct HookSpans {
     asked: Vec<((String, String), TraceSpan)>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
+    /// The last ones of earlier turns: a hook beside the run is told later than those of its turn.
+    earlier_calls: VecDeque<(CallId, (ToolName, Option<String>))>,
     /// Calls of the turn that hooks want.
     wanted: BTreeMap<CallId, WantedCall>,
 }
@@ -121,9 +126,11 @@ impl HookSpans {
         }
     }
 
-    /// A turn begins: nobody is told of the calls of the one before.
+    /// A turn begins: only hooks beside the run are told of the calls of those before.
     pub(super) fn forget_calls(&mut self) {
-        self.ended_calls.clear();
+        self.earlier_calls.extend(std::mem::take(&mut self.ended_calls));
+        let over = self.earlier_calls.len().saturating_sub(MOST_EARLIER);
+        self.earlier_calls.drain(..over);
         self.wanted.clear();
     }
 
@@ -135,6 +142,12 @@ impl HookSpans {
     /// The tool of a call of the turn that has ended.
     pub(super) fn tool_of(&self, call: &CallId) -> Option<&ToolName> {
         self.ended_calls.get(call).map(|(tool, _)| tool)
+    }
+
+    /// The tool of a call that has ended, and what that was about.
+    fn ended_call(&self, call: &CallId) -> Option<&(ToolName, Option<String>)> {
+        let earlier = || self.earlier_calls.iter().rev().find(|(id, _)| id == call).map(|(_, told)| told);
+        self.ended_calls.get(call).or_else(earlier)
     }
 
     /// A hook says which call it wants next.
@@ -249,8 +262,11 @@ impl OpenRun {
         let call_id = facts.text("callId").map(CallId::from);
         let open = call_id.as_ref().and_then(|call| self.calls.get(call)?.span.tool.as_ref());
         let open = open.map(|tool| (tool.tool.clone(), tool.description.clone()));
-        let ended = || call_id.as_ref().and_then(|call| self.hooks.ended_calls.get(call)).cloned();
-        let (tool, description) = open.or_else(ended).unzip();
+        let ended = || call_id.as_ref().and_then(|call| self.hooks.ended_call(call)).cloned();
+        // One that is at work for long knows from its beginning what it is about.
+        let begun =
+            span.hook.as_deref().and_then(|begun| Some((begun.tool.clone()?, begun.description.clone())));
+        let (tool, description) = open.or_else(ended).or(begun).unzip();
         // What the call was before the change is not what it is asked about.
         let edited = self.is_of_edit(facts);
         let description = description.filter(|_| !edited);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::{CallId, ResultReplacement, SpanText, TraceSpan};
+use protocol::{CallId, ResultReplacement, SpanText, ToolSpan, TraceSpan};
 
 use super::{super::SpanEdge, calls::EndedToolSpan};
 use crate::facts::EventFacts;
@@ -22,6 +22,9 @@ struct UnsettledResult {
     call: EndedToolSpan,
     /// Spans of the hooks that have answered, which are told after the call.
     later: Vec<SpanEdge>,
+    /// The call whose result is read in place of this one: it begins next, and what it is about is told with this one.
+    next: Option<CallId>,
+    is_settled: bool,
 }
 
 impl EndedToolSpan {
@@ -44,17 +47,22 @@ impl EndedToolSpan {
             let read = Some(SpanText { text, bytes }).filter(|read| !read.text.is_empty());
             self.keep_back(by.clone(), read, withheld);
         }
-        if let Some(next) = facts.text("followUp") {
-            let text = format!("in place of this result the model reads that of the call {next}");
-            self.keep_back(by, Some(SpanText { text, bytes: None }), false);
+        if facts.has("followUp") {
+            self.read_of_next(by, "that the hook wants");
         }
+    }
+
+    /// The result of another call is read in place of this one's.
+    fn read_of_next(&mut self, by: Option<String>, which: &str) {
+        let text = format!("in place of this result the model reads that of the call {which}");
+        self.keep_back(by, Some(SpanText { text, bytes: None }), false);
     }
 }
 
 impl UnsettledResults {
     /// The result of a call is told when hooks have answered.
     pub(super) fn wait(&mut self, call_id: CallId, call: EndedToolSpan) {
-        self.0.insert(call_id, UnsettledResult { call, later: Vec::new() });
+        self.0.insert(call_id, UnsettledResult { call, later: Vec::new(), next: None, is_settled: false });
     }
 
     /// A hook has answered, and this is to be told of it.
@@ -63,17 +71,33 @@ impl UnsettledResults {
         let Some(unsettled) = self.0.get_mut(call_id) else { return edges.extend(told) };
         unsettled.call.hooked(facts);
         unsettled.later.extend(told);
-        if facts.flag("settles")
+        unsettled.next = facts.text("followUp").map(CallId::from).or(unsettled.next.take());
+        unsettled.is_settled = facts.flag("settles");
+        if unsettled.is_settled
+            && unsettled.next.is_none()
             && let Some(settled) = self.0.remove(call_id)
         {
             settled.tell(edges);
         }
     }
 
+    /// A call begins: the one that it follows says now whose result is read.
+    pub(super) fn begun(&mut self, call: &ToolSpan, edges: &mut Vec<SpanEdge>) {
+        let Some(followed) = call.follows.as_ref() else { return };
+        let is_it = |it: &UnsettledResult| it.is_settled && it.next.as_ref() == Some(&call.call_id);
+        if !self.0.get(followed).is_some_and(is_it) {
+            return;
+        }
+        let Some(mut settled) = self.0.remove(followed) else { return };
+        let about = call.description.as_deref().map(|about| format!(" {about}")).unwrap_or_default();
+        settled.call.read_of_next(call.requested_by.clone(), &format!("{}{about}", call.tool));
+        settled.tell(edges);
+    }
+
     /// The turn is over. Where the run goes on, there were no hooks any more, and the model reads the results.
     pub(super) fn end(&mut self, is_ending: bool, edges: &mut Vec<SpanEdge>) {
         for mut unsettled in std::mem::take(&mut self.0).into_values() {
-            if is_ending && !unsettled.call.is_refused {
+            if is_ending && !unsettled.call.is_refused && !unsettled.is_settled {
                 let read = SpanText { text: NOT_SETTLED.to_owned(), bytes: None };
                 unsettled.call.keep_back(None, Some(read), true);
             }

@@ -83,7 +83,8 @@ impl OpenRun {
         let below = self.away_below.take().filter(|below| below.start == start_of(moment));
         let below = below.map_or(0, |below| below.ms);
         // A person is waited for as long as there is a daemon.
-        let waited = self.standing.waiting.take().map_or(0, |since| millis(since, away_from));
+        let waiting_since = self.standing.waiting.take();
+        let waited = waiting_since.map_or(0, |since| millis(since, away_from));
         self.facts().waiting_ms += waited.saturating_sub(below);
         // Nor for a place, or for what hooks say.
         if let Some(stay) = self.standing.queued.take_if(|_| !was_parked) {
@@ -94,6 +95,9 @@ impl OpenRun {
         }
         let down = if was_parked { 0 } else { millis(away_from, at).max(below) };
         self.facts().down_ms += down;
+        if waiting_since.is_some() {
+            self.facts().waiting_down_ms += down;
+        }
         self.calls_were_down(down);
         self.questions_were_down(down);
         // Of one that was parked the daemon may be the same.

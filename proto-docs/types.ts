@@ -1183,7 +1183,7 @@ export interface ConfirmationResolved {
   at?: Timestamp | null;
   /**
    * With `modify`: what the person changed, as the model is told it; also where a hook refused the changed
-   * call.
+   * call, or changed it again before it was allowed.
    */
   difference?: string | null;
 }
@@ -1227,6 +1227,8 @@ export interface ConfirmationRespondResult {
 export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
+  /** With `changedByHook`: what the person had changed. */
+  difference?: string | null;
 }
 
 /** Fields that only questions have. */

@@ -264,6 +264,8 @@ struct TrackedCall {
     is_held_up: bool,
     /// What the model is told with the result.
     note: Option<Arc<str>>,
+    /// A hook changed it after a person had: its arguments are not those that the log told last.
+    is_changed_again: bool,
     /// Only of a call that a hook made, the one in whose place the model reads what came of it.
     follows: Option<CallId>,
     /// The hook that made it, by its id.

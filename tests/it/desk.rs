@@ -201,7 +201,11 @@ async fn a_question_goes_to_all_and_each_is_told_whether_it_is_for_them() {
         ])
     );
     let revised = Confirmation { digest: "sha256:01".to_owned(), ..scene.subject("q") };
-    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisionReason::Changed };
+    let revised = ConfirmationRevised {
+        confirmation: Box::new(revised),
+        why: RevisionReason::Changed,
+        difference: None,
+    };
     scene.say(revised).await;
     assert_eq!(told(&mut ann).await, json!(["confirmation.revised", "q", true]));
     assert_eq!(told(&mut eve).await, json!(["confirmation.requested", "later", false]));

@@ -19,6 +19,9 @@ pub struct ConfirmationRequested {
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
     pub why: RevisionReason,
+    /// With `changedByHook`: what the person had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
 }
 
 /// The reason why a question changed.
@@ -44,7 +47,7 @@ pub struct ConfirmationResolved {
     pub tool_call_id: Option<CallId>,
     #[serde(flatten)]
     pub resolution: Resolution,
-    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call.
+    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call, or changed it again before it was allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{live_runs::AnsweredCall, machine::EventDraft};
 use protocol::{
     ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
-    PrivateEventFields, RuleOrigin, RuleOriginSource, Timestamp, ToolCall,
+    PrivateEventFields, RevisionReason, RuleOrigin, RuleOriginSource, Timestamp, ToolCall,
 };
 use serde_json::Value;
 use store::NewEvent;
@@ -159,8 +159,10 @@ impl RunDriver {
 /// The arguments of a call that an answer leaves open or lets run, where hooks changed it; with the secrets in them.
 fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
     match settled {
-        AnswerEffect::Revise { prepared, .. } => prepared.hooks.as_deref()?.arguments.clone(),
-        AnswerEffect::Run { prepared, .. } => prepared.hooks.as_deref()?.arguments.clone(),
+        // In every other case they come from the log, without the secrets.
+        AnswerEffect::Revise { revised, prepared, .. } if revised.why == RevisionReason::ChangedByHook => {
+            prepared.hooks.as_deref()?.arguments.clone()
+        }
         _ => None,
     }
 }

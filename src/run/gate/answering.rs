@@ -145,7 +145,11 @@ impl CallGate {
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
         if now.digest != open.digest {
-            let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
+            let revised = ConfirmationRevised {
+                confirmation: Box::new(now),
+                why: RevisionReason::Changed,
+                difference: None,
+            };
             return Ok((
                 AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::default() },
                 None,
@@ -180,7 +184,8 @@ impl CallGate {
         };
         // As the tool understood them, so that what only has another name is no difference.
         let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
-        let made = prepared.arguments.clone();
+        let made = self.without_secrets(&prepared.arguments);
+        let before = self.without_secrets(&before);
         let shown = match self.show_modified(call, open, prepared, judge_context).await {
             Ok(shown) => shown,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
@@ -192,6 +197,7 @@ impl CallGate {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, hooks) => {
                 let mut now = self.question(call, &prepared, judge_context, Some(open));
+                let change = Some(difference(&before, &made));
                 let person = answer.name.as_deref().unwrap_or("a person");
                 let hook = hooks.fired.iter().rev().find(|fired| fired.changed);
                 let hook = hook.map_or_else(|| "a hook".to_owned(), |it| format!("the hook {}", it.hook_id));
@@ -199,13 +205,16 @@ impl CallGate {
                 now.reason =
                     format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
                 let now = self.shown(now);
-                let revised =
-                    ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::ChangedByHook };
+                let revised = ConfirmationRevised {
+                    confirmation: Box::new(now),
+                    why: RevisionReason::ChangedByHook,
+                    difference: change,
+                };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
                 return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
             }
             ShownCall::Refused(refusal, hooks) => {
-                let made = self.supplies.redactor.owned(difference(&before, &made));
+                let made = difference(&before, &made);
                 let mut resolved = self.resolved(open, answer, Some(made));
                 let resolution = &mut resolved.resolution;
                 (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
@@ -215,9 +224,13 @@ impl CallGate {
             }
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
-        let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
+        let difference = difference(&before, &made);
         let resolved = self.resolved(open, answer, Some(difference));
-        let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Modified };
+        let revised = ConfirmationRevised {
+            confirmation: Box::new(now),
+            why: RevisionReason::Modified,
+            difference: None,
+        };
         let (effect, work) = run(resolved, Some(revised), prepared);
         let effect = match effect {
             AnswerEffect::Run { resolved, revised, details, arguments, prepared, .. } => {
@@ -308,6 +321,13 @@ impl CallGate {
         };
         let result = self.supplies.redactor.tool_result(result);
         Ok((AnswerEffect::Result { resolved, result }, None))
+    }
+
+    /// A value as it may be written down. What is cut is cut afterwards: half a secret is none that anybody knows.
+    fn without_secrets(&self, value: &Value) -> Value {
+        let mut value = value.clone();
+        self.supplies.redactor.value(&mut value);
+        value
     }
 
     pub(super) fn resolved(

@@ -64,7 +64,11 @@ impl CallGate {
         };
         let is_changed = prepared.call.hooks.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
         let request = judge_context.requests.iter().find(|request| request.call_id == call.call_id);
-        let asked_for = || briefly(request.map_or(&call.arguments, |request| &request.arguments));
+        let asked_for = || {
+            let mut arguments = request.map_or(&call.arguments, |request| &request.arguments).clone();
+            self.supplies.redactor.value(&mut arguments);
+            briefly(&arguments)
+        };
         let reason = match (is_changed, wanted) {
             (false, _) => reason,
             (true, None) => format!("{reason}; a hook changed the call: the model asked for {}", asked_for()),

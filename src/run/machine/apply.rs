@@ -110,7 +110,13 @@ impl RunMachine {
             EventBody::HookFired(data) => self.apply_hook(data, private),
             EventBody::RunWaiting(data) => self.is_waiting = data.waiting,
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
-            EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
+            EventBody::ConfirmationRevised(data) => {
+                self.apply_question(&data.confirmation, private);
+                let call = data.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
+                if let (Some(call), Some(change)) = (call, data.difference.as_deref()) {
+                    (call.note, call.is_changed_again) = (Some(change.into()), true);
+                }
+            }
             EventBody::ConfirmationResolved(data) => {
                 match data.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call)) {
                     Some(call) if call.asked(&data.confirmation_id).is_some() => {
@@ -328,6 +334,7 @@ impl TrackedCall {
             asks: Vec::new(),
             is_held_up: false,
             note: None,
+            is_changed_again: false,
             follows: None,
             wanted_by: None,
             end: None,

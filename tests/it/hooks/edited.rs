@@ -48,6 +48,16 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     client.ended(&run).await;
     assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), "header two");
     let log = running.log().await;
+    // The record names what ran.
+    let began = log.iter().find(|it| it["data"]["to"] == "executing").unwrap();
+    assert_eq!(began["data"]["arguments"]["content"], "header two", "{began}");
+    let resolved = log.iter().find(|it| it["type"] == "confirmation.resolved").unwrap();
+    let change = resolved["data"]["difference"].as_str().unwrap();
+    assert!(change.contains("`content` is now: \"two\""), "{change}");
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    assert!(format!("{told:?}").contains("A person changed the call"), "the model is not told");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].to_string();
+    assert!(spans.contains("header two") && spans.contains("changedBy"), "{spans}");
     let why: Vec<&Value> =
         log.iter().filter(|it| it["type"] == "confirmation.revised").map(|it| &it["data"]["why"]).collect();
     assert_eq!(why, ["changedByHook"]);
@@ -74,5 +84,7 @@ async fn the_edit_of_a_person_that_a_hook_refuses_is_told() {
     assert_eq!(resolved["data"]["outcome"], "deny", "{resolved}");
     assert!(resolved["data"]["difference"].as_str().unwrap().contains("two"), "{resolved}");
     assert!(!house.work().join("b.txt").exists());
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    assert!(format!("{told:?}").contains("A person changed the call"), "the model is not told");
     running.stop().await;
 }

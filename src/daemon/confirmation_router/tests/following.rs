@@ -151,7 +151,11 @@ async fn the_desk_learns_from_the_log_what_is_asked_and_what_is_over() {
     bench.clock.advance(Duration::from_secs(100));
     assert_eq!(bench.next().await, "q told");
     let revised = subject(|it| it.digest = "sha256:01".to_owned());
-    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisionReason::Changed };
+    let revised = ConfirmationRevised {
+        confirmation: Box::new(revised),
+        why: RevisionReason::Changed,
+        difference: None,
+    };
     bench.store.append(vec![event(revised)]).await.unwrap();
     assert_eq!(bench.next().await, "q told");
     bench.store.append(vec![resolved("q")]).await.unwrap();

@@ -126,7 +126,8 @@ impl MachineStep<'_> {
         let state = tool_state(call, &request, Some(from), CallState::Executing);
         let (details, arguments, prepared) = match anew {
             Some((details, arguments, prepared)) => {
-                (Some(details), Some(arguments).filter(|it| *it != request.arguments), Some(prepared))
+                let is_told = !known.is_changed_again && arguments == request.arguments;
+                (Some(details), Some(arguments).filter(|_| !is_told), Some(prepared))
             }
             None => (None, None, None),
         };

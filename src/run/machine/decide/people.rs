@@ -10,9 +10,9 @@ use super::{
 };
 use protocol::{
     BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome,
-    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, ParkReason,
-    PrivateEventFields, Resolution, RevisionReason, RunEndReason, RunParked, RunResumed, RunWaiting,
-    StopThen, Timestamp, ToolError, ToolErrorType,
+    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, MessagePart,
+    ParkReason, PrivateEventFields, Resolution, RevisionReason, RunEndReason, RunParked, RunResumed,
+    RunWaiting, StopThen, Timestamp, ToolError, ToolErrorType,
 };
 
 impl MachineStep<'_> {
@@ -48,8 +48,11 @@ impl MachineStep<'_> {
         };
         self.unpark();
         match settled {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks } => {
+            AnswerEffect::Run { mut resolved, revised, details, arguments, prepared, hooks } => {
                 self.tell_hooks(*hooks);
+                // A person had changed it, and a hook after them: whoever allows it allows both.
+                let noted = self.machine.call(&call).and_then(|it| it.note.as_deref().map(str::to_owned));
+                resolved.difference = resolved.difference.or(noted);
                 if let Some(revised) = revised {
                     self.revise(revised, None, by.clone());
                 }
@@ -67,8 +70,12 @@ impl MachineStep<'_> {
             }
             AnswerEffect::Refuse { resolved, refusal, hooks } => {
                 let context = self.tell_hooks(*hooks);
+                let change = resolved.difference.clone().map(MessagePart::text);
                 self.resolve(resolved, by);
-                self.end_call(&call, with_context(refusal.into(), context));
+                let mut result = with_context(refusal.into(), context);
+                // The model did not ask for what was refused.
+                result.llm_content.splice(0..0, change);
+                self.end_call(&call, result);
                 self.go_on();
             }
             AnswerEffect::Revise { revised, prepared, hooks } => {
@@ -197,7 +204,11 @@ impl MachineStep<'_> {
     pub(super) fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
         if question.deadline_at.is_some_and(|now| now < deadline) {
             let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
-            self.revise(ConfirmationRevised { confirmation, why: RevisionReason::Deadline }, None, None);
+            self.revise(
+                ConfirmationRevised { confirmation, why: RevisionReason::Deadline, difference: None },
+                None,
+                None,
+            );
         }
     }
 

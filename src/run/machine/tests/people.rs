@@ -89,7 +89,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
     };
     let revised = |why| {
         let confirmation = Confirmation { digest: "d2".to_owned(), ..question.clone() };
-        ConfirmationRevised { confirmation: Box::new(confirmation), why }
+        ConfirmationRevised { confirmation: Box::new(confirmation), why, difference: None }
     };
     let run = |outcome, revised| AnswerEffect::Run {
         resolved: resolved(outcome),

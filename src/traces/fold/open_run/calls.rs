@@ -228,7 +228,9 @@ impl OpenRun {
     pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
         if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
-            call.changed_by_hooks.push(hook_id.to_owned());
+            if call.changed_by_hooks.last().is_none_or(|last| last != hook_id) {
+                call.changed_by_hooks.push(hook_id.to_owned());
+            }
         }
     }
 
@@ -281,6 +283,7 @@ impl OpenToolSpan {
         // What came to the same is no change.
         if facts.has("arguments") && before != self.span.input && !changed_by.is_empty() {
             tool.asked_input.get_or_insert(before.unwrap_or_default());
+            changed_by.retain(|who| !tool.changed_by.contains(who));
             tool.changed_by.append(&mut changed_by);
         }
         if facts.has("details") {

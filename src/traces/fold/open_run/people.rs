@@ -10,7 +10,12 @@ use super::{
     edited::MODIFY,
     push_event,
 };
-use crate::{facts::EventFacts, rule, said::decider, text};
+use crate::{
+    facts::EventFacts,
+    rule,
+    said::{decider, lets_run},
+    text,
+};
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -98,7 +103,8 @@ impl OpenRun {
             confirmation.decision = Some(decision.clone());
             // What a tool asks decides nothing about the tool.
             if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
-                if decision.outcome == MODIFY {
+                // A hook may have changed it again, before somebody allowed both changes.
+                if decision.outcome == MODIFY || lets_run(&decision) && facts.has("difference") {
                     self.modified(&call_id, decider(&decision).to_owned());
                 }
                 self.decided(&call_id, decision);

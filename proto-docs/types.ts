@@ -1227,7 +1227,7 @@ export interface ConfirmationRespondResult {
 export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
-  /** With `changedByHook`: what the person had changed. */
+  /** The change of the person, with `changedByHook`. */
   difference?: string | null;
 }
 

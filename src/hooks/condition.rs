@@ -24,7 +24,7 @@ const MOST_TEXT_BYTES: usize = 4 * 1024;
 pub(super) struct CalledWithin<'a> {
     /// The workspace's; relative paths of calls begin in the first one.
     pub roots: &'a [PathBuf],
-    /// What `~` means.
+    /// The folder that `~` means.
     pub home: &'a Path,
 }
 

@@ -19,7 +19,7 @@ pub struct ConfirmationRequested {
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
     pub why: RevisionReason,
-    /// With `changedByHook`: what the person had changed.
+    /// The change of the person, with `changedByHook`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
 }

@@ -17,8 +17,7 @@ async fn open_question(
     run: &str,
     is_this: impl Fn(&str) -> bool,
 ) -> Value {
-    let is_meant =
-        |it: &Value| it["confirmations"][0]["reason"].as_str().is_some_and(|reason| is_this(reason));
+    let is_meant = |it: &Value| it["confirmations"][0]["reason"].as_str().is_some_and(&is_this);
     client.until("confirmation/list", json!({ "runId": run }), is_meant).await["confirmations"][0].clone()
 }
 

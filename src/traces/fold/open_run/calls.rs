@@ -227,10 +227,9 @@ impl OpenRun {
     /// refused.
     pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
-        if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
-            if call.changed_by_hooks.last().is_none_or(|last| last != hook_id) {
-                call.changed_by_hooks.push(hook_id.to_owned());
-            }
+        let is_told_last = call.changed_by_hooks.last().is_some_and(|last| last == hook_id);
+        if !is_told_last && call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
+            call.changed_by_hooks.push(hook_id.to_owned());
         }
     }
 

@@ -31,7 +31,7 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] }));
     let running = house.boot().await;
     let mut client = running.client();
-    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let (run, session) = client.start(&running, "worker", json!({})).await;
     let asked = open_question(&mut client, &run, |_| true).await;
     let asked_for = r#"the model asked for {"path":"b.txt","content":"one"}"#;
     assert!(asked["reason"].as_str().unwrap().contains(asked_for), "{asked}");
@@ -43,7 +43,9 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     assert!(reason.contains(asked_for), "{reason}");
     assert!(reason.contains(r#"changed the call into {"path":"b.txt","content":"two"}"#), "{reason}");
     assert!(reason.contains("the hook user/PreToolUse/"), "{reason}");
-    client.call("confirmation/respond", answer(&again, "allowOnce")).await;
+    let mut other = running.client();
+    other.call("session/attach", json!({ "sessionId": session })).await;
+    other.call("confirmation/respond", answer(&again, "allowOnce")).await;
     client.ended(&run).await;
     assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), "header two");
     let log = running.log().await;
@@ -57,6 +59,8 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     assert!(format!("{told:?}").contains("A person changed the call"), "the model is not told");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].to_string();
     assert!(spans.contains("header two") && spans.contains("changedBy"), "{spans}");
+    // One person changes it, and another one only allows that.
+    assert!(spans.contains(r#","user 0"]"#) && !spans.contains(r#","user 1"]"#), "{spans}");
     let why: Vec<&Value> =
         log.iter().filter(|it| it["type"] == "confirmation.revised").map(|it| &it["data"]["why"]).collect();
     assert_eq!(why, ["changedByHook"]);

@@ -10,12 +10,7 @@ use super::{
     edited::MODIFY,
     push_event,
 };
-use crate::{
-    facts::EventFacts,
-    rule,
-    said::{decider, lets_run},
-    text,
-};
+use crate::{facts::EventFacts, rule, said::decider, text};
 
 /// A question that is not over.
 #[derive(Debug)]
@@ -35,6 +30,14 @@ impl OpenRun {
                     confirmation.revisions += 1;
                 }
                 push_event(&mut question.span, moment, moment.facts.text("why").unwrap_or_default());
+                // Whoever allows it in the end need not be the one who changed it.
+                let call = question.span.confirmation.as_ref().and_then(|it| it.call_id.clone());
+                let person = moment.event.head.by.clone();
+                if moment.facts.text("why") == Some("changedByHook")
+                    && let (Some(call), Some(person)) = (call, person)
+                {
+                    self.modified(&call, person);
+                }
             }
             _ => self.resolved(moment, edges),
         }
@@ -103,8 +106,7 @@ impl OpenRun {
             confirmation.decision = Some(decision.clone());
             // What a tool asks decides nothing about the tool.
             if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
-                // A hook may have changed it again, before somebody allowed both changes.
-                if decision.outcome == MODIFY || lets_run(&decision) && facts.has("difference") {
+                if decision.outcome == MODIFY {
                     self.modified(&call_id, decider(&decision).to_owned());
                 }
                 self.decided(&call_id, decision);

@@ -6,7 +6,11 @@ use std::{
     process::Child,
 };
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
 use tokio::io::{Interest, unix::AsyncFd};
 
 /// Resident memory in bytes, from `/proc/self/status`; `None` where there is none.
@@ -39,6 +43,20 @@ pub fn raise_open_files() {
     let _stays = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
+/// The answer to: has the process with this number ended? One that nobody has reaped yet has. A process that cannot be
+/// seen from here, such as one of another container, has not, and neither has one of which the system does not say.
+pub fn has_ended(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else { return false };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Err(error) => error == Errno::SRCH,
+        // The handle of a process can be read once it has ended.
+        Ok(handle) => {
+            let mut handle = [PollFd::new(&handle, PollFlags::IN)];
+            poll(&mut handle, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        }
+    }
+}
+
 /// The end of a child, for whoever waits for it. The child is left to be reaped: until then its number, which may be its
 /// group's too, cannot become another's.
 pub struct ChildExitWatch(AsyncFd<OwnedFd>);
@@ -57,5 +75,26 @@ impl ChildExitWatch {
     /// Completes once the child has ended. Cancel safe.
     pub async fn wait(&self) -> io::Result<()> {
         self.0.readable().await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn process_has_ended_once_it_has_exited_reaped_or_not() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        assert!(!has_ended(pid));
+        let end = ChildExitWatch::of(&child).unwrap();
+        drop(child.stdin.take());
+        end.wait().await.unwrap();
+        assert!(has_ended(pid), "it has exited and was not reaped");
+        child.wait().unwrap();
+        assert!(has_ended(pid), "it was reaped");
+        assert!(!has_ended(0), "a process of another container is seen as number 0");
     }
 }

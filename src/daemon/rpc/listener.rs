@@ -42,8 +42,10 @@ use sys::{
 };
 
 mod refusing;
+mod stale;
 
 use refusing::{refusal_of, refuse};
+use stale::remove_stale;
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
@@ -56,8 +58,6 @@ const FOR_CONTROL: usize = 64;
 const MAX_TCP_CONNECTIONS: usize = 256;
 /// How long accepting rests when the system has no more files to give.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-/// How long a socket that accepts may take to do so before it counts as somebody's.
-const PROBE_TIME: Duration = Duration::from_secs(1);
 
 /// The reason why there is no socket to listen on.
 #[derive(Debug, thiserror::Error)]
@@ -163,29 +163,6 @@ fn check_directory(directory: &Path) -> Result<(), BindError> {
         Err(of_us(format!("is open to others (mode {mode:04o})")))
     } else {
         Ok(())
-    }
-}
-
-async fn remove_stale(socket: &Path) -> Result<(), BindError> {
-    let fail = |action| move |source| BindError::System { action, path: socket.to_owned(), source };
-    match fs::symlink_metadata(socket) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fail("look at")(error)),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            return Err(BindError::NotASocket { path: socket.to_owned() });
-        }
-        Ok(_) => {}
-    }
-    match timeout(PROBE_TIME, UnixStream::connect(socket)).await {
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(socket).map_err(fail("remove the stale socket"))
-        }
-        // It takes connections, or is too busy to.
-        Ok(Ok(_)) | Err(_) => Err(BindError::AlreadyRunning { socket: socket.to_owned() }),
-        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(BindError::AlreadyRunning { socket: socket.to_owned() })
-        }
-        Ok(Err(error)) => Err(fail("probe")(error)),
     }
 }
 

@@ -85,6 +85,45 @@ async fn a_second_daemon_is_told_of_the_first_and_a_dead_ones_socket_is_replaced
     daemon.end().await;
 }
 
+/// The variable that makes a process of this test listen on its standard input and end.
+const LISTEN_AND_END: &str = "SUBAGENTD_TESTS_LISTEN_AND_END";
+
+#[tokio::test]
+async fn socket_that_a_dying_daemon_handed_to_its_child_is_waited_for_and_replaced() {
+    if std::env::var_os(LISTEN_AND_END).is_some() {
+        return rustix::net::listen(std::io::stdin(), 8).unwrap();
+    }
+    let folder = private_folder();
+    let path = folder.path().join("d.sock");
+    let held =
+        rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&held, &rustix::net::SocketAddrUnix::new(&path).unwrap()).unwrap();
+    // What listened has ended; the socket is still open here, as in a child that is about to become another program.
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "rpc::tests::sockets::socket_that_a_dying_daemon_handed_to_its_child_is_waited_for_and_replaced",
+        ])
+        .env(LISTEN_AND_END, "1")
+        .stdin(held.try_clone().unwrap())
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    drop(UnixStream::connect(&path).await.expect("the held socket accepts"));
+
+    let mut binding = std::pin::pin!(bind(&path));
+    for _ in 0..20 {
+        assert!(
+            futures_util::poll!(&mut binding).is_pending(),
+            "it took or gave up a socket that is still held"
+        );
+        tokio::task::yield_now().await;
+    }
+    drop(held);
+    drop(binding.await.unwrap());
+}
+
 #[tokio::test]
 async fn two_daemons_that_start_at_once_do_not_both_get_the_socket() {
     for _ in 0..20 {

@@ -190,8 +190,22 @@ impl House {
 }
 
 /// How names of files end, of which the place is none that holds others.
-const FILES: &[&str] =
-    &[".json", ".toml", ".sock", ".cnf", "rc", "history", "credentials", "pgpass", "token"];
+const FILES: &[&str] = &[
+    ".json",
+    ".toml",
+    ".yml",
+    ".yaml",
+    ".sock",
+    ".cnf",
+    ".env",
+    "rc",
+    "history",
+    "credentials",
+    "pgpass",
+    "token",
+    ".encrypted",
+    ".authinfo",
+];
 
 /// Puts a secret there.
 fn make(place: &Path) {

@@ -6,7 +6,7 @@ use std::{
     future::Future,
     io,
     net::SocketAddr,
-    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -19,7 +19,7 @@ use rustix::{
 };
 use tokio::{
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
-    time::{sleep, timeout},
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 

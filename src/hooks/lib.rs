@@ -8,6 +8,7 @@
 //! Nothing that a hook says makes anything looser than policy alone, and no failure of one becomes consent.
 
 mod answer;
+mod argument_changes;
 mod async_ends;
 mod combining;
 mod command_words;

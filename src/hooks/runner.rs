@@ -1,8 +1,8 @@
 //! Runs the hooks of an event and says what came of it.
 //!
 //! All that match run at once, sixteen at a time, those of a sequential group one after the other. What they answer is merged
-//! in the order of their origins. Arguments that a hook changed are shown to every other guard again, so that each has seen
-//! what runs.
+//! in the order of their origins. Arguments that hooks changed are shown to the other guards again (`settling.rs`), so that each has
+//! seen what runs.
 
 use std::{
     collections::HashMap,
@@ -17,11 +17,10 @@ use tokio::sync::Semaphore;
 
 use super::{
     AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
-    HookSet, HookSettings, HookVerdict, HookWorkspace,
+    HookSet, HookSettings, HookWorkspace,
     answer::HandlerEnd,
     async_ends::AsyncInboxes,
     combining::VerdictBuilder,
-    dropped::{RefusedChange, drop_changes},
     event,
     handlers::{CommandWait, HandlerParts, HandlerProgress},
     records::{AskedHook, counted, heard, interrupted},
@@ -34,6 +33,7 @@ use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 
 mod asynchronous;
 mod page_by_page;
+mod settling;
 mod trial;
 
 use asynchronous::MOST_ASYNC;
@@ -42,9 +42,6 @@ pub use trial::HookTrial;
 
 /// Hooks of one event that run at once (spec 08).
 const AT_ONCE: usize = 16;
-
-/// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
-const MOST_CHANGES: u32 = 2;
 
 /// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
 /// over by then, and cost nothing.
@@ -128,6 +125,7 @@ impl HookRunner {
         let asked = self.ask_all(matching, firing, workspace, services).await;
         let deferred = asked.iter().filter(|asked| asked.answer.goes_async.is_some());
         let deferred: Vec<HookId> = deferred.map(|asked| asked.hook.id.clone()).collect();
+        let all_asked: Vec<HookId> = asked.iter().map(|asked| asked.hook.id.clone()).collect();
         let builder = VerdictBuilder::new(firing, set.root());
         let mut verdict = counted(builder, asked, firing, &mut records);
         if event::is_guard(event) {
@@ -135,10 +133,8 @@ impl HookRunner {
             verdict.warnings.extend(deferred.iter().map(told));
         }
         if event == HookEventName::PreToolUse {
-            let refused;
-            (verdict, refused) =
-                self.show_changes(verdict, (set, firing, workspace, services), &mut records).await;
-            drop_changes(&mut verdict, &mut records, refused.as_ref(), &workspace.redactor);
+            let asking = (set, firing, workspace, services);
+            verdict = self.settle_changes((verdict, all_asked), asking, &mut records).await;
         }
         self.note_last(&records);
         FiredHooks { verdict, records, deferred }
@@ -170,64 +166,6 @@ impl HookRunner {
     fn lasts(&self) -> MutexGuard<'_, HashMap<HookId, LastHookAnswer>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Repeats this: as long as a hook changed the arguments, every other guard is asked about what they are now. Answers also which change
-    /// cannot be.
-    async fn show_changes(
-        &self,
-        mut verdict: HookVerdict,
-        (set, firing, workspace, services): (&HookSet, &HookFiring, &HookWorkspace, &Arc<dyn HookServices>),
-        records: &mut Vec<HookFired>,
-    ) -> (HookVerdict, Option<RefusedChange>) {
-        let mut firing = firing.clone();
-        let mut changes: u32 = 0;
-        while let Some(arguments) = verdict.updated_input.take() {
-            if verdict.decision == Some(HookDecision::Deny) {
-                break;
-            }
-            let author = verdict.changed_by.last().and_then(|id| set.get(id)).cloned();
-            let Some(author) = author else { break };
-            changes += 1;
-            let checked = match services.check_arguments(&arguments).await {
-                Err(why) => Err((
-                    format!("the hook {} changed the arguments into invalid ones: {why}", author.id),
-                    format!("it is not valid: {why}"),
-                )),
-                Ok(_) if MOST_CHANGES < changes => Err((
-                    format!(
-                        "hooks changed the arguments {changes} times, the last time {}; they do not agree",
-                        author.id
-                    ),
-                    "hooks do not agree about the arguments".to_owned(),
-                )),
-                Ok(checked) => Ok(checked),
-            };
-            let checked = match checked {
-                Ok(checked) => checked,
-                Err((reason, why)) => {
-                    let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-                    builder.deny(&author, reason);
-                    return (builder.finish(), Some(RefusedChange { hook: author.id.clone(), why }));
-                }
-            };
-            firing.facts = firing.facts.with_arguments(checked.shown).touching(&checked.accesses);
-            let others =
-                set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
-            let asked = self.ask_all(others.collect(), &firing, workspace, services).await;
-            let builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-            let n_before = records.len();
-            verdict = counted(builder, asked, &firing, records);
-            records[n_before..].iter_mut().for_each(|record| record.round = 1 + changes);
-            if verdict.updated_input.is_none() {
-                verdict.updated_input = Some(arguments);
-                break;
-            }
-        }
-        if verdict.decision == Some(HookDecision::Deny) {
-            verdict.updated_input = None;
-        }
-        (verdict, None)
     }
 
     /// The reason why a run could not ask a hook, and what comes of that; `None` = as far as can be told without running it, it can.

@@ -60,7 +60,11 @@ impl HookRunner {
         let stdout = workspace.redactor.owned(cut(&printed).0);
         let mut records = Vec::new();
         let builder = VerdictBuilder::new(firing, set.root());
-        let verdict = counted(builder, asked, firing, &mut records);
+        let mut verdict = counted(builder, asked, firing, &mut records);
+        // It alone is asked, so its last word is what the call would be.
+        if let Some((by, input)) = std::mem::take(&mut verdict.wanted_input).pop() {
+            (verdict.updated_input, verdict.changed_by) = (Some(input), vec![by]);
+        }
         HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
     }
 }

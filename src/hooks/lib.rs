@@ -64,7 +64,7 @@ pub use runner::{HookRunner, HookTrial, LastHookAnswer};
 pub use services::{
     CheckedArguments, HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices,
 };
-pub use set::HookSet;
+pub use set::{HookSet, UnfiredHook};
 pub use verdict::{
     AsyncHookEnd, ElicitationVerdict, FiredHooks, FollowUpCall, HookContext, HookDelegate, HookStop,
     HookVerdict, ModelVerdict,

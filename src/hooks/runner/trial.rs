@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{HookRunner, page_by_page};
 use crate::{
-    FiredHooks, Hook, HookFiring, HookServices, HookSet, HookState, HookWorkspace,
+    FiredHooks, Hook, HookFiring, HookServices, HookSet, HookState, HookWorkspace, UnfiredHook,
     answer::{HandlerEnd, cut},
     combining::VerdictBuilder,
     records::counted,
@@ -19,8 +19,8 @@ use protocol::HookOutcome;
 pub struct HookTrial {
     /// Everything that it read.
     pub input: Value,
-    /// It would be fired by just this: it is on, and its matcher and `if` mean it.
-    pub is_fired: bool,
+    /// The reason why it would not be fired by just this; `None` = it is on, and its matcher and `if` mean it.
+    pub unfired: Option<UnfiredHook>,
     pub stdout: String,
     pub fired: FiredHooks,
 }
@@ -35,7 +35,7 @@ impl HookRunner {
         workspace: &HookWorkspace,
         services: &Arc<dyn HookServices>,
     ) -> HookTrial {
-        let is_fired = set.fires(hook, firing);
+        let unfired = set.unfired(hook, firing);
         let whole = Arc::new(firing.clone());
         let first = page_by_page(hook, &whole).into_iter().next();
         let input = stdin::written(
@@ -65,6 +65,6 @@ impl HookRunner {
         if let Some((by, input)) = std::mem::take(&mut verdict.wanted_input).pop() {
             (verdict.updated_input, verdict.changed_by) = (Some(input), vec![by]);
         }
-        HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
+        HookTrial { input, unfired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
     }
 }

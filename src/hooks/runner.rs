@@ -13,7 +13,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::{
     AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
@@ -62,9 +62,11 @@ struct HookRunnerInner {
     async_places: Arc<Semaphore>,
     inboxes: AsyncInboxes,
     last: Mutex<HashMap<HookId, LastHookAnswer>>,
+    /// Set when the answers are known that hooks gave an earlier daemon.
+    recalled: OnceCell<()>,
 }
 
-/// The outcome of a hook the last time.
+/// The outcome of a hook the last time that is known of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastHookAnswer {
     pub at: Timestamp,
@@ -94,6 +96,7 @@ impl HookRunner {
                 async_places: Arc::new(Semaphore::new(MOST_ASYNC)),
                 inboxes: AsyncInboxes::default(),
                 last: Mutex::default(),
+                recalled: OnceCell::new(),
             }),
         }
     }
@@ -145,21 +148,38 @@ impl HookRunner {
         self.shared.inboxes.attend(run)
     }
 
-    /// The outcome of a hook the last time since the daemon began.
+    /// The outcome of a hook the last time that is known of.
     pub fn last(&self, hook: &HookId) -> Option<LastHookAnswer> {
         self.lasts().get(hook).cloned()
     }
 
+    /// Takes in what hooks answered to an earlier daemon, oldest first, as `read` knows it. It is read once, until that succeeds.
+    pub async fn recall<E>(
+        &self,
+        read: impl Future<Output = Result<Vec<(Timestamp, HookFired)>, E>>,
+    ) -> Result<(), E> {
+        let recalling = || async {
+            for (at, record) in read.await? {
+                self.note(at, &record);
+            }
+            Ok(())
+        };
+        self.shared.recalled.get_or_try_init(recalling).await.map(|()| ())
+    }
+
     fn note_last(&self, records: &[HookFired]) {
         let at = self.shared.parts.clock.now();
+        records.iter().for_each(|record| self.note(at, record));
+    }
+
+    fn note(&self, at: Timestamp, record: &HookFired) {
+        let id = HookId::from(record.hook_id.as_str());
         let mut lasts = self.lasts();
-        for record in records {
-            let id = HookId::from(record.hook_id.as_str());
-            if lasts.len() < MOST_KNOWN || lasts.contains_key(&id) {
-                let why_it_failed = record.reason.clone().filter(|_| record.outcome != HookOutcome::Answered);
-                let (outcome, decision) = (record.outcome, record.decision);
-                lasts.insert(id, LastHookAnswer { at, outcome, decision, why_it_failed });
-            }
+        let is_newer = lasts.get(&id).is_none_or(|known| known.at <= at);
+        if is_newer && (lasts.len() < MOST_KNOWN || lasts.contains_key(&id)) {
+            let why_it_failed = record.reason.clone().filter(|_| record.outcome != HookOutcome::Answered);
+            let (outcome, decision) = (record.outcome, record.decision);
+            lasts.insert(id, LastHookAnswer { at, outcome, decision, why_it_failed });
         }
     }
 

@@ -152,6 +152,42 @@ async fn a_hook_is_tried_with_a_call_that_it_is_about() {
     running.stop().await;
 }
 
+/// What is known of a hook's last answer survives the daemon.
+#[tokio::test]
+async fn the_last_answer_of_a_hook_is_known_after_a_restart() {
+    let reply = Reply::calls(&[("run_shell_command", json!({ "command": "true" }))]);
+    let agent =
+        "---\nkind: agent\nname: worker\ndescription: Works.\ncompletion: tool\ntools: ['*']\n---\nx\n";
+    let hook =
+        |command: &str| json!({ "matcher": "Bash", "hooks": [{ "type": "command", "command": command }] });
+    let house = House::new()
+        .script(&Script::new([reply, Reply::done("done")]))
+        .agent("worker", agent)
+        .settings(&json!({ "hooks": { "PreToolUse": [hook("echo no >&2; exit 2"), hook("exit 7")] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    let last = async |client: &mut Client, running: &Running| {
+        let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+        listed["hooks"].as_array().unwrap().iter().map(|it| it["last"].clone()).collect::<Vec<_>>()
+    };
+    let before = last(&mut client, &running).await;
+    assert_eq!((&before[0]["decision"], &before[1]["outcome"]), (&json!("deny"), &json!("failed")));
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    let after = last(&mut client, &running).await;
+    for (before, after) in before.iter().zip(&after) {
+        for field in ["outcome", "decision", "whyItFailed"] {
+            assert_eq!(before[field], after[field], "{after}");
+        }
+        assert!(after["at"].is_string(), "{after}");
+    }
+    running.stop().await;
+}
+
 /// A guard that never fires looks like one that does, so the list says so.
 #[tokio::test]
 async fn matchers_that_mean_no_tool_are_told() {

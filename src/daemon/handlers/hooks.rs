@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use self::earlier_answers::earlier_answers;
 use super::{
     super::{
         hook_outlooks, hook_places, hook_problems,
@@ -28,6 +29,8 @@ use protocol::{
 use redact::Redactor;
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
+mod earlier_answers;
+
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
 
@@ -43,6 +46,9 @@ async fn list(
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
     let (folders, read) = read(&state, params.workspace.as_ref()).await?;
+    if let Err(error) = state.hook_runner.recall(earlier_answers(&state.store)).await {
+        tracing::warn!(%error, "the answers of hooks before this start could not be read");
+    }
     let outlooks = hook_outlooks::of_hooks(&state, &read, folders.clone()).await;
     let mut outlooks = outlooks.map_err(|error| internal("the hooks could not be looked at", &error))?;
     let project = state.project(folders).await;

@@ -70,7 +70,7 @@ pub struct ListedHook {
     /// those are confined in each workspace of which they name a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<HookConfinement>,
-    /// The outcome of it the last time since the daemon began.
+    /// The outcome of it the last time, as far as the newest 20,000 events of the log before the daemon's start and all since then tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastHookEnd>,
 }

@@ -238,7 +238,7 @@ impl RunPlan {
         let voice = (!approval.headless, extent, &[][..]);
         let bounds = (limits, completion);
         let mut plan = RunPlan::filled(&definition, digest, values, bounds, resources, voice, now)?;
-        plan.write_modules_out();
+        plan.write_modules_by_a_plain_way();
         plan.tell_of_untold_prompts();
         plan.tell_of_resting_hooks(extent);
         plan.tell_of_unheld_settings();

@@ -520,3 +520,28 @@ async fn variables_that_do_not_count_are_told() {
     is_told(&log.iter().map(|event| event["data"].to_string()).collect::<Vec<_>>());
     served.stop().await;
 }
+
+/// The daemon's own prompt is written over no file to which an agent's link leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_prompt_is_written_through_no_link() {
+    let home = Home::new();
+    let (out, victim) = (home.path("out"), home.path("victim"));
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("system.md"), "mine").unwrap();
+    std::os::unix::fs::symlink(&victim, &out).unwrap();
+    let served =
+        home.start_with(&[("SUBAGENTD_WRITE_SYSTEM_MD", out.join("system.md").to_str().unwrap())]).await;
+    let mut wire = home.connect().await;
+    let params = json!({
+        "agent": "generalist", "workspace": home.work(), "prompt": "x", "model": "offline",
+        "approval": { "headless": true },
+    });
+    let started = wire.call("run/start", params).await.unwrap();
+    wire.ended(started["runId"].as_str().unwrap()).await.unwrap();
+    assert_eq!(fs::read_to_string(victim.join("system.md")).unwrap(), "mine");
+    let log = wire.log(json!({ "types": ["warning"] }), 0).await.unwrap();
+    let warned =
+        log.iter().any(|event| event["data"].to_string().contains("is a link, which an agent may have made"));
+    assert!(warned, "{log:?}");
+    served.stop().await;
+}

@@ -53,7 +53,7 @@ pub(super) struct HooksTestArguments {
     /// What it is told: arguments of a call, or facts of another event; one JSON object, or NAME=VALUE each
     #[arg(value_name = "JSON|NAME=VALUE")]
     input: Vec<String>,
-    /// The tool of the call that it is told of [default: run_shell_command]
+    /// The tool of the call that it is told of [default: the first that the hook means]
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
     /// The folder in which it runs [default: the current one]
@@ -148,6 +148,7 @@ struct HookTrialView {
     duration_ms: u64,
     outcome: String,
     confinement: Option<HookConfinementView>,
+    fires: bool,
     decision: Option<String>,
     reason: Option<String>,
     context: Vec<String>,
@@ -374,7 +375,11 @@ fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
         }
     };
     put("means", &trial.means);
-    put("decision", trial.decision.as_deref().unwrap_or_default());
+    let decision = trial.decision.as_deref().unwrap_or_default();
+    match decision.is_empty() || trial.fires {
+        true => put("decision", decision),
+        false => put("decision", &format!("{decision} (only if it were asked)")),
+    }
     put("reason", trial.reason.as_deref().unwrap_or_default());
     for context in &trial.context {
         put("context", context);

@@ -28,6 +28,18 @@ const SYSTEM_FILE: &str = "SUBAGENTD_SYSTEM_MD";
 /// Before the name of a module in capitals, as Gemini CLI's `GEMINI_PROMPT_…`.
 const MODULE: &str = "SUBAGENTD_PROMPT_";
 
+/// The section of the settings about the system prompt.
+const PROMPT_SECTION: &str = "prompt.";
+
+/// The JSON of a word by which people switch something on or off.
+fn truth_of(text: &str) -> Option<&'static str> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "on" | "yes" => Some("true"),
+        "0" | "false" | "off" | "no" => Some("false"),
+        _ => None,
+    }
+}
+
 /// The key that a variable sets by a short name, as people know it of Gemini CLI.
 fn short_name(variable: &str) -> Option<String> {
     if variable == SYSTEM_FILE {
@@ -42,9 +54,9 @@ fn short_name(variable: &str) -> Option<String> {
 /// begins with `~/`, or counts from the folder of `usual`: a daemon works in no folder of anybody's.
 pub fn written_system_file(environment: &[(OsString, OsString)], usual: &Path) -> Option<PathBuf> {
     let (_, value) = environment.iter().find(|(name, _)| name == WRITE_SYSTEM_FILE)?;
-    match value.to_str().map(str::trim) {
-        Some("" | "0" | "false") => None,
-        Some("1" | "true") => Some(usual.to_owned()),
+    match value.to_str().map(|text| (text.trim(), truth_of(text))) {
+        Some(("", _) | (_, Some("false"))) => None,
+        Some((_, Some("true"))) => Some(usual.to_owned()),
         _ => {
             let path = Path::new(value);
             let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
@@ -79,17 +91,16 @@ pub(super) fn read(reading: &mut LayerReading<'_>, environment: &[(OsString, OsS
     // The order of an environment says nothing; that of the problems should.
     variables.sort_by_key(|(name, _)| *name);
     for (name, value) in variables {
-        if let (Some(key), Some(text)) = (short_name(name), value.to_str()) {
-            let text = match text {
-                "0" => "false",
-                "1" => "true",
-                text => text,
-            };
-            reading.given(&key, text, InlineSource::Variable(name));
-            continue;
-        }
+        let n_before = reading.problems.len();
         let mut keys = KEYS.iter().map(|key| key.path).chain([providers::SECTION]);
-        match (keys.find(|key| variable_of(key) == name), value.to_str()) {
+        let key = short_name(name).or_else(|| keys.find(|key| variable_of(key) == name).map(str::to_owned));
+        match (key.as_deref(), value.to_str()) {
+            (Some(key), Some(text)) if key.starts_with(PROMPT_SECTION) => {
+                reading.given(key, truth_of(text).unwrap_or(text), InlineSource::Variable(name));
+                // Whoever set it believes that agents are told something else than they are.
+                let unread: Vec<FileProblem> = reading.problems[n_before..].to_vec();
+                reading.config.prompt.unread_variables.extend(unread);
+            }
             (Some(key), Some(text)) => reading.given(key, text, InlineSource::Variable(name)),
             (Some(key), None) => {
                 let message = format!("`{key}`: is not UTF-8 text");

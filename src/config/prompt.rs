@@ -9,6 +9,7 @@ use super::{
     LayeredSetting,
     shapes::{SettingShape, ShapeError},
 };
+use protocol::FileProblem;
 
 /// The settings `prompt.modules.…`, in the order in which the modules stand.
 pub const PROMPT_MODULES: [&str; 8] = [
@@ -39,6 +40,8 @@ pub struct PromptSettings {
     /// Names below `prompt.modules` that no module has. Whoever wrote one meant to change what agents are told, so no run that is told
     /// the modules begins without it.
     pub unknown_modules: Vec<UnknownPromptModule>,
+    /// Variables of this section that do not count, since their values mean nothing.
+    pub unread_variables: Vec<FileProblem>,
 }
 
 /// The name of a module of the system prompt that there is not.
@@ -107,6 +110,7 @@ impl Default for PromptSettings {
             system_file: LayeredSetting::default_of(SystemFileChoice::Off),
             shell_output_economy: LayeredSetting::default_of(false),
             unknown_modules: Vec::new(),
+            unread_variables: Vec::new(),
         }
     }
 }

@@ -115,6 +115,7 @@ fn prompt_rules(config: &DaemonConfig) -> PromptRules {
         system_file: config.prompt.system_file.value.clone(),
         saves_shell_output: config.prompt.shell_output_economy.value,
         unknown_modules: config.prompt.unknown_modules.clone(),
+        unread_variables: config.prompt.unread_variables.iter().map(ToString::to_string).collect(),
         written_to: None,
     }
 }

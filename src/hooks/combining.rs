@@ -1,7 +1,7 @@
 //! The answers of several hooks, in one verdict. The order of their origins decides, never their time.
 //!
-//! deny > ask > allow; contexts join; the last change of a call's arguments wins; of requests and replies of models, and of results,
-//! the change of the most trusted place (`ranked.rs`). A failure means what the hook's policy says. `allow` is no objection
+//! deny > ask > allow; contexts join; of changes of requests and replies of models, and of results, that of the most trusted place
+//! counts (`ranked.rs`); which changes of a call's arguments count is settled elsewhere (`argument_changes.rs`). A failure means what the hook's policy says. `allow` is no objection
 //! and lifts nothing.
 
 use std::sync::Arc;
@@ -150,10 +150,12 @@ impl<'a> VerdictBuilder<'a> {
             // Beside an advice they are carried out by nobody.
             counted.changed = event != HookEventName::PermissionRequest;
             if event == HookEventName::PreToolUse {
-                self.verdict.proposed.push((hook.id.clone(), input.clone()));
+                // Which of them count is settled when all have answered.
+                self.verdict.wanted_input.push((hook.id.clone(), input));
+            } else {
+                self.verdict.updated_input = Some(input);
+                self.verdict.changed_by.push(hook.id.clone());
             }
-            self.verdict.updated_input = Some(input);
-            self.verdict.changed_by.push(hook.id.clone());
         }
         match answer.updated_output {
             Some(output) if self.may_replace(&hook) => counted.changed |= self.take_output(&hook, output),
@@ -286,11 +288,6 @@ impl<'a> VerdictBuilder<'a> {
         is_change
     }
 
-    /// Everything that the event guards does not go ahead.
-    pub fn deny(&mut self, hook: &Hook, reason: String) {
-        self.decide(hook, HookDecision::Deny, reason);
-    }
-
     fn decide(&mut self, hook: &Hook, decision: HookDecision, reason: String) {
         if Some(decision) > self.verdict.decision {
             self.verdict.decision = Some(decision);
@@ -332,8 +329,11 @@ impl<'a> VerdictBuilder<'a> {
     ) -> Result<serde_json::Value, String> {
         let of_page =
             |page: &str, call: &HookedCall| HookedCall { page: Some(page.to_owned()), ..call.clone() };
-        let before = self.verdict.updated_input.as_ref();
-        let before = before.filter(|_| self.verdict.changed_by.last() == Some(&hook.id));
+        let before = match self.firing.facts {
+            HookFacts::PreToolUse { .. } => self.verdict.wanted_input.last().map(|(by, input)| (by, input)),
+            _ => self.verdict.changed_by.last().zip(self.verdict.updated_input.as_ref()),
+        };
+        let before = before.filter(|(by, _)| **by == hook.id).map(|(_, input)| input);
         match (self.firing.facts.call(), page) {
             (Some(call), Some(page)) => {
                 let call = of_page(page, call);
@@ -343,7 +343,7 @@ impl<'a> VerdictBuilder<'a> {
                 };
                 tool_names::read_back(&call, hook.contract, self.root, &given, merges)
             }
-            // Later hooks change what the model wanted, not what earlier ones made of it: the last change wins.
+            // Each hook changes what it was shown, not what earlier ones made of it.
             (Some(call), None) => tool_names::read_back(call, hook.contract, self.root, given, merges),
             (None, _) => Ok(given.clone()),
         }

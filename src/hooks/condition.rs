@@ -100,6 +100,11 @@ impl HookCondition {
         &self.text
     }
 
+    /// The name of the tool in front of the brackets, as it was written; it may have a `*`.
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
     /// True if it is about the call.
     pub(super) fn matches(&self, call: &HookedCall, within: &CalledWithin<'_>) -> bool {
         self.is_of_tool(call) && self.about.as_ref().is_none_or(|about| about.matches(call, within))

@@ -9,44 +9,47 @@ use redact::Redactor;
 /// Bytes of the arguments that such a record has.
 const MOST_BYTES: usize = 1 << 10;
 
-/// The reason why the change that was checked last cannot be: its hook, and the words.
-pub(super) struct RefusedChange {
+/// Arguments that a hook wanted for a call.
+pub(super) struct WantedArguments {
     pub hook: HookId,
-    pub why: String,
+    /// The round in which it was asked.
+    pub round: u32,
+    pub input: Value,
+    pub fate: ChangeFate,
+}
+
+/// The outcome of a wanted change, as long as nothing denies the call.
+pub(super) enum ChangeFate {
+    Counts,
+    /// The change of this hook counts in its place.
+    Outdone(HookId),
+    /// It cannot be; a clause says why.
+    Refused(String),
+    /// It makes of the call what that is already.
+    IsNone,
 }
 
 /// Says of each change of arguments whether it counted, when all hooks have answered.
 pub(super) fn drop_changes(
-    verdict: &mut HookVerdict,
+    verdict: &HookVerdict,
     records: &mut [HookFired],
-    refused: Option<&RefusedChange>,
+    mut wanted: Vec<WantedArguments>,
     redactor: &Redactor,
 ) {
-    let mut proposed = std::mem::take(&mut verdict.proposed);
-    let counts = verdict.updated_input.is_some() && verdict.stop.is_none();
-    let winners: Vec<(u32, String)> = records
-        .iter()
-        .filter(|record| record.changed)
-        .map(|record| (record.round, record.hook_id.clone()))
-        .collect();
-    let last = winners.last().cloned();
     for record in records.iter_mut().filter(|record| record.changed) {
-        let Some(at) = proposed.iter().position(|(hook, _)| hook.as_str() == record.hook_id) else {
-            continue;
-        };
-        let (hook, input) = proposed.remove(at);
-        let winner = winners.iter().rfind(|(round, _)| *round == record.round).map(|(_, hook)| hook);
-        let why = match refused.filter(|refused| refused.hook == hook) {
-            Some(refused) if last.as_ref() == Some(&(record.round, record.hook_id.clone())) => {
-                refused.why.clone()
+        let is_its = |it: &WantedArguments| it.hook.as_str() == record.hook_id && it.round == record.round;
+        let Some(at) = wanted.iter().position(is_its) else { continue };
+        let WantedArguments { input, fate, .. } = wanted.remove(at);
+        let why = match fate {
+            ChangeFate::Refused(why) => why,
+            ChangeFate::IsNone => {
+                record.changed = false;
+                continue;
             }
             _ if verdict.stop.is_some() => "the run was stopped".to_owned(),
             _ if verdict.decision == Some(HookDecision::Deny) => "the call was denied".to_owned(),
-            _ => match winner.filter(|winner| **winner != record.hook_id) {
-                Some(winner) => format!("that of the hook {winner} counted"),
-                None if counts => continue,
-                None => "the call was not changed".to_owned(),
-            },
+            ChangeFate::Outdone(other) => format!("that of the hook {other} counted"),
+            ChangeFate::Counts => continue,
         };
         record.changed = false;
         record.dropped_change =

@@ -8,6 +8,7 @@
 //! Nothing that a hook says makes anything looser than policy alone, and no failure of one becomes consent.
 
 mod answer;
+mod argument_changes;
 mod async_ends;
 mod combining;
 mod command_words;
@@ -63,7 +64,7 @@ pub use runner::{HookRunner, HookTrial, LastHookAnswer};
 pub use services::{
     CheckedArguments, HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices,
 };
-pub use set::HookSet;
+pub use set::{HookSet, UnfiredHook};
 pub use verdict::{
     AsyncHookEnd, ElicitationVerdict, FiredHooks, FollowUpCall, HookContext, HookDelegate, HookStop,
     HookVerdict, ModelVerdict,

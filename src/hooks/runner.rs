@@ -1,8 +1,8 @@
 //! Runs the hooks of an event and says what came of it.
 //!
 //! All that match run at once, sixteen at a time, those of a sequential group one after the other. What they answer is merged
-//! in the order of their origins. Arguments that a hook changed are shown to every other guard again, so that each has seen
-//! what runs.
+//! in the order of their origins. Arguments that hooks changed are shown to the other guards again (`settling.rs`), so that each has
+//! seen what runs.
 
 use std::{
     collections::HashMap,
@@ -13,15 +13,14 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::{
     AsyncHookEnds, FiredHooks, Hook, HookFailurePolicy, HookFiring, HookId, HookOutlook, HookServices,
-    HookSet, HookSettings, HookVerdict, HookWorkspace,
+    HookSet, HookSettings, HookWorkspace,
     answer::HandlerEnd,
     async_ends::AsyncInboxes,
     combining::VerdictBuilder,
-    dropped::{RefusedChange, drop_changes},
     event,
     handlers::{CommandWait, HandlerParts, HandlerProgress},
     records::{AskedHook, counted, heard, interrupted},
@@ -34,6 +33,7 @@ use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
 
 mod asynchronous;
 mod page_by_page;
+mod settling;
 mod trial;
 
 use asynchronous::MOST_ASYNC;
@@ -42,9 +42,6 @@ pub use trial::HookTrial;
 
 /// Hooks of one event that run at once (spec 08).
 const AT_ONCE: usize = 16;
-
-/// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
-const MOST_CHANGES: u32 = 2;
 
 /// The time after which a hook that has not answered is told of. A person who looks on begins to wonder then; nearly all hooks are
 /// over by then, and cost nothing.
@@ -65,9 +62,11 @@ struct HookRunnerInner {
     async_places: Arc<Semaphore>,
     inboxes: AsyncInboxes,
     last: Mutex<HashMap<HookId, LastHookAnswer>>,
+    /// Set when the answers are known that hooks gave an earlier daemon.
+    recalled: OnceCell<()>,
 }
 
-/// The outcome of a hook the last time.
+/// The outcome of a hook the last time that is known of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastHookAnswer {
     pub at: Timestamp,
@@ -97,6 +96,7 @@ impl HookRunner {
                 async_places: Arc::new(Semaphore::new(MOST_ASYNC)),
                 inboxes: AsyncInboxes::default(),
                 last: Mutex::default(),
+                recalled: OnceCell::new(),
             }),
         }
     }
@@ -128,6 +128,7 @@ impl HookRunner {
         let asked = self.ask_all(matching, firing, workspace, services).await;
         let deferred = asked.iter().filter(|asked| asked.answer.goes_async.is_some());
         let deferred: Vec<HookId> = deferred.map(|asked| asked.hook.id.clone()).collect();
+        let all_asked: Vec<HookId> = asked.iter().map(|asked| asked.hook.id.clone()).collect();
         let builder = VerdictBuilder::new(firing, set.root());
         let mut verdict = counted(builder, asked, firing, &mut records);
         if event::is_guard(event) {
@@ -135,10 +136,8 @@ impl HookRunner {
             verdict.warnings.extend(deferred.iter().map(told));
         }
         if event == HookEventName::PreToolUse {
-            let refused;
-            (verdict, refused) =
-                self.show_changes(verdict, (set, firing, workspace, services), &mut records).await;
-            drop_changes(&mut verdict, &mut records, refused.as_ref(), &workspace.redactor);
+            let asking = (set, firing, workspace, services);
+            verdict = self.settle_changes((verdict, all_asked), asking, &mut records).await;
         }
         self.note_last(&records);
         FiredHooks { verdict, records, deferred }
@@ -149,85 +148,44 @@ impl HookRunner {
         self.shared.inboxes.attend(run)
     }
 
-    /// The outcome of a hook the last time since the daemon began.
+    /// The outcome of a hook the last time that is known of.
     pub fn last(&self, hook: &HookId) -> Option<LastHookAnswer> {
         self.lasts().get(hook).cloned()
     }
 
+    /// Takes in what hooks answered to an earlier daemon, oldest first, as `read` knows it. It is read once, until that succeeds.
+    pub async fn recall<E>(
+        &self,
+        read: impl Future<Output = Result<Vec<(Timestamp, HookFired)>, E>>,
+    ) -> Result<(), E> {
+        let recalling = || async {
+            for (at, record) in read.await? {
+                self.note(at, &record);
+            }
+            Ok(())
+        };
+        self.shared.recalled.get_or_try_init(recalling).await.map(|()| ())
+    }
+
     fn note_last(&self, records: &[HookFired]) {
         let at = self.shared.parts.clock.now();
+        records.iter().for_each(|record| self.note(at, record));
+    }
+
+    fn note(&self, at: Timestamp, record: &HookFired) {
+        let id = HookId::from(record.hook_id.as_str());
         let mut lasts = self.lasts();
-        for record in records {
-            let id = HookId::from(record.hook_id.as_str());
-            if lasts.len() < MOST_KNOWN || lasts.contains_key(&id) {
-                let why_it_failed = record.reason.clone().filter(|_| record.outcome != HookOutcome::Answered);
-                let (outcome, decision) = (record.outcome, record.decision);
-                lasts.insert(id, LastHookAnswer { at, outcome, decision, why_it_failed });
-            }
+        let is_newer = lasts.get(&id).is_none_or(|known| known.at <= at);
+        if is_newer && (lasts.len() < MOST_KNOWN || lasts.contains_key(&id)) {
+            let why_it_failed = record.reason.clone().filter(|_| record.outcome != HookOutcome::Answered);
+            let (outcome, decision) = (record.outcome, record.decision);
+            lasts.insert(id, LastHookAnswer { at, outcome, decision, why_it_failed });
         }
     }
 
     fn lasts(&self) -> MutexGuard<'_, HashMap<HookId, LastHookAnswer>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Repeats this: as long as a hook changed the arguments, every other guard is asked about what they are now. Answers also which change
-    /// cannot be.
-    async fn show_changes(
-        &self,
-        mut verdict: HookVerdict,
-        (set, firing, workspace, services): (&HookSet, &HookFiring, &HookWorkspace, &Arc<dyn HookServices>),
-        records: &mut Vec<HookFired>,
-    ) -> (HookVerdict, Option<RefusedChange>) {
-        let mut firing = firing.clone();
-        let mut changes: u32 = 0;
-        while let Some(arguments) = verdict.updated_input.take() {
-            if verdict.decision == Some(HookDecision::Deny) {
-                break;
-            }
-            let author = verdict.changed_by.last().and_then(|id| set.get(id)).cloned();
-            let Some(author) = author else { break };
-            changes += 1;
-            let checked = match services.check_arguments(&arguments).await {
-                Err(why) => Err((
-                    format!("the hook {} changed the arguments into invalid ones: {why}", author.id),
-                    format!("it is not valid: {why}"),
-                )),
-                Ok(_) if MOST_CHANGES < changes => Err((
-                    format!(
-                        "hooks changed the arguments {changes} times, the last time {}; they do not agree",
-                        author.id
-                    ),
-                    "hooks do not agree about the arguments".to_owned(),
-                )),
-                Ok(checked) => Ok(checked),
-            };
-            let checked = match checked {
-                Ok(checked) => checked,
-                Err((reason, why)) => {
-                    let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-                    builder.deny(&author, reason);
-                    return (builder.finish(), Some(RefusedChange { hook: author.id.clone(), why }));
-                }
-            };
-            firing.facts = firing.facts.with_arguments(checked.shown).touching(&checked.accesses);
-            let others =
-                set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
-            let asked = self.ask_all(others.collect(), &firing, workspace, services).await;
-            let builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
-            let n_before = records.len();
-            verdict = counted(builder, asked, &firing, records);
-            records[n_before..].iter_mut().for_each(|record| record.round = 1 + changes);
-            if verdict.updated_input.is_none() {
-                verdict.updated_input = Some(arguments);
-                break;
-            }
-        }
-        if verdict.decision == Some(HookDecision::Deny) {
-            verdict.updated_input = None;
-        }
-        (verdict, None)
     }
 
     /// The reason why a run could not ask a hook, and what comes of that; `None` = as far as can be told without running it, it can.

@@ -4,11 +4,88 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{HookContract, HookFacts, HookFiring, HookedCall, HookedResult, tool_names};
-use protocol::{AgentName, ApprovalMode, CallId, HookEventName, SessionId, ToolName};
+use super::{
+    Hook, HookContract, HookFacts, HookFiring, HookedCall, HookedResult, matcher::HookMatcher, tool_names,
+};
+use protocol::{AgentName, ApprovalMode, BUILTIN_TOOLS, CallId, HookEventName, SessionId, ToolName};
 
-/// The command of a made-up call.
-const COMMAND: &str = "echo hello";
+/// The tool of a made-up call, where a hook is about any.
+const USUAL_TOOL: &str = "run_shell_command";
+
+/// Arguments of a made-up call of a tool, in our words.
+fn arguments_of(tool: &str) -> Value {
+    const FILE: &str = "example.txt";
+    match tool {
+        "run_shell_command" => json!({ "command": "echo hello" }),
+        "read_file" | "delete_file" => json!({ "path": FILE }),
+        "write_file" => json!({ "path": FILE, "content": "hello\n" }),
+        "edit_file" => json!({ "path": FILE, "oldString": "hello", "newString": "goodbye" }),
+        "move_file" => json!({ "from": FILE, "to": "moved.txt" }),
+        "list_directory" => json!({ "path": "." }),
+        "glob" => json!({ "pattern": "**/*" }),
+        "grep" => json!({ "pattern": "hello" }),
+        "web_fetch" => json!({ "prompt": "Summarise https://example.com/" }),
+        "web_search" => json!({ "query": "hello" }),
+        _ => json!({}),
+    }
+}
+
+impl Hook {
+    /// The tool of a call with which it is tried by hand where nobody names one: the first that its `matcher` and its `if` mean.
+    pub fn sample_tool(&self) -> ToolName {
+        let of_condition = self.condition.as_ref().filter(|_| self.matcher.names().is_empty());
+        let of_condition = of_condition.map(|condition| tool_names::ours(condition.tool()));
+        let tools = of_condition.into_iter().chain(self.matcher.sample_tools());
+        let calls: Vec<HookedCall> = tools.map(|tool| sample_call(&tool)).collect();
+        let is_known = |call: &HookedCall| call.mcp.is_some() || BUILTIN_TOOLS.contains(&call.tool.as_str());
+        let is_matched = |call: &&HookedCall| {
+            is_known(call) && self.matcher.matches(&HookFacts::PreToolUse { call: (*call).clone() })
+        };
+        let is_meant =
+            |call: &&HookedCall| self.condition.as_ref().is_none_or(|condition| condition.is_of_tool(call));
+        let mut matched = calls.iter().filter(is_matched);
+        let first = matched.clone().next();
+        let found = matched.find(is_meant).or(first);
+        found.map_or_else(|| USUAL_TOOL.into(), |call| call.tool.clone())
+    }
+}
+
+impl HookMatcher {
+    /// The tools that it may mean, in the order of its names; of one without names all built-in ones, the usual one first.
+    fn sample_tools(&self) -> Vec<String> {
+        match self.names() {
+            [] => {
+                // No hook is shown a call that hands in a result.
+                let others =
+                    BUILTIN_TOOLS.iter().filter(|tool| !["complete_task", USUAL_TOOL].contains(*tool));
+                [&USUAL_TOOL].into_iter().chain(others).map(|tool| (*tool).to_owned()).collect()
+            }
+            names => {
+                names.iter().map(|name| of_server(name).unwrap_or_else(|| tool_names::ours(name))).collect()
+            }
+        }
+    }
+}
+
+/// A tool of the server that a name means as a whole: `mcp__github`.
+fn of_server(name: &str) -> Option<String> {
+    let server = name.strip_prefix("mcp__").filter(|rest| !rest.contains("__"))?;
+    Some(format!("mcp.{server}.example"))
+}
+
+/// A call of a tool without arguments.
+fn sample_call(tool: &str) -> HookedCall {
+    let mcp = tool.strip_prefix("mcp.").and_then(|rest| rest.split_once('.'));
+    HookedCall {
+        call_id: CallId::from("test"),
+        tool: tool.into(),
+        mcp: mcp.map(|(server, own)| (server.to_owned(), own.to_owned())),
+        answered_by: None,
+        arguments: json!({}),
+        accesses: Vec::new(),
+        page: None,
+    }
+}
 
 impl HookFiring {
     /// A firing that nothing led to. A call of one of these agents' names is one that the agent answers.
@@ -58,24 +135,8 @@ impl HookFacts {
     /// arguments.
     pub fn sample(event: HookEventName, tool: &ToolName, input: Option<Map<String, Value>>) -> HookFacts {
         use HookEventName as Event;
-        let mcp = tool.as_str().strip_prefix("mcp.").and_then(|rest| rest.split_once('.'));
-        let mcp = mcp.map(|(server, own)| (server.to_owned(), own.to_owned()));
-        let arguments = input.clone().map_or_else(
-            || match tool.as_str() {
-                "run_shell_command" => json!({ "command": COMMAND }),
-                _ => json!({}),
-            },
-            Value::Object,
-        );
-        let call = HookedCall {
-            call_id: CallId::from("test"),
-            tool: tool.clone(),
-            mcp,
-            answered_by: None,
-            arguments,
-            accesses: Vec::new(),
-            page: None,
-        };
+        let arguments = input.clone().map_or_else(|| arguments_of(tool.as_str()), Value::Object);
+        let call = HookedCall { arguments, ..sample_call(tool.as_str()) };
         let fields = input.unwrap_or_default();
         let text =
             |key: &str, usual: &str| fields.get(key).and_then(Value::as_str).unwrap_or(usual).to_owned();

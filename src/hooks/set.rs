@@ -127,9 +127,15 @@ impl HookSet {
         self.hooks.iter().any(|hook| decides(hook))
     }
 
-    /// True if what happened fires this hook, or one that is the same.
-    pub(super) fn fires(&self, hook: &Hook, firing: &HookFiring) -> bool {
-        hook.takes_part(firing.facts.event()) && self.is_about(hook, firing)
+    /// The reason why what happened does not fire this hook, or one that is the same; `None` = it does.
+    pub(super) fn unfired(&self, hook: &Hook, firing: &HookFiring) -> Option<UnfiredHook> {
+        if !hook.takes_part(firing.facts.event()) {
+            return Some(UnfiredHook::TakesNoPart);
+        }
+        if !self.is_matched(hook, &firing.facts, firing.agent.as_ref()) {
+            return Some(UnfiredHook::Matcher);
+        }
+        (!self.is_this_call(hook, &firing.facts)).then_some(UnfiredHook::Condition)
     }
 
     fn is_about(&self, hook: &Hook, firing: &HookFiring) -> bool {
@@ -137,16 +143,33 @@ impl HookSet {
     }
 
     fn is_about_facts(&self, hook: &Hook, facts: &HookFacts, agent: Option<&AgentName>) -> bool {
-        let is_meant = match matcher::is_about_agent(facts) {
+        self.is_matched(hook, facts, agent) && self.is_this_call(hook, facts)
+    }
+
+    fn is_matched(&self, hook: &Hook, facts: &HookFacts, agent: Option<&AgentName>) -> bool {
+        match matcher::is_about_agent(facts) {
             true => hook.matcher.matches_agent(agent.map(AgentName::as_str)),
             false => hook.matcher.matches(facts),
-        };
-        let is_this_call = || match (&hook.condition, facts.call()) {
+        }
+    }
+
+    fn is_this_call(&self, hook: &Hook, facts: &HookFacts) -> bool {
+        match (&hook.condition, facts.call()) {
             (Some(condition), Some(call)) => {
                 condition.matches(call, &CalledWithin { roots: &self.roots, home: &self.home })
             }
             _ => true,
-        };
-        is_meant && is_this_call()
+        }
     }
+}
+
+/// The reason why something does not fire a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnfiredHook {
+    /// Its state or its event keeps it from that.
+    TakesNoPart,
+    /// Its `matcher` means something else.
+    Matcher,
+    /// Its `if` means another call.
+    Condition,
 }

@@ -81,13 +81,14 @@ pub struct HookVerdict {
     pub decision: Option<HookDecision>,
     /// Only of the first hook that decided so, for models and people.
     pub reason: Option<String>,
+    /// `None` = no single hook did, and the reason is a whole sentence.
     pub decided_by: Option<HookId>,
     /// The call's arguments as they are now, in our words; `None` = as they were. Of `BeforeHandoff` the payload.
     pub updated_input: Option<Value>,
     /// The hooks that changed them, in order.
     pub changed_by: Vec<HookId>,
-    /// The arguments that each of them wanted, where it was asked before a call.
-    pub(super) proposed: Vec<(HookId, Value)>,
+    /// The arguments that hooks wanted that were asked at once before a call, in the order of the hooks.
+    pub(super) wanted_input: Vec<(HookId, Value)>,
     /// Everything that the model is to read in place of the result.
     pub updated_output: Option<Value>,
     /// The hook whose output that is.

@@ -18,7 +18,9 @@ use agents::{AgentCatalog, AgentFileCache};
 use config::{LARGEST_SYSTEM_FILE, ProjectSettings, decode, problem, read_bounded};
 use policy::{self, RuleFile};
 use protocol::{
-    DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
+    DiscoveryCommands, FileProblem,
+    FileProblemCode::{BadValue, Unreadable},
+    McpTransport, PolicyRule, PolicyTier,
 };
 use rules::{PROJECT_RULES, RuleFileContents, RulesInForce, WorkspaceRules, read_folder};
 use sys::current::HotSwap;
@@ -82,6 +84,8 @@ pub struct Project {
     /// What it wants to stand in place of the system prompt's modules, where a person acknowledged just that; of several roots
     /// the first that has one.
     pub system_file: Option<ProjectSystemFile>,
+    /// The reason why one does not count that a person acknowledged.
+    pub unread_system_file: Option<FileProblem>,
     /// Its skills and the user's.
     pub skills: ProjectSkills,
 }
@@ -104,6 +108,7 @@ impl Project {
             unread_servers: self.unread_servers.clone(),
             problems: self.problems.clone(),
             system_file: None,
+            unread_system_file: None,
             skills: self.skills.clone(),
         }
     }
@@ -148,6 +153,7 @@ impl ProjectReader {
             mut unread_servers,
             problems,
             system_file,
+            unread_system_file,
         } = contents;
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
@@ -167,6 +173,7 @@ impl ProjectReader {
             unread_servers,
             problems,
             system_file,
+            unread_system_file,
         }
     }
 
@@ -266,6 +273,7 @@ struct ProjectContents {
     unread_servers: BTreeSet<String>,
     problems: Vec<FileProblem>,
     system_file: Option<ProjectSystemFile>,
+    unread_system_file: Option<FileProblem>,
 }
 
 impl ProjectContents {
@@ -388,22 +396,33 @@ impl ProjectContents {
         let path = Path::new(root).join(SYSTEM_FILE);
         let bytes = match system_file(root) {
             Some(Ok(bytes)) => bytes,
-            Some(Err(found)) => return self.problems.push(found),
-            None => return,
+            Some(Err(found)) => return self.leave_system_file(found),
+            // Whoever took it away knows that, and it is nothing to be acknowledged.
+            None => {
+                let message = "was acknowledged and is gone, so it does not count";
+                self.unread_system_file.get_or_insert(problem(&path, None, Unreadable, message));
+                return;
+            }
         };
         if trust.consent(root, SYSTEM_FILE, &digest(&bytes)) != AcknowledgementState::Now {
             let message =
                 "has changed since it was acknowledged: it does not count until a person looks at it";
             let fix = Some("`subagent trust` shows the workspace's files".to_owned());
-            return self.problems.push(FileProblem { fix, ..problem(&path, None, BadValue, message) });
+            let found = FileProblem { fix, ..problem(&path, None, BadValue, message) };
+            return self.leave_system_file(found);
         }
         match decode(&path, &bytes) {
             Ok(text) => {
                 let file = ProjectSystemFile { text: text.to_owned(), path };
                 self.system_file.get_or_insert(file);
             }
-            Err(found) => self.problems.push(found),
+            Err(found) => self.leave_system_file(found),
         }
+    }
+
+    fn leave_system_file(&mut self, found: FileProblem) {
+        self.unread_system_file.get_or_insert_with(|| found.clone());
+        self.problems.push(found);
     }
 }
 

@@ -17,7 +17,7 @@ mod tests;
 pub use estimate::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text, weigh_tools};
 pub use outputs::{OUTPUT_BUDGET, OldOutput, old_outputs, with_replaced};
 pub use request::{SummaryRequest, check_request, pieces, summary_request, told};
-pub use skills::{ActiveSkill, ActiveSkillOrigin, lasting, retold, surviving};
+pub use skills::{ActiveSkill, ActiveSkillOrigin, lasting, outdated, retold, surviving, without_outdated};
 #[cfg(test)]
 pub use snapshot::of_history;
 pub use snapshot::{CompactionSummary, opening};

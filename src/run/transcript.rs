@@ -7,7 +7,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    compaction::{ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced},
+    compaction::{
+        ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced, without_outdated,
+    },
     machine::ContextState,
     near_memory::NearMemory,
     unblocked, unhurried,
@@ -192,6 +194,7 @@ impl ContextTranscript {
             let is_cut =
                 |skill: &ActiveSkill| skill.call().is_some_and(|call| compaction.outputs.contains_key(call));
             self.skills.retain(|skill| !is_cut(skill));
+            self.skills = without_outdated(&self.skills, &compaction.outdated_skills);
             if !compaction.opening.is_empty() {
                 let kept = self.messages.len().saturating_sub(compaction.kept);
                 self.skills = surviving(&self.skills, &self.messages[kept..]);

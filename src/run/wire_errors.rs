@@ -77,7 +77,8 @@ impl From<PlanError> for RpcError {
                 ))
             }
             PlanError::SystemFile(_) => RpcError::new(ErrorKind::AgentNotReady, message).with_hint(
-                "mend the file, or set `prompt.systemFile` to false: then the daemon's own system prompt counts",
+                "mend the file, or set `prompt.systemFile` to false (where the variable `SUBAGENTD_SYSTEM_MD` of the daemon's environment \
+                 sets it, that one): then the daemon's own system prompt counts",
             ),
             PlanError::UnknownModule(_) => RpcError::new(ErrorKind::AgentNotReady, message).with_hint(format!(
                 "the modules are {}; take the name out, or write one of these",

@@ -411,7 +411,7 @@ async fn a_projects_hook_runs_confined_and_its_program_only_as_acknowledged() {
 }
 
 #[tokio::test]
-async fn changed_arguments_are_shown_to_the_other_guards_and_a_third_change_denies() {
+async fn changed_arguments_are_shown_to_the_other_guards_and_to_and_fro_denies() {
     let bench = Bench::new();
     let changes = |name: &str, to: &str| {
         let output = json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": { "command": to } } });
@@ -435,7 +435,73 @@ async fn changed_arguments_are_shown_to_the_other_guards_and_a_third_change_deni
     bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry(&good), entry(&other)] }] }));
     let fired = bench.fire(call("ls")).await;
     assert_eq!(fired.verdict.decision, Some(HookDecision::Deny), "{}", told(&fired));
-    assert!(fired.verdict.reason.unwrap().contains("do not agree"));
+    // It is nobody's refusal, and each of the two is named.
+    assert_eq!(fired.verdict.decided_by, None);
+    let ids: Vec<String> = fired.records[..2].iter().map(|record| record.hook_id.clone()).collect();
+    let why = format!("the hooks {} and {} undo each other's change of `command`", ids[0], ids[1]);
+    assert_eq!(fired.verdict.reason, Some(format!("{why}; neither counts: the call is denied")));
+    for record in &fired.records {
+        assert_eq!(record.dropped_change.as_ref().map(|it| it.why.as_str()), Some(why.as_str()));
+    }
+}
+
+/// However many hooks add something to one argument, each once: all of it counts, and all have seen what runs. Changes of different
+/// arguments count at once.
+#[tokio::test]
+async fn hooks_that_agree_all_change_a_call() {
+    let bench = Bench::new();
+    let adds = |line: &str| {
+        let text = format!(
+            "#!/usr/bin/env python3
+import json, sys
+asked = json.load(sys.stdin)['tool_input']
+if '{line}' not in asked['command']:
+    asked['command'] += ' {line}'
+    print(json.dumps({{'hookSpecificOutput': {{'hookEventName': 'PreToolUse', 'updatedInput': asked}}}}))
+"
+        );
+        bench.script(&format!("{line}.py"), &text)
+    };
+    let sees = bench.script("sees.sh", "#!/bin/sh\ngrep -o 'echo[^\"]*' | head -1 >> seen\n");
+    let hooks: Vec<Value> = ["head", "one", "two"].iter().map(|line| entry(&adds(line))).collect();
+    let hooks = [&*hooks, &[entry(&sees)]].concat();
+    bench.settings(&json!({ "PreToolUse": [{ "hooks": hooks }] }));
+    let fired = bench.fire(call("echo")).await;
+    assert_eq!(
+        fired.verdict.updated_input,
+        Some(json!({ "command": "echo head one two" })),
+        "{}",
+        told(&fired)
+    );
+    assert_eq!((fired.verdict.decision, fired.verdict.changed_by.len()), (None, 3));
+    // Who only looks is asked about what the model wanted and about what runs.
+    assert_eq!(std::fs::read_to_string(bench.work().join("seen")).unwrap(), "echo\necho head one two\n");
+    let rounds: Vec<(u32, bool)> = fired.records.iter().map(|it| (it.round, it.changed)).collect();
+    let first = [(1, true), (1, false), (1, false), (1, false)];
+    assert_eq!(
+        rounds,
+        [&first[..], &[(2, true), (2, false), (3, true), (4, false), (4, false), (4, false)]].concat()
+    );
+    let why = format!("that of the hook {} counted", fired.records[0].hook_id);
+    assert_eq!(fired.records[1].dropped_change.as_ref().map(|it| it.why.as_str()), Some(&*why));
+
+    let sets = |name: &str, field: &str, to: &str| {
+        let text = format!(
+            "#!/usr/bin/env python3
+import json, sys
+asked = json.load(sys.stdin)['tool_input']
+asked['{field}'] = '{to}'
+print(json.dumps({{'hookSpecificOutput': {{'hookEventName': 'PreToolUse', 'updatedInput': asked}}}}))
+"
+        );
+        entry(&bench.script(name, &text))
+    };
+    let hooks = [sets("a.py", "command", "ls"), sets("b.py", "description", "lists")];
+    bench.settings(&json!({ "PreToolUse": [{ "hooks": hooks }] }));
+    let fired = bench.fire(call("echo")).await;
+    assert_eq!(fired.verdict.updated_input, Some(json!({ "command": "ls", "description": "lists" })));
+    // Neither has made just that, so both see it.
+    assert_eq!(fired.records.len(), 4, "{}", told(&fired));
 }
 
 #[tokio::test]

@@ -99,12 +99,93 @@ async fn a_hook_that_is_tried_says_what_it_means() {
         )
         .await;
     assert_eq!(passed["fires"], false);
-    assert!(
-        passed["means"].as_str().unwrap().contains("its `matcher` or `if` means something else"),
-        "{passed}"
-    );
+    let means = passed["means"].as_str().unwrap();
+    let why = "its `matcher` does not mean this call (`--tool NAME` tries another one)";
+    assert!(means.contains(why), "{passed}");
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     assert_eq!(listed["hooks"][1]["onFailure"], "block");
+}
+
+/// Nobody has to say the tool that a hook is about, and whoever tries another call is told which of its two conditions was not met.
+#[tokio::test]
+async fn a_hook_is_tried_with_a_call_that_it_is_about() {
+    let hook = |matcher: Value, condition: Value| {
+        let run = json!({ "type": "command", "command": "echo no >&2; exit 2", "if": condition });
+        let mut group = json!({ "matcher": matcher, "hooks": [run] });
+        group.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        group["hooks"][0].as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        group
+    };
+    let hooks = [
+        hook(json!("Write"), Value::Null),
+        hook(json!("NotOurs|Edit|Bash"), Value::Null),
+        hook(json!("^Gre"), Value::Null),
+        hook(Value::Null, json!("Read(**/.env)")),
+        hook(json!("mcp__notes__add"), Value::Null),
+        hook(json!("*"), Value::Null),
+    ];
+    let house = House::new().settings(&json!({ "hooks": { "PreToolUse": hooks } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let ids: Vec<String> = states(&mut client, &running).await.into_iter().map(|(_, _, id)| id).collect();
+    let mut tried = Vec::new();
+    for id in &ids {
+        tried.push(client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await);
+    }
+    let tools: Vec<&str> = tried.iter().map(|it| it["input"]["tool_name"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["Write", "Edit", "Grep", "Read", "mcp__notes__add", "Bash"]);
+    let fires: Vec<bool> = tried.iter().map(|it| it["fires"] == true).collect();
+    assert_eq!(fires, [true, true, true, false, true, true]);
+    // The made-up call has what its tool needs.
+    assert!(tried[0]["input"]["tool_input"]["file_path"].is_string(), "{}", tried[0]);
+    let means = tried[3]["means"].as_str().unwrap();
+    let why = "its `if` does not mean this call (`FIELD=VALUE` tries another one)";
+    assert_eq!(
+        means,
+        format!(
+            "A run does not ask it: {why}. The call goes on without it. If it were asked: It blocks the call."
+        )
+    );
+    let input = json!({ "file_path": ".env" });
+    let read = json!({ "id": ids[3], "workspace": running.work(), "input": input });
+    assert_eq!(client.call("hooks/test", read).await["fires"], true);
+    running.stop().await;
+}
+
+/// What is known of a hook's last answer survives the daemon.
+#[tokio::test]
+async fn the_last_answer_of_a_hook_is_known_after_a_restart() {
+    let reply = Reply::calls(&[("run_shell_command", json!({ "command": "true" }))]);
+    let agent =
+        "---\nkind: agent\nname: worker\ndescription: Works.\ncompletion: tool\ntools: ['*']\n---\nx\n";
+    let hook =
+        |command: &str| json!({ "matcher": "Bash", "hooks": [{ "type": "command", "command": command }] });
+    let house = House::new()
+        .script(&Script::new([reply, Reply::done("done")]))
+        .agent("worker", agent)
+        .settings(&json!({ "hooks": { "PreToolUse": [hook("echo no >&2; exit 2"), hook("exit 7")] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    let last = async |client: &mut Client, running: &Running| {
+        let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+        listed["hooks"].as_array().unwrap().iter().map(|it| it["last"].clone()).collect::<Vec<_>>()
+    };
+    let before = last(&mut client, &running).await;
+    assert_eq!((&before[0]["decision"], &before[1]["outcome"]), (&json!("deny"), &json!("failed")));
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    let after = last(&mut client, &running).await;
+    for (before, after) in before.iter().zip(&after) {
+        for field in ["outcome", "decision", "whyItFailed"] {
+            assert_eq!(before[field], after[field], "{after}");
+        }
+        assert!(after["at"].is_string(), "{after}");
+    }
+    running.stop().await;
 }
 
 /// A guard that never fires looks like one that does, so the list says so.

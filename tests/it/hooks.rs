@@ -180,6 +180,7 @@ mod points;
 mod promises;
 mod queued;
 mod reached;
+mod settling;
 mod skills;
 mod slow;
 mod table;

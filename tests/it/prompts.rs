@@ -245,8 +245,32 @@ async fn a_file_replaces_the_modules_and_nothing_else() {
     let rendered = render(&mut client, &running, "bare", json!({})).await;
     assert_eq!(start(&rendered), "The workspace's.");
     assert!(part(&rendered, "systemFile")["source"].as_str().unwrap().ends_with("work/.subagentd/system.md"));
-    let _house = house.file(".subagentd/system.md", "Another.");
-    assert_eq!(start(&render(&mut client, &running, "bare", json!({})).await), "The user's own.");
+    // Whoever has acknowledged it relies on it, so it is told that another one counts.
+    let warned = |rendered: &Value, words: &str| {
+        assert_eq!(start(rendered), "The user's own.");
+        let warnings = rendered["warnings"].to_string();
+        let is_told = warnings.contains("the workspace's system prompt: ") && warnings.contains(words);
+        assert!(is_told, "{words}: {warnings}");
+    };
+    let house = house.file(".subagentd/system.md", "Another.");
+    warned(&render(&mut client, &running, "bare", json!({})).await, "has changed since it was acknowledged");
+    asked(&mut client, &running, &script, "bare", json!({})).await;
+    let log = running.log().await;
+    let last = log.iter().rfind(|event| event["type"] == "warning").unwrap();
+    assert!(
+        last["data"]["message"].as_str().unwrap().contains("has changed since it was acknowledged"),
+        "{last}"
+    );
+    let file = house.work().join(".subagentd/system.md");
+    fs::remove_file(&file).unwrap();
+    warned(&render(&mut client, &running, "bare", json!({})).await, "was acknowledged and is gone");
+    std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
+    warned(&render(&mut client, &running, "bare", json!({})).await, "system.md");
+    // It concerns nobody who does not want it.
+    fs::write(&house.sources.files.user, "{}").unwrap();
+    client.call("daemon/reload", json!({})).await;
+    let rendered = render(&mut client, &running, "bare", json!({})).await;
+    assert!(rendered["warnings"].is_null(), "{rendered}");
     running.stop().await;
 }
 
@@ -451,5 +475,73 @@ async fn variables_switch_replace_and_write_out() {
         written.starts_with("You are an agent of subagentd") && !written.contains("# Core mandates"),
         "{written}"
     );
+    served.stop().await;
+}
+
+/// A variable whose value means nothing is told wherever a person sees it, and words that people use for on and off are known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn variables_that_do_not_count_are_told() {
+    let home = Home::new();
+    let variables = [
+        ("SUBAGENTD_PROMPT_GIT", "Off"),
+        ("SUBAGENTD_PROMPT_MODULES_SANDBOX", "no"),
+        ("SUBAGENTD_PROMPT_PREAMBLE", "YES"),
+        ("SUBAGENTD_PROMPT_AGENTS", "perhaps"),
+        ("SUBAGENTD_SYSTEM_MD", "mine.md"),
+    ];
+    let served = home.start_with(&variables).await;
+    let mut wire = home.connect().await;
+    let params = json!({ "agent": "generalist", "workspace": home.work() });
+    let rendered = wire.call("prompt/render", params).await.unwrap();
+    let off: Vec<&str> = rendered["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part["off"].as_str().is_some_and(|off| off.contains("in the environment")))
+        .map(|part| part["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(off, ["sandbox", "git"], "{rendered}");
+    let is_told = |warnings: &[String]| {
+        for variable in ["SUBAGENTD_PROMPT_AGENTS", "SUBAGENTD_SYSTEM_MD"] {
+            assert!(warnings.iter().any(|it| it.contains(variable)), "{variable}: {warnings:?}");
+        }
+    };
+    let warnings = rendered["warnings"].as_array().unwrap();
+    is_told(&warnings.iter().map(|it| it.as_str().unwrap().to_owned()).collect::<Vec<_>>());
+    let checked = wire.call("daemon/doctor", json!({})).await.unwrap();
+    is_told(&[checked["checks"].to_string()]);
+    let params = json!({
+        "agent": "generalist", "workspace": home.work(), "prompt": "x", "model": "offline",
+        "approval": { "headless": true },
+    });
+    let started = wire.call("run/start", params).await.unwrap();
+    wire.ended(started["runId"].as_str().unwrap()).await.unwrap();
+    let log = wire.log(json!({ "types": ["warning"] }), 0).await.unwrap();
+    is_told(&log.iter().map(|event| event["data"].to_string()).collect::<Vec<_>>());
+    served.stop().await;
+}
+
+/// The daemon's own prompt is written over no file to which an agent's link leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_prompt_is_written_through_no_link() {
+    let home = Home::new();
+    let (out, victim) = (home.path("out"), home.path("victim"));
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("system.md"), "mine").unwrap();
+    std::os::unix::fs::symlink(&victim, &out).unwrap();
+    let served =
+        home.start_with(&[("SUBAGENTD_WRITE_SYSTEM_MD", out.join("system.md").to_str().unwrap())]).await;
+    let mut wire = home.connect().await;
+    let params = json!({
+        "agent": "generalist", "workspace": home.work(), "prompt": "x", "model": "offline",
+        "approval": { "headless": true },
+    });
+    let started = wire.call("run/start", params).await.unwrap();
+    wire.ended(started["runId"].as_str().unwrap()).await.unwrap();
+    assert_eq!(fs::read_to_string(victim.join("system.md")).unwrap(), "mine");
+    let log = wire.log(json!({ "types": ["warning"] }), 0).await.unwrap();
+    let warned =
+        log.iter().any(|event| event["data"].to_string().contains("is a link, which an agent may have made"));
+    assert!(warned, "{log:?}");
     served.stop().await;
 }

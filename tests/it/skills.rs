@@ -364,6 +364,50 @@ async fn active_skills_survive_a_compression() {
     running.stop().await;
 }
 
+/// A skill that counts no longer is not told again as one that is active: its name stands there, and why.
+#[tokio::test]
+async fn a_compression_tells_no_skill_again_that_counts_no_longer() {
+    let script = Script::new([Reply::done("x")]);
+    let house = house(&script);
+    for name in ["off", "other", "gone", "fine"] {
+        users(&house, &format!("{name}/SKILL.md"), &skill(name, &format!("I am {name}.")));
+    }
+    let asks = |name: &str| Reply::calls(&[("activate_skill", json!({ "name": name }))]);
+    let long = "word ".repeat(3_000);
+    script.replace([asks("off"), asks("other"), asks("gone"), asks("fine"), Reply::done(&long)]);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "bare", json!({})).await;
+    client.ended(&run).await;
+    script.replace([Reply::done(&long)]);
+    let (run, _) = client.start(&running, "bare", json!({ "workspace": null, "sessionId": session })).await;
+    client.ended(&run).await;
+    client.call("skills/setEnabled", json!({ "name": "off", "enabled": false })).await;
+    users(&house, "other/SKILL.md", &skill("other", "I am changed."));
+    fs::remove_dir_all(house.dir.path().join("skills/gone")).unwrap();
+    script.replace([Reply::says(SNAPSHOT)]);
+    let compacted = client.call("session/compact", json!({ "sessionId": session })).await;
+    assert_eq!(compacted["contexts"][0]["status"], "COMPRESSED", "{compacted}");
+    let asked = script.requests().len();
+    script.replace([asks("other"), asks("fine"), Reply::done("x")]);
+    let (run, _) = client.start(&running, "bare", json!({ "workspace": null, "sessionId": session })).await;
+    client.ended(&run).await;
+    let first = &script.requests()[asked];
+    let whole: String = first.messages.iter().map(|message| message.text()).collect();
+    assert!(whole.contains("I am fine."), "{whole}");
+    for name in ["off", "other", "gone"] {
+        assert!(!whole.contains(&format!("I am {name}.")), "{name}: {whole}");
+    }
+    let why = "Skills that are active no longer, so do not go by them: `off` is disabled in the settings by now; `other` has changed since it \
+               was activated; `gone` is not there any more.";
+    assert!(whole.contains(why), "{whole}");
+    // It may be asked for anew, as it is now.
+    let told = results(&running, &run).await;
+    assert!(told[0].1.contains("I am changed."), "{}", told[0].1);
+    assert!(told[1].1.contains("is active already"), "{}", told[1].1);
+    running.stop().await;
+}
+
 const SNAPSHOT: &str = "<state_snapshot><overall_goal>go on</overall_goal><key_knowledge></key_knowledge>\
 <file_system_state></file_system_state><recent_actions></recent_actions><current_plan></current_plan></state_snapshot>";
 

@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use self::earlier_answers::earlier_answers;
 use super::{
     super::{
         hook_outlooks, hook_places, hook_problems,
@@ -17,6 +18,7 @@ use super::{
 use hooks::{
     CheckedArguments, FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead,
     HookServices, HookState, HookTrial, HookVerdict, HookWorkspace, KeptFromHook, LastHookAnswer,
+    UnfiredHook,
 };
 use protocol::{
     ErrorKind, HookConfinement, HookDecision, HookEventName, HookFailure, HookFault, HookFired, HookOutcome,
@@ -27,11 +29,10 @@ use protocol::{
 use redact::Redactor;
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
+mod earlier_answers;
+
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
-
-/// The tool of a made-up call.
-const USUAL_TOOL: &str = "run_shell_command";
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<HooksList, _, _>(list);
@@ -45,6 +46,9 @@ async fn list(
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
     let (folders, read) = read(&state, params.workspace.as_ref()).await?;
+    if let Err(error) = state.hook_runner.recall(earlier_answers(&state.store)).await {
+        tracing::warn!(%error, "the answers of hooks before this start could not be read");
+    }
     let outlooks = hook_outlooks::of_hooks(&state, &read, folders.clone()).await;
     let mut outlooks = outlooks.map_err(|error| internal("the hooks could not be looked at", &error))?;
     let project = state.project(folders).await;
@@ -216,8 +220,8 @@ async fn test(
             format!("`{}` is never fired by this daemon, so there is nothing to be tried", hook.event_name);
         return Err(RpcError::new(ErrorKind::InvalidParams, message));
     };
-    let named = tool.as_deref().unwrap_or(USUAL_TOOL);
-    let tool_name = ToolName::from(protocol::listed_tool(named).unwrap_or(named));
+    let named = |named: &str| ToolName::from(protocol::listed_tool(named).unwrap_or(named));
+    let tool_name = tool.as_deref().map_or_else(|| hook.sample_tool(), named);
     let facts = HookFacts::sample(event, &tool_name, input).typed_for(hook.contract);
     if tool.is_some() && facts.call().is_none() && event != HookEventName::PostToolBatch {
         return Err(violation("/tool", "means nothing at an event that is about no call"));
@@ -303,18 +307,18 @@ fn only_in_runs<'a>(what: &'static str) -> BoxFuture<'a, Result<String, String>>
 }
 
 fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTestResult, RpcError> {
-    let HookTrial { input, is_fired, stdout, fired: FiredHooks { mut verdict, records, .. } } = trial;
+    let HookTrial { input, unfired, stdout, fired: FiredHooks { mut verdict, records, .. } } = trial;
     let mut record = records.into_iter().next();
     // A run does not ask it either, so it decides nothing.
     if hook.state == HookState::Untrusted {
         verdict = HookVerdict::default();
         record = record.map(|it| HookFired { reason: None, ..it });
     }
-    let means = meaning(hook, event, &verdict, record.as_ref().map(|it| it.outcome), is_fired);
+    let means = meaning(hook, event, &verdict, record.as_ref().map(|it| it.outcome), unfired);
     Ok(HooksTestResult {
         id: hook.id.as_str().to_owned(),
         event,
-        fires: is_fired,
+        fires: unfired.is_none(),
         input,
         stdout,
         stderr: record.as_ref().and_then(|it| it.stderr.clone()).unwrap_or_default(),
@@ -343,7 +347,7 @@ fn meaning(
     event: HookEventName,
     verdict: &HookVerdict,
     outcome: Option<HookOutcome>,
-    is_fired: bool,
+    unfired: Option<UnfiredHook>,
 ) -> String {
     let has_failed = outcome.is_some_and(|outcome| outcome != HookOutcome::Answered);
     let what = match event {
@@ -358,11 +362,15 @@ fn meaning(
         _ => "it",
     };
     let mut sentences = Vec::new();
-    if !is_fired {
+    if let Some(unfired) = unfired {
         let why = match &hook.state {
-            HookState::On => {
-                "its `matcher` or `if` means something else (`--tool NAME FIELD=VALUE` tries another call)"
+            HookState::On if unfired == UnfiredHook::Condition => {
+                "its `if` does not mean this call (`FIELD=VALUE` tries another one)"
             }
+            HookState::On if matches!(what, "the call" | "the question" | "the result") => {
+                "its `matcher` does not mean this call (`--tool NAME` tries another one)"
+            }
+            HookState::On => "its `matcher` means something else (`FIELD=VALUE` tries another event)",
             HookState::Off => "it is off",
             HookState::Untrusted => match &hook.origin {
                 HookOrigin::System | HookOrigin::User => "your setting `hooks.places` does not name its file",

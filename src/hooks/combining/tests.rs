@@ -98,7 +98,7 @@ fn a_record_has_what_a_hook_adds() {
 }
 
 #[test]
-fn contexts_join_and_the_last_change_wins() {
+fn contexts_join_and_each_hook_changes_what_it_was_shown() {
     let firing = firing(bash("ls"));
     let change = |command: &str, context: &str| {
         json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": { "command": command }, "additionalContext": context } })
@@ -110,8 +110,8 @@ fn contexts_join_and_the_last_change_wins() {
         verdict(&firing, &[(HookOrigin::User, 0, &first), (project(), 0, &second), (agent, 0, &same)]);
     let contexts: Vec<&str> = verdict.context.iter().map(|context| context.text.as_str()).collect();
     assert_eq!(contexts, ["one", "two", "three"]);
-    assert_eq!(verdict.updated_input, Some(json!({ "command": "ls -l" })));
-    assert_eq!(verdict.changed_by.len(), 2);
+    let wanted: Vec<&serde_json::Value> = verdict.wanted_input.iter().map(|(_, input)| input).collect();
+    assert_eq!(wanted, [&json!({ "command": "ls -a" }), &json!({ "command": "ls -l" })]);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn what_is_understood_of_a_mistyped_answer_still_counts() {
     };
     let before = firing(bash("rm -rf build"));
     let rewritten = lenient(&before, &mistyped("PreToolUse", r#""updatedInput":{"command":"ls"}"#));
-    assert_eq!(rewritten.updated_input, Some(json!({ "command": "ls" })));
+    assert_eq!(rewritten.wanted_input[0].1, json!({ "command": "ls" }));
     assert!(rewritten.warnings.iter().any(|warning| warning.contains("`error`")), "{rewritten:?}");
     let asks = lenient(&before, &mistyped("PreToolUse", r#""permissionDecision":"ask""#));
     assert_eq!(asks.decision, Some(HookDecision::Ask));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{HookRunner, page_by_page};
 use crate::{
-    FiredHooks, Hook, HookFiring, HookServices, HookSet, HookState, HookWorkspace,
+    FiredHooks, Hook, HookFiring, HookServices, HookSet, HookState, HookWorkspace, UnfiredHook,
     answer::{HandlerEnd, cut},
     combining::VerdictBuilder,
     records::counted,
@@ -19,8 +19,8 @@ use protocol::HookOutcome;
 pub struct HookTrial {
     /// Everything that it read.
     pub input: Value,
-    /// It would be fired by just this: it is on, and its matcher and `if` mean it.
-    pub is_fired: bool,
+    /// The reason why it would not be fired by just this; `None` = it is on, and its matcher and `if` mean it.
+    pub unfired: Option<UnfiredHook>,
     pub stdout: String,
     pub fired: FiredHooks,
 }
@@ -35,7 +35,7 @@ impl HookRunner {
         workspace: &HookWorkspace,
         services: &Arc<dyn HookServices>,
     ) -> HookTrial {
-        let is_fired = set.fires(hook, firing);
+        let unfired = set.unfired(hook, firing);
         let whole = Arc::new(firing.clone());
         let first = page_by_page(hook, &whole).into_iter().next();
         let input = stdin::written(
@@ -60,7 +60,11 @@ impl HookRunner {
         let stdout = workspace.redactor.owned(cut(&printed).0);
         let mut records = Vec::new();
         let builder = VerdictBuilder::new(firing, set.root());
-        let verdict = counted(builder, asked, firing, &mut records);
-        HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
+        let mut verdict = counted(builder, asked, firing, &mut records);
+        // It alone is asked, so its last word is what the call would be.
+        if let Some((by, input)) = std::mem::take(&mut verdict.wanted_input).pop() {
+            (verdict.updated_input, verdict.changed_by) = (Some(input), vec![by]);
+        }
+        HookTrial { input, unfired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
     }
 }

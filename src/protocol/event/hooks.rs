@@ -226,8 +226,8 @@ pub struct HookFired {
     /// The text that the model reads in place of the result of `callId`, by the word of this hook. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<ResultReplacement>,
-    /// The round of the firing in which it was asked. From 2 on it was asked again, about the arguments as a hook had changed them in the round
-    /// before.
+    /// The round of the firing in which it was asked. From 2 on it was asked about the arguments as hooks had changed them by then, also if
+    /// it had not been asked before.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub round: u32,
     /// The time at which it was asked: the answers of a firing are written down together. Missing in events of earlier versions.

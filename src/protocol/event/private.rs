@@ -150,6 +150,9 @@ pub struct Compaction {
     pub kept: usize,
     /// What the model reads of the results of these calls.
     pub outputs: BTreeMap<CallId, Vec<MessagePart>>,
+    /// The calls by which skills were activated that count no longer: they are not told again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outdated_skills: Vec<CallId>,
 }
 
 /// What a valid `complete_task` hands in.

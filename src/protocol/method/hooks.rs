@@ -70,7 +70,7 @@ pub struct ListedHook {
     /// those are confined in each workspace of which they name a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<HookConfinement>,
-    /// The outcome of it the last time since the daemon began.
+    /// The outcome of it the last time, as far as the newest 20,000 events of the log before the daemon's start and all since then tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastHookEnd>,
 }
@@ -151,8 +151,8 @@ pub struct HooksTestParams {
     pub id: String,
     /// The folder in which it runs.
     pub workspace: WorkspaceParam,
-    /// The tool of the call that it is told of, by any of its names; only of an event that is about a call. Missing =
-    /// `run_shell_command`.
+    /// The tool of the call that it is told of, by any of its names; only of an event that is about a call. Missing = the first that its
+    /// matcher and its `if` mean, and `run_shell_command` where they mean any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The arguments of that call; of other events its facts, e.g. `prompt`. What is missing is made up.
@@ -180,6 +180,7 @@ pub struct HooksTestResult {
     /// The place where its command ran, or was to run; missing if it is no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<HookConfinement>,
+    /// Its answer to this call, also where `fires` is false and a run does not ask it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<HookDecision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,8 @@ pub fn of_history(messages: &[Arc<ContextMessage>]) -> Option<&str> {
     let [first, second, ..] = messages else { return None };
     let (first, others) = first.parts.split_first().filter(|_| first.role == MessageRole::User)?;
     // Skills that are told again stand behind it.
-    let is_of_skills = |text: &str| text.starts_with(skills::PREAMBLE) || text.starts_with(skills::GONE);
+    let of_skills = [skills::PREAMBLE, skills::GONE, skills::OUTDATED];
+    let is_of_skills = |text: &str| of_skills.iter().any(|beginning| text.starts_with(beginning));
     let are_skills = others.iter().all(|part| part.as_text().is_some_and(is_of_skills));
     let text = first.as_text()?.strip_prefix(PREAMBLE).filter(|_| are_skills)?;
     let is_opening =

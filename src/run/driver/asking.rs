@@ -112,6 +112,7 @@ impl RunDriver {
             outputs: self.gate.supplies.own_files.outputs().clone(),
             epoch: self.transcript.past().epoch,
             skills: self.transcript.skills().to_vec(),
+            still: self.gate.prepare.skills.clone(),
         });
         let runner = SideCallRunner {
             side_call,

@@ -188,6 +188,7 @@ impl PromptQuery {
             supplies,
         };
         let mut told = subject.tell(&values, today)?;
+        told.warnings.extend(plan::untold_prompts(&definition, &project, supplies));
         if !definition.omits_memory {
             let (below, warnings) = plan::memory_below(&project, supplies, &imports);
             told.parts.extend(below.iter().filter_map(plan::memory_left));

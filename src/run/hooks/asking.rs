@@ -246,10 +246,12 @@ impl RunHooks {
             // Who was to be asked and left no word would be a guard that was skipped.
             tracing::error!(firing = %name.id, asked = n_asked, answered = records.len(), "hooks left no word");
             let why = "a hook that was asked left no word".to_owned();
+            // Nobody's own word.
+            let denied = || format!("{why}, and nothing goes ahead without it");
             match matching.iter().map(|hook| hook.on_failure).max_by_key(|policy| *policy as u8) {
                 Some(HookFailurePolicy::Block) => {
                     verdict.decision = Some(HookDecision::Deny);
-                    verdict.reason.get_or_insert(why);
+                    verdict.reason.get_or_insert_with(denied);
                 }
                 Some(HookFailurePolicy::Ask) => {
                     (verdict.decision, verdict.delegate) =
@@ -328,20 +330,6 @@ impl RunHooks {
             tracing::warn!(path = %path.display(), %error, "the transcript for hooks could not be written");
         }
         path
-    }
-}
-
-/// Says who decided, and why.
-pub(crate) fn said(verdict: &HookVerdict, what: &str) -> String {
-    let hook = verdict.decided_by.as_ref().map(|hook| format!("the hook {hook}"));
-    let hook = hook.unwrap_or_else(|| "a hook".to_owned());
-    match verdict.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
-        Some(reason) => match reason.strip_prefix(&hook).and_then(|rest| rest.strip_prefix(' ')) {
-            // It names itself: why it failed, say.
-            Some(rest) => format!("{hook} {what}: it {rest}"),
-            None => format!("{hook} {what}: {reason}"),
-        },
-        None => format!("{hook} {what} and did not say why; do not repeat it unasked"),
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{
     super::machine::HookEffects,
-    asking::{AskedHooks, FiringName, RunHooks, effects_of, said},
+    asking::{AskedHooks, FiringName, RunHooks, effects_of},
+    reasons::said,
     scene::HookScene,
 };
 use protocol::{CallId, HookDecision, HookEventName};

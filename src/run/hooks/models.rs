@@ -19,8 +19,9 @@ use hooks::{HookFacts, HookVerdict, ModelVerdict};
 
 use super::{
     super::machine::HookEffects,
-    asking::{FiringName, RunHooks, effects_of, said},
+    asking::{FiringName, RunHooks, effects_of},
     model_forms::{changed_reply, changed_request, shown_reply, shown_request, stand_in},
+    reasons::said,
     scene::HookScene,
 };
 use models::{ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart};

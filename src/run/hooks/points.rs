@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::{
     super::machine::{EndedCall, HookEffects, RunMachine},
-    asking::{AskedHooks, FiringName, RunHooks, effects_of, hooked_call, said},
+    asking::{AskedHooks, FiringName, RunHooks, effects_of, hooked_call},
     happened::trigger,
+    reasons::said,
     scene::HookScene,
 };
 use protocol::{

@@ -60,6 +60,8 @@ pub struct PromptRules {
     pub saves_shell_output: bool,
     /// Modules that settings name and that there are not.
     pub unknown_modules: Vec<UnknownPromptModule>,
+    /// Sentences about variables of the environment that do not count.
+    pub unread_variables: Vec<String>,
     /// Where the modules are written at each root run.
     pub written_to: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use super::{OngoingSideCall, SideCallRequest, nothing, small::mark};
 use crate::{
     compaction::{
         self, ActiveSkill, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate,
-        TokenEstimator, lasting, old_outputs, opening, pieces, retold, weigh,
+        TokenEstimator, lasting, old_outputs, opening, outdated, pieces, retold, weigh,
     },
     machine::{CompressionResult, RemainingBudget, SideCallResult},
     transcript::compacted,
@@ -20,7 +20,7 @@ use protocol::{
     CallId, Compaction, CompressionStatus, ContextCompressed, ContextMessage, MessagePart, MessageRole,
     NamedModel, SessionId,
 };
-use tools::OutputStore;
+use tools::{ActiveSkills, OutputStore};
 
 /// One call of the summariser. Meanwhile the run stands still, and its own time goes on.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -53,6 +53,8 @@ pub(crate) struct CompressionContext {
     pub epoch: u32,
     /// Skills that its model was given, and is told again.
     pub skills: Vec<ActiveSkill>,
+    /// Knows whether they still count.
+    pub still: ActiveSkills,
 }
 
 /// How long requests are.
@@ -61,6 +63,15 @@ pub(crate) struct RequestLength {
     pub estimator: TokenEstimator,
     /// A request with all messages as they are, everything else in it included.
     pub tokens: u64,
+}
+
+/// The messages that stand for the older part of a history.
+struct Summarised {
+    opening: Vec<ContextMessage>,
+    /// The number of the newest messages, which stay.
+    kept: usize,
+    /// The calls that activated them.
+    outdated_skills: Vec<CallId>,
 }
 
 /// What a history becomes.
@@ -104,7 +115,9 @@ impl OngoingSideCall<'_> {
         let summarised = self.summarise(compressing, &cut).await;
         let summarised = summarised.map(|summarised| {
             let compaction = match summarised {
-                Some((opening, kept)) => Compaction { opening, kept, ..draft },
+                Some(Summarised { opening, kept, outdated_skills }) => {
+                    Compaction { opening, kept, outdated_skills, ..draft }
+                }
                 None => draft,
             };
             CompactionDraft { after: compacted(&before, &compaction), compaction }
@@ -136,12 +149,12 @@ impl OngoingSideCall<'_> {
         unblocked(cut).await
     }
 
-    /// The messages that stand for the older part, and how many of the newest stay; `None` = nothing can go.
+    /// The messages that stand for the older part; `None` = nothing can go.
     async fn summarise(
         &mut self,
         compressing: &CompressionContext,
         messages: &[Arc<ContextMessage>],
-    ) -> Result<Option<(Vec<ContextMessage>, usize)>, String> {
+    ) -> Result<Option<Summarised>, String> {
         let (all, models) =
             (messages.to_vec(), [&compressing.summariser, &compressing.own].map(Clone::clone));
         let estimator = compressing.measure.estimator;
@@ -190,7 +203,14 @@ impl OngoingSideCall<'_> {
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
         let mut opening: Vec<ContextMessage> = opening(&snapshot).into();
-        let retold = retold(&compressing.skills, &messages[split.at..]);
+        let kept = messages[split.at..].to_vec();
+        let (skills, still) = (compressing.skills.clone(), compressing.still.clone());
+        let (retold, outdated) = unblocked(move || {
+            let outdated = outdated(&skills, &kept, |name| still.still_counts(name));
+            (retold(&skills, &kept, &outdated), outdated)
+        })
+        .await;
+        let outdated_skills = outdated.into_iter().map(|skill| skill.call).collect();
         if let Some(first) = opening.first_mut() {
             first.parts.extend(retold);
         }
@@ -200,7 +220,7 @@ impl OngoingSideCall<'_> {
         if !asked.is_empty() {
             opening.push(ContextMessage { role: MessageRole::User, parts: asked, raw: None });
         }
-        Ok(Some((opening, messages.len() - split.at)))
+        Ok(Some(Summarised { opening, kept: messages.len() - split.at, outdated_skills }))
     }
 
     async fn snapshot(

@@ -43,6 +43,7 @@ const RESULT_DIFF_BYTES: usize = 16 * 1024;
 pub const SMALL_BYTES: u64 = 256 * 1024;
 
 /// Where a change happens, and by whom it is told.
+#[derive(Clone)]
 pub struct ChangeContext {
     pub workspace: Arc<Workspace>,
     pub own_files: Arc<OwnFiles>,
@@ -228,18 +229,20 @@ impl PreparedChange {
         cx: CallContext,
     ) -> BoxFuture<'static, ToolResult> {
         let session = cx.session.clone();
-        Box::pin(work::to_the_end(cx, move |stop| {
-            let display = self.display.clone();
-            match self.make(&session, permit.call(), stop) {
-                Ok(changed) => ToolResult {
-                    return_display: (!display.is_empty()).then_some(display),
-                    data: Some(data),
-                    effects: vec![ToolEffect::File(changed)],
-                    ..ToolResult::text(said)
-                },
-                Err(error) => ToolResult::failure(error.kind, error.message),
-            }
+        Box::pin(work::to_the_end(cx, move |stop| match self.make(&session, permit.call(), stop) {
+            Ok(changed) => self.result(changed, said, data),
+            Err(error) => ToolResult::failure(error.kind, error.message),
         }))
+    }
+
+    /// The result of the change once it is made: `said` is what the model reads.
+    pub fn result(&self, changed: FileChanged, said: String, data: Value) -> ToolResult {
+        ToolResult {
+            return_display: Some(self.display.clone()).filter(|display| !display.is_empty()),
+            data: Some(data),
+            effects: vec![ToolEffect::File(changed)],
+            ..ToolResult::text(said)
+        }
     }
 
     /// Makes the change, if what is there is what preparing saw. Blocks.

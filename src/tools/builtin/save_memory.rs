@@ -9,9 +9,10 @@ use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::fact_target::{AddedFactChange, FactTarget};
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, PreparedChange, text::TextFile},
+    changing::{ChangeContext, PreparedChange},
     declared,
 };
 use crate::{
@@ -23,6 +24,8 @@ use protocol::{
     CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
     ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
+
+mod fact_target;
 
 /// Characters of a fact: a sentence or two.
 const MAX_FACT_CHARS: usize = 2_000;
@@ -67,7 +70,8 @@ impl BuiltInDefinition for SaveMemoryTool {
     fn check(arguments: SaveMemoryArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let SaveMemoryArguments { fact, scope } = arguments;
         let scope = scope.unwrap_or(MemoryScope::User);
-        let fact = plain_fact(&fact);
+        let given = plain_fact(&fact);
+        let fact = plain_fact(&web::plain(fact));
         if fact.is_empty() {
             return Err(failed("the fact is blank; say what to remember".to_owned()));
         }
@@ -81,40 +85,15 @@ impl BuiltInDefinition for SaveMemoryTool {
             MemoryScope::Project => project_memory(cx)?,
             MemoryScope::User => user_memory(cx)?,
         };
-        let before = OriginalFile::of(&ground.workspace, &place)?;
         let shown = ground.workspace.shown_absolute(&place);
-        let old = before.as_ref().map(|before| TextFile::of(&before.found.bytes)).transpose();
-        let old = old.map_err(|what| failed(format!("`{shown}` is {what}; nothing can be added to it")))?;
-        let text = match &old {
-            None => "",
-            Some(old) => {
-                old.as_str().ok_or_else(|| failed(format!("`{shown}` has bytes that are no text")))?
-            }
-        };
-        if let Some(form) = old.as_ref().map(|old| old.form).filter(|form| !form.is_plain_unicode()) {
-            let encoding = form.encoding();
-            return Err(failed(format!(
-                "`{shown}` is written in {encoding}, of which no run is told; it has to be UTF-8 first"
-            )));
-        }
-        let Some(new_text) = with_fact(text, &fact) else {
+        let target = FactTarget { ground, place };
+        let Some(AddedFactChange { change, old_text, length }) = target.with(&fact)? else {
+            let FactTarget { ground, place } = target;
             return Ok(Box::new(KnownFact {
                 access: [ResourceAccess::Read { path: ground.workspace.access_path(&place) }],
                 shown,
             }));
         };
-        let old_text = text.to_owned();
-        let new = match &old {
-            Some(old) => old.with_bytes(new_text.into_bytes()),
-            None => TextFile::new(&new_text),
-        };
-        let bytes = new.written().map_err(|encoding| {
-            failed(format!(
-                "`{shown}` is written in {encoding}, which has no room for some character of the fact"
-            ))
-        })?;
-        let length = bytes.len() as u64;
-        let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
         let guess = if scope == MemoryScope::Project && !cx.memory.is_trusted {
             ToldToRuns::OnceTrusted
         } else if MOST_MEMORY_FILE_BYTES < length {
@@ -129,7 +108,9 @@ impl BuiltInDefinition for SaveMemoryTool {
             accesses.push(written);
         }
         let told = ToldCheck { guess, standing: cx.memory.standing.clone(), path };
-        Ok(Box::new(SaveMemoryInvocation { change, accesses, fact, scope, shown, old_text, told }))
+        let was_plain = given == fact;
+        let wanted = WantedFact { fact, scope, shown, was_plain };
+        Ok(Box::new(SaveMemoryInvocation { change, accesses, wanted, target, old_text, told }))
     }
 }
 
@@ -234,13 +215,24 @@ impl MemoryScope {
 struct SaveMemoryInvocation {
     change: PreparedChange,
     accesses: Vec<ResourceAccess>,
-    fact: String,
-    scope: MemoryScope,
-    shown: String,
+    wanted: WantedFact,
+    target: FactTarget,
     /// The file's text as it is.
     old_text: String,
     told: ToldCheck,
 }
+
+/// A fact, and where it goes.
+struct WantedFact {
+    fact: String,
+    scope: MemoryScope,
+    shown: String,
+    /// Nothing of it was taken out.
+    was_plain: bool,
+}
+
+/// The end of what the model reads of a fact that had more in it than is seen.
+const CLEANED: &str = "\nControl characters and marks of direction were taken out of the fact.";
 
 /// What later runs are told of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -328,7 +320,7 @@ impl Invocation for SaveMemoryInvocation {
     }
 
     fn description(&self) -> String {
-        format!("{}: {}", self.scope.as_str(), self.fact)
+        format!("{}: {}", self.wanted.scope.as_str(), self.wanted.fact)
     }
 
     fn locations(&self) -> Vec<CallLocation> {
@@ -336,7 +328,7 @@ impl Invocation for SaveMemoryInvocation {
     }
 
     fn risk(&self) -> Option<Risk> {
-        match self.scope {
+        match self.wanted.scope {
             // It is the one file of the daemon's folder that agents may write, one line at a time.
             MemoryScope::User => None,
             MemoryScope::Project => self.change.risk(),
@@ -354,26 +346,42 @@ impl Invocation for SaveMemoryInvocation {
     /// Only where the content adds one fact to what is there: this tool does nothing else.
     fn with_content(&self, content: &str) -> Option<Value> {
         let fact = added_fact(&self.old_text, content)?;
-        Some(json!({ "fact": fact, "scope": self.scope.as_str() }))
+        Some(json!({ "fact": fact, "scope": self.wanted.scope.as_str() }))
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let SaveMemoryInvocation { change, fact, scope, shown, told, .. } = *self;
+        let SaveMemoryInvocation { change, wanted, target, told, .. } = *self;
+        let WantedFact { fact, scope, shown, was_plain } = wanted;
         let call_id = permit.call().clone();
         let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
-        let running = change.run(String::new(), json!({ "scope": scope.as_str() }), permit, cx);
+        let (session, data) = (cx.session.clone(), json!({ "scope": scope.as_str() }));
+        let (added, known) = (fact.clone(), says_so(&shown));
+        let running =
+            work::to_the_end(cx, move |stop| match target.add(&added, change, (&session, &permit), stop) {
+                Ok(Some((change, changed))) => change.result(changed, String::new(), data),
+                Ok(None) => ToolResult::text(known),
+                Err(error) => ToolResult::failure(error.kind, error.message),
+            });
         async move {
             let result = running.await;
-            if result.error.is_some() {
+            // Nothing was written.
+            if result.error.is_some() || result.effects.is_empty() {
                 return result;
             }
             // What runs are told of it is looked up as it is now.
-            let said = work::aside(move || told.told().said(&shown, &fact)).await;
+            let mut said = work::aside(move || told.told().said(&shown, &fact)).await;
+            if !was_plain {
+                said.push_str(CLEANED);
+            }
             let effects = result.effects.into_iter().chain([ToolEffect::Memory(saved)]).collect();
             ToolResult { llm_content: ToolResult::text(said).llm_content, effects, ..result }
         }
         .boxed()
     }
+}
+
+fn says_so(shown: &str) -> String {
+    format!("`{shown}` says so already.")
 }
 
 /// A fact that stands there already.
@@ -402,7 +410,7 @@ impl Invocation for KnownFact {
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
         let result = match cx.cancel.is_cancelled() {
             true => work::cancelled(),
-            false => ToolResult::text(format!("`{}` says so already.", self.shown)),
+            false => ToolResult::text(says_so(&self.shown)),
         };
         ready(result).boxed()
     }

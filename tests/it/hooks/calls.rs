@@ -158,7 +158,7 @@ async fn change_that_does_not_count_is_none() {
         (json!([wants(to("c.txt")), denies]), vec![Some(("c.txt", "the call was denied")), None]),
         (
             json!([["write_file", once], wants(to("d.txt"))]),
-            vec![Some(("c.txt", "that of the hook user/PreToolUse")), None, None],
+            vec![None, Some(("d.txt", "that of the hook user/PreToolUse")), None, None],
         ),
         (json!([wants(json!({ "path": 7 }))]), vec![Some(("7", "it is not valid: "))]),
         (json!([wants(to("secret.txt"))]), vec![Some(("secret.txt", "the call so changed was refused: "))]),
@@ -185,6 +185,30 @@ async fn change_that_does_not_count_is_none() {
         drop(client);
         running.stop().await;
     }
+}
+
+/// Hooks that change a call to and fro refuse nothing: who undoes whose change is said, to the model too.
+#[tokio::test]
+async fn to_and_fro_names_the_hooks_and_the_argument() {
+    let wants = |path: &str| {
+        let input = json!({ "updatedInput": { "path": path, "content": "x" } });
+        ["write_file".to_owned(), pre("allow", &input)]
+    };
+    let hooks = json!({ "PreToolUse": [wants("c.txt"), wants("d.txt")] });
+    let (house, script, running) = play(hooks, vec![write("b.txt", "x"), Reply::done("ok")]).await;
+    let log = running.log().await;
+    let fired = log.iter().filter(|event| event["type"] == "hook.fired").map(|event| &event["data"]);
+    let ids: Vec<&str> = fired.take(2).map(|fired| fired["hookId"].as_str().unwrap()).collect();
+    let why = format!(
+        "the hooks {} and {} undo each other's change of `path`; neither counts: the call is denied",
+        ids[0], ids[1]
+    );
+    let end = log.iter().find(|it| it["data"]["to"] == "error").unwrap();
+    assert_eq!(end["data"]["error"], json!({ "type": "HOOK_DENIED", "message": why }));
+    assert!(heard(&script).contains(&why), "{}", heard(&script));
+    let files: Vec<_> = fs::read_dir(house.work()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(files, ["a.txt"]);
+    running.stop().await;
 }
 
 /// A hook ends the run.

@@ -131,3 +131,47 @@ async fn nothing_is_written_by_a_link_that_leads_nowhere() {
     assert_eq!(result.error, None, "{result:?}");
     assert!(fs::read_to_string(config.join("CLAUDE.md")).unwrap().ends_with("- likes tea\n"));
 }
+
+/// Whoever else adds a line meanwhile, one line more is all that changes. A file that is gone is not made again.
+#[tokio::test]
+async fn a_fact_is_added_to_what_the_file_says_by_then() {
+    let bench = Bench::new(&[("AGENTS.md", "# P\n")]);
+    let file = bench.root().join("AGENTS.md");
+    let save = |fact: &str| json!({"fact": fact, "scope": "project"});
+    let first = bench.prepare("save_memory", save("uses tabs")).await.unwrap();
+    let second = bench.prepare("save_memory", save("likes tea")).await.unwrap();
+    let same = bench.prepare("save_memory", save("uses tabs")).await.unwrap();
+    for invocation in [first, second] {
+        let result = bench.run(invocation).await;
+        assert_eq!((result.error, result.effects.len()), (None, 2));
+    }
+    let text = "# P\n\n## Added Memories\n- uses tabs\n- likes tea\n";
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    let result = bench.run(same).await;
+    assert!(result.llm_content[0].as_text().unwrap().ends_with("says so already."), "{result:?}");
+    assert_eq!((result.error, result.effects), (None, Vec::new()));
+    let late = bench.prepare("save_memory", save("is late")).await.unwrap();
+    fs::remove_file(&file).unwrap();
+    let result = bench.run(late).await;
+    assert!(result.error.unwrap().message.contains("was changed after this call was prepared"));
+    assert!(!file.exists());
+}
+
+/// What nobody sees of a fact, and what would steer a terminal or turn a line round, is not written down, and the model learns it.
+#[tokio::test]
+async fn a_fact_has_nothing_in_it_that_acts() {
+    let bench = Bench::new(&[]);
+    let fact = "likes \u{202e}aet\u{1b}[2J tea";
+    let invocation = bench.prepare("save_memory", json!({ "fact": fact })).await.unwrap();
+    assert_eq!(invocation.description(), "user: likes aet[2J tea");
+    let result = bench.run(invocation).await;
+    let said = result.llm_content[0].as_text().unwrap();
+    assert!(
+        said.ends_with(
+            "likes aet[2J tea\nControl characters and marks of direction were taken out of the fact."
+        ),
+        "{said}"
+    );
+    let file = fs::read_to_string(bench.outside().join("config/AGENTS.md")).unwrap();
+    assert_eq!(file, "## Added Memories\n- likes aet[2J tea\n");
+}

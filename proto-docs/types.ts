@@ -489,6 +489,21 @@ export interface ApprovalParams {
   onDeadline?: OnDeadline | null;
 }
 
+/** A change of a call's arguments. */
+export interface ArgumentChange {
+  /** `hook`, or `client`: a person. */
+  source: string;
+  /** The id of the hook, or the client of the person. */
+  name: string;
+  /** The time at which the hook or the person had changed them. */
+  at: Timestamp;
+  /**
+   * The names of the arguments that were changed; empty where the log tells only what several changes came
+   * to.
+   */
+  arguments?: string[];
+}
+
 /** Where a subscription begins. */
 export type AttachFrom =
   /** After this `seq`. */
@@ -587,8 +602,14 @@ export interface BudgetWarning {
 
 /** A decision whether a call runs. */
 export interface CallDecision {
-  /** `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, … */
+  /**
+   * `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, … Of a question that
+   * was asked again `edited`, where a hook changed what the person had made of the call, and `stale`, where
+   * what the call would touch was not what was shown any more.
+   */
   outcome?: string;
+  /** The version of the question that was answered, from 2 on. */
+  version?: number | null;
   /**
    * `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition.
    * `grace`: it was the last turn, in which only `complete_task` is there.
@@ -1183,9 +1204,14 @@ export interface ConfirmationResolved {
   at?: Timestamp | null;
   /**
    * With `modify`: what the person changed, as the model is told it; also where a hook refused the changed
-   * call, or changed it again before it was allowed.
+   * call, or changed it again before it was allowed or denied.
    */
   difference?: string | null;
+  /**
+   * Where a hook refused the changed call: the arguments as the person had made them. Missing in events of
+   * earlier versions.
+   */
+  edited?: unknown;
 }
 
 export interface ConfirmationRespondParams {
@@ -1227,11 +1253,26 @@ export interface ConfirmationRespondResult {
 export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
-  /** The change of the person, with `changedByHook`. */
+  /**
+   * With `changedByHook`: who changed the call, and what is now other than it was, as the model is told it.
+   */
   difference?: string | null;
+  /**
+   * With `changedByHook`: the arguments as the person had made them. Missing in events of earlier versions.
+   */
+  edited?: unknown;
+  /**
+   * With `changedByHook`: the arguments that the question is about now. Missing in events of earlier
+   * versions.
+   */
+  arguments?: unknown;
 }
 
-/** Fields that only questions have. */
+/**
+ * Fields that only questions have. A question that is asked again has one more span, under the same
+ * `confirmationId`: a hook changed what a person had made of the call, or what the call would touch had
+ * changed when an answer came.
+ */
 export interface ConfirmationSpan {
   confirmationId: ConfirmationId;
   /** Missing when it is about the run itself. */
@@ -1243,14 +1284,21 @@ export interface ConfirmationSpan {
   /** The reason why it asked. */
   reason: string;
   risk: string;
+  /** The number of this version of the question, from 2 on. */
+  version?: number | null;
+  /**
+   * The arguments as the person made them who answered this version with a change that a hook changed again
+   * or refused, as JSON. Missing in logs of earlier versions.
+   */
+  editedInput?: SpanText | null;
   /**
    * The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could
    * answer it then.
    */
   downMs?: number;
-  /** The number of times that the question changed. */
+  /** The number of times that the question changed so far. */
   revisions?: number;
-  /** Missing while it is open. */
+  /** Missing while it is open. With `edited` and `stale` it was asked again. */
   decision?: CallDecision | null;
 }
 
@@ -5523,11 +5571,16 @@ export interface ToolSpan {
   followsTool?: ToolName | null;
   /**
    * The arguments as the model gave them, or the hook that wants the call, where hooks or a person changed
-   * them; `input` has what ran.
+   * them; `input` has what ran, or what was denied at last.
    */
   askedInput?: SpanText | null;
-  /** The hooks that changed them, by their ids, then the client of a person who did. */
+  /**
+   * The hooks that changed them, by their ids, and the clients of people who did, in the order in which they
+   * did so first.
+   */
   changedBy?: string[];
+  /** Each change of them, in the order in which they were made. */
+  changes?: ArgumentChange[];
   /**
    * The hook by whose word the model read another text than the result, or none. `output` has what it read;
    * what the tool gave stands only in the event of the call's end.

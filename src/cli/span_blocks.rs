@@ -129,7 +129,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(decision.map(|decision| ("decision", who(decision))));
             facts.extend(text("input", span.input.as_ref()));
             if let Some(tool) = span.tool.as_deref().filter(|tool| tool.asked_input.is_some()) {
-                let who = changers_said(&tool.changed_by, tool.decision.as_ref());
+                let who = changers_said(&tool.changes, &tool.changed_by, str::to_owned, str::to_owned);
                 facts.push(("arguments", format!("changed by {who}")));
                 facts.extend(text("before", tool.asked_input.as_ref()));
             }
@@ -146,11 +146,19 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             facts.extend(text("output", output_beside_error(span).as_ref()));
         }
         SpanKind::Confirmation => {
-            facts.push(("asks", span.name.clone()));
             let asked = span.confirmation.as_deref();
+            let version = asked.and_then(|asked| asked.version);
+            let again = version.map(|version| format!(" (asked again, version {version})"));
+            facts.push(("asks", format!("{}{}", span.name, again.unwrap_or_default())));
+            let edited = asked.and_then(|asked| asked.edited_input.as_ref());
+            // What was asked about is told with what became of it.
+            facts
+                .extend(text("about", span.input.as_ref().filter(|_| version.is_some() || edited.is_some())));
             facts.extend(asked.map(|asked| ("because", format!("{}: {}", asked.rule, asked.reason))));
             let decision = asked.and_then(|asked| asked.decision.as_ref());
-            facts.extend(decision.map(|it| ("answer", answer(it))));
+            facts
+                .extend(decision.map(|it| ("answer", answer(&CallDecision { version: None, ..it.clone() }))));
+            facts.extend(text("edited", edited));
             facts.extend(decision.into_iter().flat_map(granted).map(|line| ("", line)));
         }
         SpanKind::Compression => {

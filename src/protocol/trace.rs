@@ -6,16 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
-    UsdAmount,
+    AgentName, CallId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage, UsdAmount,
 };
 
 mod call;
 mod hook;
+mod question;
 mod waiting;
 
-pub use call::{CallDecision, SpanFileChange, ToolSpan};
+pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
+pub use question::ConfirmationSpan;
 pub use waiting::{QueuedBehind, WaitCause};
 
 /// The kinds of spans.
@@ -345,32 +346,6 @@ pub struct RequestedCall {
     /// The arguments as JSON; missing when they have more than 4 KiB. The span of the call has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-}
-
-/// Fields that only questions have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConfirmationSpan {
-    pub confirmation_id: ConfirmationId,
-    /// Missing when it is about the run itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<CallId>,
-    /// `edit`, `exec`, `mcp`, `fetch`, `info`, `question`, `budget`.
-    pub asks: String,
-    /// The rule that asked.
-    pub rule: String,
-    /// The reason why it asked.
-    pub reason: String,
-    pub risk: String,
-    /// The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could answer it then.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub down_ms: u64,
-    /// The number of times that the question changed.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub revisions: u64,
-    /// Missing while it is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<CallDecision>,
 }
 
 /// Fields that only compressions have.

@@ -16,6 +16,7 @@ mod answering;
 mod asking;
 mod budget;
 mod changed;
+mod edited;
 mod hooked;
 mod telling;
 mod tools;

@@ -3,7 +3,7 @@
 //!
 //! The conventions moved into a repository of their own after that version, which is the last one that has them.
 
-use protocol::{SpanKind, SpanStatus, SpanText, TraceSpan};
+use protocol::{ArgumentChange, SpanKind, SpanStatus, SpanText, TraceSpan};
 use serde_json::{Value, json};
 
 /// The version of OpenTelemetry's semantic conventions that the names below are of.
@@ -153,8 +153,13 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
         span.tool.as_ref()?.asked_input.as_ref().map(|asked| text(&asked.text))
     }),
     ("subagentd.tool.changed_by", |span| {
-        let hooks = &span.tool.as_ref()?.changed_by;
-        (!hooks.is_empty()).then(|| AttributeValue::Texts(hooks.clone()))
+        let authors = &span.tool.as_ref()?.changed_by;
+        (!authors.is_empty()).then(|| AttributeValue::Texts(authors.clone()))
+    }),
+    ("subagentd.tool.changes", |span| {
+        let changes = &span.tool.as_ref()?.changes;
+        let said = |it: &ArgumentChange| format!("{} {} {}", it.at, it.source, it.name);
+        (!changes.is_empty()).then(|| AttributeValue::Texts(changes.iter().map(said).collect()))
     }),
     ("subagentd.tool.result_changed_by", |span| span.tool.as_ref()?.result_changed_by.as_ref().map(text)),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
@@ -172,6 +177,10 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     }),
     ("subagentd.confirmation.name", |span| {
         span.confirmation.as_ref()?.decision.as_ref()?.name.as_ref().map(text)
+    }),
+    ("subagentd.confirmation.version", |span| number(span.confirmation.as_ref()?.version?)),
+    ("subagentd.confirmation.edited_arguments", |span| {
+        span.confirmation.as_ref()?.edited_input.as_ref().map(|edited| text(&edited.text))
     }),
     ("subagentd.confirmation.rule", |span| span.confirmation.as_ref().map(|it| text(&it.rule))),
     ("subagentd.confirmation.waited_ms", |span| {

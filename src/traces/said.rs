@@ -1,11 +1,14 @@
 //! Who let a call run, and what did a hook say? In a line, wherever spans are listed.
 
+mod changers;
+
 use std::time::Duration;
 
 use protocol::{
     CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
 };
 
+pub use self::changers::changers_said;
 use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.
@@ -22,6 +25,15 @@ pub(crate) const WENT_ON: &str = "was still at work when the run ended, and went
 
 /// The outcome where a person let a call run as they had changed it.
 pub(crate) const MODIFY: &str = "modify";
+
+/// The outcome of a question where a person changed the call, and a hook changed that, so that it was asked again.
+pub(crate) const EDITED: &str = "edited";
+
+/// The outcome of a question that was asked again, since the answer was about something else by then.
+pub(crate) const STALE: &str = "stale";
+
+/// The source of what a person decides or changes.
+pub(crate) const PERSON: &str = "client";
 
 /// True if a decision lets a call run.
 pub fn lets_run(decision: &CallDecision) -> bool {
@@ -48,10 +60,18 @@ pub fn answer_said(
     }
     let who =
         decision.name.as_deref().map_or_else(|| decider(decision).to_owned(), |name| plain(&person(name)));
+    let version = of_version(decision);
     match decision.outcome.as_str() {
-        MODIFY => format!("allowed with a change by {who}{waited}"),
-        outcome => format!("{} by {who}{waited}", mark(outcome)),
+        MODIFY => format!("allowed with a change{version} by {who}{waited}"),
+        EDITED => format!("edited by {who}{waited}"),
+        STALE => format!("{who} answered{waited}, when what the call would touch had changed"),
+        outcome => format!("{}{version} by {who}{waited}", mark(outcome)),
     }
+}
+
+/// ` (version 2 of the question)`
+fn of_version(decision: &CallDecision) -> String {
+    decision.version.map(|version| format!(" (version {version} of the question)")).unwrap_or_default()
 }
 
 /// `39.5 s, of which at most 16.6 s without a daemon`
@@ -96,6 +116,7 @@ pub fn decided(decision: &CallDecision) -> String {
         "allowProject" => "yes, in this project",
         "allowUser" => "yes, always",
         MODIFY => "yes, with a change",
+        STALE => "asked again, as what it would touch had changed",
         "deny" => "no",
         other => other,
     };
@@ -121,7 +142,12 @@ pub fn decided(decision: &CallDecision) -> String {
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
     let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
-    format!("{word}{changed}: {by}{}{}", waited.unwrap_or_default(), beyond.unwrap_or_default())
+    format!(
+        "{word}{}{changed}: {by}{}{}",
+        of_version(decision),
+        waited.unwrap_or_default(),
+        beyond.unwrap_or_default()
+    )
 }
 
 /// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for)`: others may have had it after that one.
@@ -243,25 +269,6 @@ pub fn requested_said(requested_by: Option<&str>, follows_tool: Option<&str>) ->
     Some(format!("the hook {} wants this call{after}, and the agent did not ask for it", requested_by?))
 }
 
-/// The hooks that changed the arguments of a call, and the person who did.
-pub fn changers<'a>(
-    changed_by: &'a [String],
-    decision: Option<&CallDecision>,
-) -> (Vec<&'a str>, Option<String>) {
-    let modified = decision.filter(|decision| decision.outcome == MODIFY).map(decider);
-    let (people, hooks): (Vec<&str>, Vec<&str>) =
-        changed_by.iter().map(String::as_str).partition(|by| Some(*by) == modified);
-    (hooks, people.first().map(|by| person(by)))
-}
-
-/// `the hook user/PreToolUse/1`, `ada (pts/3)`, or both; empty where nobody changed the arguments.
-pub fn changers_said(changed_by: &[String], decision: Option<&CallDecision>) -> String {
-    let (hooks, person) = changers(changed_by, decision);
-    let noun = if hooks.len() == 1 { "hook" } else { "hooks" };
-    let hooks = (!hooks.is_empty()).then(|| format!("the {noun} {}", hooks.join(", ")));
-    [hooks, person].into_iter().flatten().collect::<Vec<_>>().join(" and ")
-}
-
 /// The words for a result that was not read, by a model or by the client that made the call, where that is so: which hook kept it back.
 pub fn result_said(changed_by: Option<&str>, is_withheld: bool) -> Option<String> {
     match (changed_by, is_withheld) {
@@ -287,6 +294,15 @@ pub fn interrupted_said(hook: &HookSpan, heard_at: Option<Timestamp>) -> Option<
     Some(format!("was interrupted, as the daemon ended; last heard of at {}", moment(heard_at)))
 }
 
+/// The words for a guard that was asked about other arguments than the call was asked for with.
+pub(crate) fn asked_about(hook: &HookSpan) -> Option<&'static str> {
+    match (hook.round, hook.edited) {
+        (Some(_), _) => Some("asked about the changed arguments"),
+        (None, true) => Some("asked about the call as a person changed it"),
+        (None, false) => None,
+    }
+}
+
 /// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it
 /// added or told people.
 pub fn hook_said(hook: &HookSpan, most: usize) -> String {
@@ -294,8 +310,7 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.clone(),
     };
-    let is_again = hook.round.is_some() || hook.edited;
-    let again = is_again.then(|| "asked again, about the changed arguments".to_owned());
+    let again = asked_about(hook).map(str::to_owned);
     let went_on = (hook.outcome == GOES_ON).then(|| WENT_ON.to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
     let changed = hook.changed.then(|| "changed it".to_owned());

@@ -4,6 +4,7 @@
 //! envelope.
 
 mod asked;
+mod asked_again;
 mod documents;
 mod edited;
 mod follow_ups;

@@ -51,6 +51,7 @@ pub fn without_calls(span: &mut TraceSpan) {
         // Its title and its reason quote the call.
         span.name.clone_from(&asked.asks);
         asked.reason.clear();
+        asked.edited_input = None;
         // So do what an answer to it allows, and what was said with it.
         if let Some(decision) = &mut asked.decision {
             (decision.allows, decision.remembers, decision.message) = (None, None, None);
@@ -93,7 +94,9 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         TraceContent::Full => {}
         TraceContent::Redacted => {
             let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
-            for text in [&mut span.input, &mut span.output].into_iter().flatten().chain(asked) {
+            let edited = span.confirmation.as_mut().and_then(|asked| asked.edited_input.as_mut());
+            let texts = [&mut span.input, &mut span.output].into_iter().flatten();
+            for text in texts.chain(asked).chain(edited) {
                 let SpanText { text, bytes } = text;
                 let whole = bytes.unwrap_or(u64::try_from(text.len()).unwrap_or(u64::MAX));
                 *text = size(whole);
@@ -107,6 +110,7 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         TraceContent::None => {
             (span.input, span.output) = (None, None);
             span.tool.iter_mut().for_each(|tool| tool.asked_input = None);
+            span.confirmation.iter_mut().for_each(|asked| asked.edited_input = None);
             texts_beside(span).for_each(String::clear);
             without_empty_texts(span);
         }

@@ -110,7 +110,9 @@ impl Scene {
             at: Some(Timestamp(2_000_000)),
         };
         let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
-        self.say(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None }).await;
+        let (difference, edited) = (None, None);
+        self.say(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference, edited })
+            .await;
     }
 
     async fn end(mut self, open: &[&str]) {
@@ -205,6 +207,8 @@ async fn a_question_goes_to_all_and_each_is_told_whether_it_is_for_them() {
         confirmation: Box::new(revised),
         why: RevisionReason::Changed,
         difference: None,
+        edited: None,
+        arguments: None,
     };
     scene.say(revised).await;
     assert_eq!(told(&mut ann).await, json!(["confirmation.revised", "q", true]));

@@ -11,12 +11,12 @@ use crate::{
     text_color::TextColor,
 };
 use protocol::{
-    CallDecision, HookSpan, QueuedBehind, SpanError, SpanEvent, SpanFileChange, SpanText, Timestamp, Usage,
-    UsdAmount, WaitCause,
+    ArgumentChange, CallDecision, HookSpan, QueuedBehind, SpanError, SpanEvent, SpanFileChange, SpanText,
+    Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
-    at_least, changers_said, confinement_said, decided, decider, hook_said, interrupted_said, lets_run,
-    queued_said, requested_said, result_said, standing_said, stated_reason, without_daemon,
+    answer_said, at_least, changers_said, confinement_said, decided, decider, hook_said, interrupted_said,
+    lets_run, queued_said, requested_said, result_said, standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -103,6 +103,9 @@ pub(super) struct CallSpanView {
     pub(super) follows_tool: Option<String>,
     pub(super) asked_input: Option<SpanText>,
     pub(super) changed_by: Vec<String>,
+    pub(super) changes: Vec<ArgumentChange>,
+    pub(super) version: Option<u64>,
+    pub(super) edited_input: Option<SpanText>,
     pub(super) result_changed_by: Option<String>,
     pub(super) result_withheld: bool,
     pub(super) waited_ms: Option<u64>,
@@ -117,10 +120,21 @@ pub(super) struct McpSpanView {
 }
 
 impl CallSpanView {
-    /// The hooks and people who changed the arguments, without the person who allowed the call with that change.
-    fn changed_by_others(&self) -> Vec<String> {
+    /// The hooks and people who changed the arguments, in their order.
+    fn changers(&self) -> String {
+        changers_said(&self.changes, &self.changed_by, str::to_owned, str::to_owned)
+    }
+
+    /// The same without the person who allowed the call with that change, and changed it last.
+    fn changed_before(&self) -> Option<String> {
         let allowed = self.decision.as_ref().filter(|decision| decision.outcome == "modify").map(decider);
-        self.changed_by.iter().filter(|by| Some(by.as_str()) != allowed).cloned().collect()
+        let changes = match self.changes.split_last() {
+            Some((last, before)) if Some(last.name.as_str()) == allowed => before,
+            _ => &self.changes,
+        };
+        let before = if self.changes.is_empty() { self.changed_by.as_slice() } else { &[] };
+        let who = changers_said(changes, before, str::to_owned, str::to_owned);
+        (!who.is_empty()).then(|| format!("; changed by {who}"))
     }
 }
 
@@ -221,11 +235,14 @@ impl SpanView {
         let description = self.tool.as_ref().and_then(|tool| tool.description.as_deref());
         let description = description.and_then(told_after);
         let sign = if self.kind == "confirmation" { "? " } else { "" };
+        let version = self.confirmation.as_ref().and_then(|asked| asked.version);
+        let version = version.map(|version| format!(" · version {version}"));
         // One that is asked before the call lies within it.
         let is_within = matches!(self.name.as_str(), "PreToolUse" | "PermissionRequest");
         let hook = self.hook.as_ref().map(|hook| hook_label(hook, !is_within));
         let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
-        let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
+        let more =
+            [purpose, attempt, description, version, hook, server].into_iter().flatten().collect::<String>();
         let number = self.run_number.filter(|_| self.kind == "run");
         format!("{sign}{}{more}", traces::numbered(&self.name, number))
     }
@@ -256,6 +273,12 @@ impl SpanView {
             };
             let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
+            let again =
+                question.decision.as_ref().filter(|it| matches!(it.outcome.as_str(), "edited" | "stale"));
+            let status = match again {
+                Some(decision) => format!("{}; ", answer_said(decision, str::to_owned, str::to_owned)),
+                None => status,
+            };
             let down = without_daemon(question.down_ms).map(|down| format!("; {down}"));
             return cell(&format!("{status}asked by {}{}{how}", question.rule, down.unwrap_or_default()));
         }
@@ -275,7 +298,8 @@ impl SpanView {
         let wanted =
             call.and_then(|call| requested_said(call.requested_by.as_deref(), call.follows_tool.as_deref()));
         let read: String = [wanted, read].into_iter().flatten().map(|said| format!("; {said}")).collect();
-        let red = |text: &str| cell(&format!("{text}{read}")).painted(Some(TextColor::Red));
+        let changed = call.and_then(CallSpanView::changed_before).unwrap_or_default();
+        let red = |text: &str| cell(&format!("{text}{changed}{read}")).painted(Some(TextColor::Red));
         match (decision, &self.error) {
             (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
             (Some(decision), _) if !lets_run(decision) => red(&decided(decision)),
@@ -289,9 +313,7 @@ impl SpanView {
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
                 let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
-                let changed = call.map(|call| changers_said(&call.changed_by_others(), decision));
-                let changed = changed.filter(|who| !who.is_empty()).map(|who| format!("; changed by {who}"));
-                cell(&format!("{told}{}{read}", changed.unwrap_or_default()))
+                cell(&format!("{told}{changed}{read}"))
             }
         }
     }
@@ -300,7 +322,7 @@ impl SpanView {
     pub(super) fn changed(&self) -> Option<String> {
         let tool = self.tool.as_ref()?;
         let (before, after) = (&tool.asked_input.as_ref()?.text, &self.input.as_ref()?.text);
-        let who = changers_said(&tool.changed_by, tool.decision.as_ref());
+        let who = tool.changers();
         Some(format!("{who} changed {before} → {after}"))
     }
 
@@ -312,7 +334,9 @@ impl SpanView {
         let decision = self.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
         let granted = decision.map(traces::granted).unwrap_or_default();
         let ran = self.hook.as_ref().and_then(|hook| hook.confinement.as_ref()).map(confinement_said);
-        hook.into_iter().chain(ran).chain(granted).chain(self.changed()).collect()
+        let edited = self.confirmation.as_ref().and_then(|asked| asked.edited_input.as_ref());
+        let edited = edited.map(|edited| format!("changed into {}", edited.text));
+        hook.into_iter().chain(ran).chain(granted).chain(edited).chain(self.changed()).collect()
     }
 
     /// Tokens and cost; of a run with all that it called, as its time is.
@@ -345,4 +369,62 @@ impl SpanView {
 /// True if a rule said no that is not named.
 fn is_by_nobody(decision: &CallDecision) -> bool {
     !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn view(span: Value) -> SpanView {
+        serde_json::from_value(span).unwrap()
+    }
+
+    /// Ada edits, a hook changes that, and bob allows it: three rows, in their order.
+    #[test]
+    fn a_call_that_was_edited_and_asked_about_again_says_who_did_what() {
+        let asked = |version: Option<u64>, decision: Value| {
+            view(json!({
+                "kind": "confirmation", "name": "Write file: e.rs", "status": "ok", "endUs": 1, "confirmation": {
+                    "callId": "c1", "confirmationId": "q", "asks": "edit", "rule": "builtin:risk=low", "version": version,
+                    "decision": decision, "editedInput": version.is_none().then(|| json!({ "text": "{\"content\":\"mine\"}" })),
+                },
+            }))
+        };
+        let ada = json!({ "outcome": "edited", "source": "client", "name": "ada@pts/0-3fa91c02", "waitedMs": 3_000 });
+        let bob = json!({ "outcome": "allowOnce", "source": "client", "name": "bob@pts/2-05d751bc", "waitedMs": 2_000, "version": 2 });
+        let first = asked(None, ada);
+        assert_eq!(first.label(), "? Write file: e.rs");
+        assert_eq!(first.note().text(), "edited by ada (pts/0) after 3.0 s; asked by builtin:risk=low");
+        assert_eq!(first.beside(), [r#"changed into {"content":"mine"}"#]);
+        let second = asked(Some(2), bob.clone());
+        assert_eq!(second.label(), "? Write file: e.rs · version 2");
+        assert_eq!(second.note().text(), "asked by builtin:risk=low");
+        let call = |decision: &Value| {
+            view(json!({
+                "kind": "tool", "name": "write_file", "status": "ok", "endUs": 1, "input": { "text": "C" }, "tool": {
+                    "decision": decision, "askedInput": { "text": "A" }, "changes": [
+                        { "source": "client", "name": "ada@pts/0-3fa91c02", "at": "2026-11-26T11:04:01.000Z" },
+                        { "source": "hook", "name": "user/PreToolUse/1", "at": "2026-11-26T11:04:01.000Z" },
+                    ],
+                },
+            }))
+        };
+        let allowed = call(&bob);
+        let said = "yes (version 2 of the question): bob (pts/2), 2.0 s; changed by ada (pts/0) and then the hook user/PreToolUse/1";
+        assert_eq!(allowed.note().text(), said);
+        assert_eq!(
+            allowed.changed().unwrap(),
+            "ada (pts/0) and then the hook user/PreToolUse/1 changed A → C"
+        );
+        let mut denied = bob;
+        denied["outcome"] = json!("deny");
+        assert!(
+            call(&denied)
+                .note()
+                .text()
+                .starts_with("no (version 2 of the question): bob (pts/2), 2.0 s; changed by ada")
+        );
+    }
 }

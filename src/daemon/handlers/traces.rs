@@ -168,7 +168,8 @@ fn without_texts(mut span: TraceSpan) -> TraceSpan {
     let ran = span.input.take().filter(|_| asked.is_some());
     (span.input, span.output) = (ran, None);
     span.events.retain(|event| TOLD_BRIEFLY.contains(&event.name.as_str()) && !event.text.is_empty());
-    for text in asked.into_iter().chain(&mut span.input) {
+    let edited = span.confirmation.as_mut().and_then(|asked| asked.edited_input.as_mut());
+    for text in asked.into_iter().chain(&mut span.input).chain(edited) {
         text.text = first_line(&text.text);
     }
     if let Some(llm) = &mut span.llm {
@@ -193,10 +194,12 @@ fn first_line(text: &str) -> String {
 /// Bytes of a span's texts, and what it takes beside them.
 fn weight(span: &TraceSpan) -> usize {
     let asked = span.tool.as_ref().and_then(|tool| tool.asked_input.as_ref());
+    let edited = span.confirmation.as_ref().and_then(|asked| asked.edited_input.as_ref());
     let texts = [&span.input, &span.output]
         .into_iter()
         .flatten()
         .chain(asked)
+        .chain(edited)
         .map(|SpanText { text, .. }| text.len());
     let events = span.events.iter().map(|event| event.text.len() + 128);
     let requested = span.llm.iter().flat_map(|llm| &llm.requested);

@@ -284,7 +284,10 @@ impl SeriesCounts {
                 let others = (OTHERS.to_owned(), OTHERS.to_owned());
                 let is_of_a_person = decision.source == "client";
                 let key = (label(&decision.outcome), label(&decision.source));
-                *series(&mut self.confirmations, key, others) += 1;
+                // One that is asked again is not over.
+                if !matches!(decision.outcome.as_str(), "edited" | "stale") {
+                    *series(&mut self.confirmations, key, others) += 1;
+                }
                 if let (true, Some(ms)) = (is_of_a_person, decision.waited_ms) {
                     self.answers.count(Duration::from_millis(ms));
                 }
@@ -338,6 +341,7 @@ mod tests {
             follows_tool: None,
             asked_input: None,
             changed_by: Vec::new(),
+            changes: Vec::new(),
             result_changed_by: None,
             result_withheld: false,
             waited_ms: None,

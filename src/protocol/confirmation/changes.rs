@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Confirmation, Resolution};
 use crate::{CallId, ConfirmationId};
@@ -19,9 +20,15 @@ pub struct ConfirmationRequested {
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
     pub why: RevisionReason,
-    /// The change of the person, with `changedByHook`.
+    /// With `changedByHook`: who changed the call, and what is now other than it was, as the model is told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
+    /// With `changedByHook`: the arguments as the person had made them. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Value>,
+    /// With `changedByHook`: the arguments that the question is about now. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
 }
 
 /// The reason why a question changed.
@@ -47,9 +54,13 @@ pub struct ConfirmationResolved {
     pub tool_call_id: Option<CallId>,
     #[serde(flatten)]
     pub resolution: Resolution,
-    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call, or changed it again before it was allowed.
+    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call, or changed it again before
+    /// it was allowed or denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
+    /// Where a hook refused the changed call: the arguments as the person had made them. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Value>,
 }
 
 /// Data of `run.waiting`: whether every open call of the run waits for a person, directly or through a run it called.

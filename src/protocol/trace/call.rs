@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SpanText, is_default};
-use crate::{CallId, RuleOrigin, RunId, ToolName};
+use crate::{CallId, RuleOrigin, RunId, Timestamp, ToolName};
 
 /// Fields that only tool calls have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,12 +35,15 @@ pub struct ToolSpan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_tool: Option<ToolName>,
     /// The arguments as the model gave them, or the hook that wants the call, where hooks or a person changed them; `input` has
-    /// what ran.
+    /// what ran, or what was denied at last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_input: Option<SpanText>,
-    /// The hooks that changed them, by their ids, then the client of a person who did.
+    /// The hooks that changed them, by their ids, and the clients of people who did, in the order in which they did so first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_by: Vec<String>,
+    /// Each change of them, in the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ArgumentChange>,
     /// The hook by whose word the model read another text than the result, or none. `output` has what it read; what the tool gave stands
     /// only in the event of the call's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +65,21 @@ pub struct ToolSpan {
     pub files_changed: Vec<SpanFileChange>,
 }
 
+/// A change of a call's arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArgumentChange {
+    /// `hook`, or `client`: a person.
+    pub source: String,
+    /// The id of the hook, or the client of the person.
+    pub name: String,
+    /// The time at which the hook or the person had changed them.
+    pub at: Timestamp,
+    /// The names of the arguments that were changed; empty where the log tells only what several changes came to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+}
+
 /// A file that a call changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -77,8 +95,12 @@ pub struct SpanFileChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallDecision {
-    /// `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, …
+    /// `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, … Of a question that was asked again `edited`, where
+    /// a hook changed what the person had made of the call, and `stale`, where what the call would touch was not what was shown any more.
     pub outcome: String,
+    /// The version of the question that was answered, from 2 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition. `grace`: it was the last
     /// turn, in which only `complete_task` is there.
     pub source: String,

@@ -64,8 +64,8 @@ pub struct HookSpan {
     /// The round of the firing in which it was asked, from 2 on: it was asked again, about the arguments as a hook had changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
-    /// It was asked again, about the call as a person had changed it who answered a question about it. A change that was refused then
-    /// stands nowhere: `description` is missing.
+    /// It was asked about the call as a person had changed it who answered a question about it. In logs of earlier versions a change that was
+    /// refused then stands nowhere: `description` is missing.
     #[serde(skip_serializing_if = "is_default")]
     pub edited: bool,
     /// More than 1 when the daemon died before its verdict was written down.

@@ -17,9 +17,6 @@ use protocol::{
     Resolution, RevisionReason, Risk, SchemaViolation, ToolCall, ToolError, ToolErrorType, ToolResult,
 };
 
-/// Characters of changed arguments that the model is told: enough to see what a person meant; the result says the rest.
-const DIFFERENCE_SHOWN: usize = 4_000;
-
 /// The reason why an answer decides nothing. The question stays open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerRefusal {
@@ -149,6 +146,8 @@ impl CallGate {
                 confirmation: Box::new(now),
                 why: RevisionReason::Changed,
                 difference: None,
+                edited: None,
+                arguments: None,
             };
             return Ok((
                 AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::default() },
@@ -182,10 +181,8 @@ impl CallGate {
             }
             Err(refusal) => return invalid(pointer, &refusal.error.message),
         };
-        // As the tool understood them, so that what only has another name is no difference.
-        let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
         let made = self.without_secrets(&prepared.arguments);
-        let before = self.without_secrets(&before);
+        let edit = self.edit_of(call, made, judge_context).await;
         let shown = match self.show_modified(call, open, prepared, judge_context).await {
             Ok(shown) => shown,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
@@ -197,25 +194,27 @@ impl CallGate {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, hooks) => {
                 let mut now = self.question(call, &prepared, judge_context, Some(open));
-                let change = Some(difference(&before, &made));
                 let person = answer.name.as_deref().unwrap_or("a person");
                 let hook = hooks.fired.iter().rev().find(|fired| fired.changed);
                 let hook = hook.map_or_else(|| "a hook".to_owned(), |it| format!("the hook {}", it.hook_id));
-                let made = briefly(&made);
+                let made = briefly(&edit.made);
                 now.reason =
                     format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
                 let now = self.shown(now);
+                let arguments = self.without_secrets(&prepared.arguments);
                 let revised = ConfirmationRevised {
                     confirmation: Box::new(now),
                     why: RevisionReason::ChangedByHook,
-                    difference: change,
+                    difference: Some(edit.changed_again(&arguments, &hook)),
+                    edited: Some(edit.made),
+                    arguments: Some(arguments),
                 };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
                 return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
             }
             ShownCall::Refused(refusal, hooks) => {
-                let made = difference(&before, &made);
-                let mut resolved = self.resolved(open, answer, Some(made));
+                let mut resolved = self.resolved(open, answer, Some(edit.refused()));
+                resolved.edited = Some(edit.made);
                 let resolution = &mut resolved.resolution;
                 (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
                 resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
@@ -224,12 +223,13 @@ impl CallGate {
             }
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
-        let difference = difference(&before, &made);
-        let resolved = self.resolved(open, answer, Some(difference));
+        let resolved = self.resolved(open, answer, Some(edit.allowed()));
         let revised = ConfirmationRevised {
             confirmation: Box::new(now),
             why: RevisionReason::Modified,
             difference: None,
+            edited: None,
+            arguments: None,
         };
         let (effect, work) = run(resolved, Some(revised), prepared);
         let effect = match effect {
@@ -324,7 +324,7 @@ impl CallGate {
     }
 
     /// A value as it may be written down. What is cut is cut afterwards: half a secret is none that anybody knows.
-    fn without_secrets(&self, value: &Value) -> Value {
+    pub(super) fn without_secrets(&self, value: &Value) -> Value {
         let mut value = value.clone();
         self.supplies.redactor.value(&mut value);
         value
@@ -352,6 +352,7 @@ impl CallGate {
                 at: None,
             },
             difference,
+            edited: None,
         }
     }
 
@@ -426,23 +427,4 @@ pub(super) fn violation(pointer: &str, message: &str) -> SchemaViolation {
 
 pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, AnswerRefusal> {
     Err(AnswerRefusal::Invalid(vec![violation(pointer, message)]))
-}
-
-/// For the model: which arguments a person changed, and to what.
-fn difference(before: &Value, now: &Value) -> String {
-    let mut text = String::from("A person changed the call before it ran.");
-    let empty = serde_json::Map::new();
-    let (before, after) = (before.as_object().unwrap_or(&empty), now.as_object().unwrap_or(&empty));
-    for (name, value) in after.iter().filter(|(name, value)| before.get(*name) != Some(*value)) {
-        text.push_str(&format!("\n- `{name}` is now: {value}"));
-    }
-    for name in before.keys().filter(|name| !after.contains_key(*name)) {
-        text.push_str(&format!("\n- `{name}` was taken out"));
-    }
-    if let Some((end, _)) = text.char_indices().nth(DIFFERENCE_SHOWN) {
-        let whole = text.len();
-        text.truncate(end);
-        text.push_str(&format!("… (cut; {whole} bytes in all, read the file for the rest)"));
-    }
-    text
 }

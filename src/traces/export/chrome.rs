@@ -136,6 +136,7 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("follows", tool.follows.as_ref().map(|it| json!(it)));
         tell("askedInput", tool.asked_input.as_ref().map(|it| json!(it.text)));
         tell("changedBy", (!tool.changed_by.is_empty()).then(|| json!(tool.changed_by)));
+        tell("changes", (!tool.changes.is_empty()).then(|| json!(tool.changes)));
         tell("resultChangedBy", tool.result_changed_by.as_ref().map(|it| json!(it)));
         tell("resultWithheld", tool.result_withheld.then(|| json!(true)));
         tell("about", tool.description.as_ref().map(|it| json!(it)));
@@ -148,6 +149,8 @@ fn arguments(span: &TraceSpan) -> Value {
     if let Some(asked) = &span.confirmation {
         tell("rule", Some(json!(asked.rule)));
         tell("because", Some(json!(asked.reason)));
+        tell("version", asked.version.map(|version| json!(version)));
+        tell("editedInput", asked.edited_input.as_ref().map(|it| json!(it.text)));
     }
     tell("hook", span.hook.as_ref().map(|hook| json!(hook)));
     tell("server", span.mcp.as_ref().map(|request| json!(request.server)));

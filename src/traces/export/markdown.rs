@@ -2,6 +2,7 @@
 
 mod calls;
 mod notes;
+mod questions;
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -14,8 +15,8 @@ use self::notes::notes;
 use crate::{
     SpanEdge,
     said::{
-        GOES_ON, LAST_TURN, WENT_ON, answer_said, at_least, confinement_said, granted, interrupted_said,
-        is_unanswered, overruled, queued_said, rule_said, standing_said, waited,
+        GOES_ON, LAST_TURN, WENT_ON, answer_said, asked_about, at_least, confinement_said, interrupted_said,
+        is_unanswered, queued_said, rule_said, standing_said,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -36,7 +37,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             SpanKind::Turn => notes(&format!("**{}**, {}:", agent(span), span.name), span, out),
             SpanKind::Llm => request(span, out),
             SpanKind::Tool => calls::ended(span, out),
-            SpanKind::Confirmation => question(span, out),
+            SpanKind::Confirmation => questions::over(span, out),
             SpanKind::Compression => compression(span, out),
             SpanKind::Hook => hook(span, out),
             // The call that it is for tells it all.
@@ -47,7 +48,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             paragraph(out, &format!("**{}** {}.", agent(span), standing(span)));
         }
         SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
-            paragraph(out, &format!("**{}** waits for an answer: {}", agent(span), plain(&span.name)));
+            questions::open(span, out);
         }
         SpanEdge::Open(span) => open(span, out),
     }
@@ -103,8 +104,7 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    let is_again = hook.round.is_some() || hook.edited;
-    let round = is_again.then_some(", asked again about the changed arguments,");
+    let round = asked_about(hook).map(|about| format!(", {about},"));
     let attempt = hook.attempt.map(|attempt| format!(", asked again (attempt {attempt}),"));
     let again = format!("{}{}", round.unwrap_or_default(), attempt.unwrap_or_default());
     format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
@@ -230,15 +230,6 @@ fn request(span: &TraceSpan, out: &mut String) {
     }
 }
 
-fn question(span: &TraceSpan, out: &mut String) {
-    let Some(asked) = span.confirmation.as_deref() else { return };
-    let (title, rule) = (plain(&span.name), code(&asked.rule));
-    paragraph(out, &format!("**{}** asks: {title} ({rule}: {})", agent(span), plain(&asked.reason)));
-    block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
-    let answer = asked.decision.as_ref().map_or_else(|| "Nobody answered.".to_owned(), answered);
-    paragraph(out, &answer);
-}
-
 fn compression(span: &TraceSpan, out: &mut String) {
     let told = span.compression.as_deref().cloned().unwrap_or_default();
     let status = told.status.unwrap_or_else(|| "nothing came of it".to_owned());
@@ -316,21 +307,6 @@ fn decided(decision: &CallDecision) -> String {
         // How long it took stands with the question.
         _ => answer_said(&CallDecision { waited_ms: None, ..decision.clone() }, code, plain),
     }
-}
-
-fn answered(decision: &CallDecision) -> String {
-    if is_unanswered(decision) {
-        let why = decision.message.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
-        let waited = waited(decision).map(|waited| format!(" for {waited}")).unwrap_or_default();
-        return format!("Nobody answered{waited}{why}.");
-    }
-    let said = answer_said(decision, code, plain);
-    // Of a denial that came after it, why that was.
-    let mark = if overruled(decision).is_some() { ":" } else { "." };
-    let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
-    let beyond: String = granted(decision).iter().map(|line| format!(" {}", plain(line))).collect();
-    let mark = if message.is_empty() { "." } else { mark };
-    format!("Answer: {said}{mark}{message}{beyond}")
 }
 
 fn failed(error: &SpanError, out: &mut String) {

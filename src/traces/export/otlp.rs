@@ -163,7 +163,10 @@ fn decided(decision: &CallDecision, at_us: i64) -> OtlpEvent {
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key, AttributeValue::Text(text?.clone()))));
     let waited =
         waited_ms.map(|ms| ("waited_ms", AttributeValue::Number(i64::try_from(ms).unwrap_or(i64::MAX))));
-    let attributes = texts.chain(waited).map(|(key, value)| (format!("{DECISION_EVENT}.{key}"), value));
+    let version =
+        decision.version.map(|it| ("version", AttributeValue::Number(i64::try_from(it).unwrap_or(i64::MAX))));
+    let attributes =
+        texts.chain(waited).chain(version).map(|(key, value)| (format!("{DECISION_EVENT}.{key}"), value));
     OtlpEvent { name: DECISION_EVENT.to_owned(), at_us, attributes: attributes.collect() }
 }
 

@@ -1,6 +1,7 @@
 //! One run that has not ended, with the spans that are open in it.
 
 mod calls;
+mod changes;
 mod edited;
 mod hooks;
 mod models;
@@ -8,6 +9,7 @@ mod people;
 mod results;
 mod standing;
 mod steering;
+mod versions;
 
 use std::collections::BTreeMap;
 

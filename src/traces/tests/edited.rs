@@ -46,7 +46,7 @@ fn guards_of_a_changed_call_stand_after_the_answer_and_with_the_change() {
     let hooks: Vec<_> = spans.iter().filter_map(|span| span.hook.as_deref()).collect();
     let about: Vec<_> = hooks.iter().map(|hook| (hook.edited, hook.description.as_deref())).collect();
     assert_eq!(about, [(false, Some("git log")), (true, Some("git status"))]);
-    assert_eq!(hook_said(hooks[1], 100), "asked again, about the changed arguments; allow");
+    assert_eq!(hook_said(hooks[1], 100), "asked about the call as a person changed it; allow");
     let call = spans.iter().find_map(|span| span.tool.as_deref()).unwrap();
     assert_eq!(decided(call.decision.as_ref().unwrap()), "yes, with a change: ada (pts/3), 3.0 s");
     let story = document(TraceFormat::Markdown, &log);
@@ -55,7 +55,7 @@ fn guards_of_a_changed_call_stand_after_the_answer_and_with_the_change() {
         Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` git log decided nothing (after 5 ms).
         **lead** asks: Run command: git log (`builtin:risk=low`: runs a command)
         Answer: allowed with a change by ada (pts/3) after 3.0 s.
-        Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` git status, asked again about the changed arguments, said `allow` (after 80 ms).
+        Hook `user/PreToolUse/1` of `PreToolUse`, for `run_shell_command` git status, asked about the call as a person changed it, said `allow` (after 80 ms).
         **lead** calls `run_shell_command`, risk low, allowed with a change by ada (pts/3): done after 3.2 s.
         **lead** is still at work."#]]
     .assert_eq(&told.join("\n"));
@@ -67,20 +67,25 @@ fn a_change_that_a_guard_refuses_is_refused_by_the_guard() {
     let log = edited(
         r#"
         3100 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "deny", "reason": "no", "outcome": "answered", "durationMs": 80, "startedAt": "AT3010"}
-        3100 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "deny", "by": "hook", "name": "ada@pts/3-3fa91c02", "message": "the hook user/PreToolUse/1 refused the call: no", "digest": "d"}
+        3100 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "deny", "by": "hook", "name": "ada@pts/3-3fa91c02", "message": "the hook user/PreToolUse/1 refused the call: no", "digest": "d", "edited": {"command": "git push"}}
         3100 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "the hook user/PreToolUse/1 refused the call: no"}}
     "#,
     );
     let spans = spans(&log);
     let kinds: Vec<SpanKind> = spans.iter().map(|span| span.kind).collect();
     assert_eq!(kinds[..4], [SpanKind::Hook, SpanKind::Confirmation, SpanKind::Hook, SpanKind::Tool]);
-    // What the person made of it is not in the log.
     let hook = spans[2].hook.as_deref().unwrap();
-    assert_eq!((hook.edited, hook.description.as_deref()), (true, None));
+    assert_eq!((hook.edited, hook.description.as_deref()), (true, Some("git push")));
     let story = document(TraceFormat::Markdown, &log);
     let answer = "Answer: changed by ada (pts/3) after 3.0 s, and then denied: “the hook user/PreToolUse/1 refused the call: no”\n";
     assert!(story.contains(answer), "{story}");
-    let call = spans[3].tool.as_deref().unwrap().decision.as_ref().unwrap();
+    assert!(story.contains("{\"command\":\"git push\"}"), "{story}");
+    let call = spans[3].tool.as_deref().unwrap();
+    // It is named as it was refused.
+    assert_eq!(spans[3].input.as_ref().unwrap().text, r#"{"command":"git push"}"#);
+    assert_eq!(call.asked_input.as_ref().unwrap().text, r#"{"command":"git log"}"#);
+    assert_eq!((call.description.as_deref(), call.changed_by.len()), (Some("git push"), 1));
+    let call = call.decision.as_ref().unwrap();
     let said = "no, with a change by ada (pts/3): the hook user/PreToolUse/1 refused the call: no, 3.0 s";
     assert_eq!(decided(call), said);
 }

@@ -128,14 +128,11 @@ fn each_round_of_guards_has_its_own_time_and_says_what_it_was_about() {
     let times: Vec<(i64, i64)> = hooks.iter().map(|it| (ms(it.start_us), ms(it.end_us.unwrap()))).collect();
     assert_eq!(times, [(20, 820), (20, 620), (900, 1_700)]);
     let said: Vec<String> = hooks.iter().map(|hook| hook_said(hook.hook.as_ref().unwrap(), 100)).collect();
-    assert_eq!(said, ["", "changed it", "asked again, about the changed arguments; allow"]);
+    assert_eq!(said, ["", "changed it", "asked about the changed arguments; allow"]);
     // The second round goes on where the first one was.
     assert_eq!(hooks[0].lane, hooks[2].lane);
     let story = document(TraceFormat::Markdown, &log);
-    assert!(
-        story.contains("for `write_file` a, asked again about the changed arguments, said `allow`"),
-        "{story}"
-    );
+    assert!(story.contains("for `write_file` a, asked about the changed arguments, said `allow`"), "{story}");
 }
 
 /// Another guard denied the call: nothing was changed.

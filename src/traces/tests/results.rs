@@ -204,7 +204,7 @@ fn what_a_person_changed_of_a_call_is_told_before_and_after() {
     assert_eq!(told["tool"]["askedInput"]["text"], r#"{"path":"x","content":"MODEL"}"#);
     assert_eq!(told["input"]["text"], r#"{"path":"y","content":"PERSON"}"#);
     let story = document(TraceFormat::Markdown, log);
-    let words = "The hook `user/PreToolUse/1` and ada (pts/3) changed the arguments. The model had asked for:\n\n```json\n{\"path\":\"x\",\"content\":\"MODEL\"}";
+    let words = "The hook `user/PreToolUse/1` and then ada (pts/3) changed the arguments. The model had asked for:\n\n```json\n{\"path\":\"x\",\"content\":\"MODEL\"}";
     assert!(story.contains(words), "{story}");
     let sent = document(TraceFormat::Otlp, log);
     assert!(sent.contains("subagentd.tool.asked_arguments") && sent.contains("MODEL"), "{sent}");

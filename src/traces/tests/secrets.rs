@@ -28,6 +28,7 @@ const EVERYTHING: &str = r#"
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED 2"}, "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
+    6 confirmation.revised {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}, "why": "changedByHook", "edited": {"path": "PLANTED 3"}, "arguments": {"path": "PLANTED 4"}, "^": {"by": "PLANTED"}}
     7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED", "allows": "PLANTED", "mode": "PLANTED"}
     7 confirmation.requested {"confirmation": {"confirmationId": "q2", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     7 confirmation.resolved {"confirmationId": "q2", "toolCallId": "c-PLANTED", "outcome": "allowSession", "by": "client", "name": "PLANTED", "rule": {"id": "PLANTED", "tool": ["PLANTED"]}}
@@ -112,6 +113,7 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         run.stoppedBy
         tool.callId
         tool.changedBy
+        tool.changes.name
         tool.decision.name
         tool.decision.rule
         tool.filesChanged.path

@@ -54,16 +54,57 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     assert_eq!(began["data"]["arguments"]["content"], "header two", "{began}");
     let resolved = log.iter().find(|it| it["type"] == "confirmation.resolved").unwrap();
     let change = resolved["data"]["difference"].as_str().unwrap();
-    assert!(change.contains("`content` is now: \"two\""), "{change}");
+    assert!(change.contains("`content` is now: \"header two\""), "{change}");
+    assert!(change.starts_with("Hooks and a person changed the call, the hook user/PreToolUse/"), "{change}");
+    // The model knows the content that the file has.
     let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    assert!(format!("{told:?}").contains("A person changed the call"), "the model is not told");
+    let told = format!("{told:?}");
+    assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].to_string();
     assert!(spans.contains("header two") && spans.contains("changedBy"), "{spans}");
     // One person changes it, and another one only allows that.
-    assert!(spans.contains(r#","user 0"]"#) && !spans.contains(r#","user 1"]"#), "{spans}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let call = spans.as_array().unwrap().iter().find(|span| span["kind"] == "tool").unwrap();
+    let who: Vec<&str> =
+        call["tool"]["changes"].as_array().unwrap().iter().map(|it| it["source"].as_str().unwrap()).collect();
+    assert_eq!(who, ["hook", "client", "hook"], "{call}");
+    assert_eq!(call["tool"]["changes"][1]["name"], "user 0");
+    let questions = spans.as_array().unwrap().iter().filter(|span| span["kind"] == "confirmation");
+    let answers: Vec<&Value> = questions.map(|span| &span["confirmation"]["decision"]).collect();
+    assert_eq!(
+        (&answers[0]["outcome"], &answers[0]["name"]),
+        (&json!("edited"), &json!("user 0")),
+        "{answers:?}"
+    );
+    assert_eq!((&answers[1]["version"], &answers[1]["name"]), (&json!(2), &json!("user 1")), "{answers:?}");
     let why: Vec<&Value> =
         log.iter().filter(|it| it["type"] == "confirmation.revised").map(|it| &it["data"]["why"]).collect();
     assert_eq!(why, ["changedByHook"]);
+    running.stop().await;
+}
+
+/// It is not the model's call that was denied, and the model is told.
+#[tokio::test]
+async fn the_denial_of_an_edit_that_a_hook_changed_again_names_what_was_denied() {
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let asked = open_question(&mut client, &run, |_| true).await;
+    let mut edit = answer(&asked, "modify");
+    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    client.refused("confirmation/respond", edit).await;
+    let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
+    client.call("confirmation/respond", answer(&again, "deny")).await;
+    client.ended(&run).await;
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    let told = format!("{told:?}");
+    assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let call = spans.as_array().unwrap().iter().find(|span| span["kind"] == "tool").unwrap();
+    assert_eq!(call["tool"]["decision"]["version"], 2, "{call}");
+    assert!(call["input"]["text"].as_str().unwrap().contains("header two"), "{call}");
     running.stop().await;
 }
 
@@ -88,6 +129,11 @@ async fn the_edit_of_a_person_that_a_hook_refuses_is_told() {
     assert!(resolved["data"]["difference"].as_str().unwrap().contains("two"), "{resolved}");
     assert!(!house.work().join("b.txt").exists());
     let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    assert!(format!("{told:?}").contains("A person changed the call"), "the model is not told");
+    let told = format!("{told:?}");
+    assert!(told.contains("A person changed the call, and it did not run"), "{told}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let call = spans.as_array().unwrap().iter().find(|span| span["kind"] == "tool").unwrap();
+    assert!(call["input"]["text"].as_str().unwrap().contains("two"), "{call}");
+    assert_eq!(call["tool"]["changedBy"], json!(["user 0"]), "{call}");
     running.stop().await;
 }

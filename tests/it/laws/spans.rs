@@ -58,10 +58,18 @@ fn counts(events: &[Value], ended: &[TraceSpan]) -> Vec<String> {
         event["type"] == "tool.state"
             && matches!(event["data"]["to"].as_str(), Some("success" | "error" | "cancelled"))
     };
+    // A question that is asked again about something else is one more.
+    let ends_a_version = |event: &Value| match event["type"].as_str() {
+        Some("confirmation.resolved") => true,
+        Some("confirmation.revised") => {
+            matches!(event["data"]["why"].as_str(), Some("changedByHook" | "changed"))
+        }
+        _ => false,
+    };
     let told = [
         (SpanKind::Run, count(&|event| event["type"] == "run.completed")),
         (SpanKind::Tool, count(&is_call_end)),
-        (SpanKind::Confirmation, count(&|event| event["type"] == "confirmation.resolved")),
+        (SpanKind::Confirmation, count(&ends_a_version)),
     ];
     let differ = told.into_iter().filter_map(|(kind, expected)| {
         let found = ended.iter().filter(|span| span.kind == kind).count();

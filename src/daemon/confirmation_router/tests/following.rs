@@ -37,7 +37,7 @@ fn resolved(id: &str) -> NewEvent {
         at: Some(START),
     };
     let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
-    event(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None })
+    event(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None, edited: None })
 }
 
 /// A desk whose runs do nothing but tell what is asked of them.
@@ -155,6 +155,8 @@ async fn the_desk_learns_from_the_log_what_is_asked_and_what_is_over() {
         confirmation: Box::new(revised),
         why: RevisionReason::Changed,
         difference: None,
+        edited: None,
+        arguments: None,
     };
     bench.store.append(vec![event(revised)]).await.unwrap();
     assert_eq!(bench.next().await, "q told");

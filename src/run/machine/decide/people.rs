@@ -51,8 +51,7 @@ impl MachineStep<'_> {
             AnswerEffect::Run { mut resolved, revised, details, arguments, prepared, hooks } => {
                 self.tell_hooks(*hooks);
                 // A person had changed it, and a hook after them: whoever allows it allows both.
-                let noted = self.machine.call(&call).and_then(|it| it.note.as_deref().map(str::to_owned));
-                resolved.difference = resolved.difference.or(noted);
+                resolved.difference = resolved.difference.or_else(|| self.noted(&call));
                 if let Some(revised) = revised {
                     self.revise(revised, None, by.clone());
                 }
@@ -68,8 +67,9 @@ impl MachineStep<'_> {
                 self.end_call(&call, result);
                 self.go_on();
             }
-            AnswerEffect::Refuse { resolved, refusal, hooks } => {
+            AnswerEffect::Refuse { mut resolved, refusal, hooks } => {
                 let context = self.tell_hooks(*hooks);
+                resolved.difference = resolved.difference.or_else(|| self.noted(&call));
                 let change = resolved.difference.clone().map(MessagePart::text);
                 self.resolve(resolved, by);
                 let mut result = with_context(refusal.into(), context);
@@ -91,6 +91,11 @@ impl MachineStep<'_> {
             // Only the run itself asks for more, and only a tool goes on as it was.
             AnswerEffect::Raise { .. } | AnswerEffect::EndBudget { .. } | AnswerEffect::Told { .. } => (),
         }
+    }
+
+    /// The words for the change of a person that a hook changed again, where the question is about that.
+    fn noted(&self, call: &CallId) -> Option<String> {
+        self.machine.call(call).and_then(|it| it.note.as_deref().map(str::to_owned))
     }
 
     /// What a person said to a run that has used up its budget.
@@ -205,7 +210,13 @@ impl MachineStep<'_> {
         if question.deadline_at.is_some_and(|now| now < deadline) {
             let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
             self.revise(
-                ConfirmationRevised { confirmation, why: RevisionReason::Deadline, difference: None },
+                ConfirmationRevised {
+                    confirmation,
+                    why: RevisionReason::Deadline,
+                    difference: None,
+                    edited: None,
+                    arguments: None,
+                },
                 None,
                 None,
             );
@@ -306,5 +317,6 @@ pub(super) fn ended(
             at: None,
         },
         difference: None,
+        edited: None,
     }
 }

@@ -36,6 +36,7 @@ pub fn answer(what: &str, tokens: Option<&str>) -> MachineInput {
             at: None,
         },
         difference: None,
+        edited: None,
     };
     let settled = match what {
         "raise" => {

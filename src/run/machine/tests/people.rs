@@ -86,10 +86,17 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             at: None,
         },
         difference: None,
+        edited: None,
     };
     let revised = |why| {
         let confirmation = Confirmation { digest: "d2".to_owned(), ..question.clone() };
-        ConfirmationRevised { confirmation: Box::new(confirmation), why, difference: None }
+        ConfirmationRevised {
+            confirmation: Box::new(confirmation),
+            why,
+            difference: None,
+            edited: None,
+            arguments: None,
+        }
     };
     let run = |outcome, revised| AnswerEffect::Run {
         resolved: resolved(outcome),

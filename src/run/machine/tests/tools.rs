@@ -40,6 +40,7 @@ fn told(call: &str, id: &str, what: &str) -> MachineInput {
             at: None,
         },
         difference: None,
+        edited: None,
     };
     let settled = match what {
         "yes" => AnswerEffect::Told { resolved: resolved(ConfirmationOutcome::Answer), content: None },

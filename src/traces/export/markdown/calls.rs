@@ -4,7 +4,7 @@ use protocol::{COMPLETE_TASK, SpanStatus, ToolSpan, TraceSpan};
 
 use super::{agent, block, code, decided, duration, failed, millis, paragraph, plain};
 use crate::{
-    said::{changers, result_said},
+    said::{changers_said, result_said},
     text::output_beside_error,
 };
 
@@ -53,14 +53,14 @@ pub(super) fn ended(span: &TraceSpan, out: &mut String) {
     paragraph(out, &format!("{calls}{risk}{decision}: {outcome} after {took}{down}."));
     block("json", span.input.as_ref(), out);
     if let Some(asked) = &tool.asked_input {
-        let (hooks, person) = changers(&tool.changed_by, tool.decision.as_ref());
-        let hooks: Vec<String> = hooks.into_iter().map(code).collect();
-        let noun = if hooks.len() == 1 { "hook" } else { "hooks" };
-        let hooks = (!hooks.is_empty()).then(|| format!("The {noun} {}", hooks.join(", ")));
-        let who: Vec<String> = hooks.into_iter().chain(person.map(|who| plain(&who))).collect();
+        let who = changers_said(&tool.changes, &tool.changed_by, code, plain);
+        let who = match who.strip_prefix("the hook") {
+            Some(rest) => format!("The hook{rest}"),
+            None => who,
+        };
         let first = tool.requested_by.as_deref().map(|hook| format!("The hook {}", code(hook)));
         let first = first.unwrap_or_else(|| "The model".to_owned());
-        paragraph(out, &format!("{} changed the arguments. {first} had asked for:", who.join(" and ")));
+        paragraph(out, &format!("{who} changed the arguments. {first} had asked for:"));
         block("json", Some(asked), out);
     }
     for file in &tool.files_changed {

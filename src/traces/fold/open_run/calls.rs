@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
-    MOST_FILES, OpenRun, push_event,
+    MOST_FILES, OpenRun,
+    changes::PendingChanges,
+    push_event,
 };
 use crate::{facts::EventFacts, text};
 
@@ -24,10 +26,8 @@ pub(super) struct OpenToolSpan {
     rule: Option<String>,
     /// The one whose word that is.
     origin: Option<RuleOrigin>,
-    /// Hooks that changed its arguments: what the log tells of it next says what they are by now, where the change counts.
-    changed_by_hooks: Vec<String>,
-    /// The person who changed its arguments: the log tells next what they are by now.
-    modified_by: Option<String>,
+    /// Changes of its arguments: the log tells next what they are by now, where they count.
+    pub(super) changes: PendingChanges,
 }
 
 /// A call that has ended.
@@ -101,8 +101,7 @@ impl OpenRun {
                 request: None,
                 rule: None,
                 origin: None,
-                changed_by_hooks: Vec::new(),
-                modified_by: None,
+                changes: PendingChanges::of(moment.facts.value("arguments")),
             };
             self.calls.insert(call_id, call);
         }
@@ -162,6 +161,7 @@ impl OpenRun {
             requested_by: wanted.map(|wanted| wanted.hook_id),
             asked_input: None,
             changed_by: Vec::new(),
+            changes: Vec::new(),
             result_changed_by: None,
             result_withheld: false,
             waited_ms: None,
@@ -216,23 +216,6 @@ impl OpenRun {
         }
     }
 
-    /// A person changed the arguments of a call: the log tells next what they are by now, unless they came to the same.
-    pub(super) fn modified(&mut self, call_id: &CallId, by: String) {
-        if let Some(call) = self.calls.get_mut(call_id) {
-            call.modified_by = Some(by);
-        }
-    }
-
-    /// A hook changed the arguments of a call: the log tells next what they are by now, unless they came to the same, or the call was
-    /// refused.
-    pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str) {
-        let Some(call) = self.calls.get_mut(call_id) else { return };
-        let is_told_last = call.changed_by_hooks.last().is_some_and(|last| last == hook_id);
-        if !is_told_last && call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
-            call.changed_by_hooks.push(hook_id.to_owned());
-        }
-    }
-
     /// The daemon was away for so long: what was open was not at work meanwhile.
     pub(super) fn calls_were_down(&mut self, down_ms: u64) {
         for tool in self.calls.values_mut().filter_map(|call| call.span.tool.as_mut()) {
@@ -270,21 +253,9 @@ impl OpenToolSpan {
     fn apply(&mut self, moment: EventMoment<'_>, is_grace: bool) -> Option<SpanStatus> {
         let (facts, details) = (moment.facts, moment.facts.within("details"));
         // Said anew when validation made them canonical.
-        let arguments = facts.value("arguments");
-        let mut changed_by = std::mem::take(&mut self.changed_by_hooks);
-        let mut before = None;
-        if facts.has("arguments") {
-            changed_by.extend(self.modified_by.take());
-            before = std::mem::replace(&mut self.span.input, text::of_value(arguments));
-        }
+        self.settle_changes(facts);
         let began_at = self.span.started_at;
         let tool = self.span.tool.as_mut()?;
-        // What came to the same is no change.
-        if facts.has("arguments") && before != self.span.input && !changed_by.is_empty() {
-            tool.asked_input.get_or_insert(before.unwrap_or_default());
-            changed_by.retain(|who| !tool.changed_by.contains(who));
-            tool.changed_by.append(&mut changed_by);
-        }
         if facts.has("details") {
             tool.description = details.owned("description").or(tool.description.take());
             tool.kind = details.owned("kind");
@@ -369,7 +340,7 @@ fn ended_badly(tool: &str, data: EventFacts<'_>) -> Option<String> {
 }
 
 /// The argument that says most of a call which was never described to anybody: it was refused, or invalid.
-fn description(arguments: &Value) -> Option<String> {
+pub(super) fn description(arguments: &Value) -> Option<String> {
     let said = |name: &&str| arguments.get(*name)?.as_str().filter(|text| !text.trim().is_empty());
     TELLING_ARGUMENTS.iter().find_map(said).map(text::line)
 }

@@ -1,10 +1,12 @@
 //! Guards that are asked about a call as a person changed it: their answers are in the log before the person's, which came first.
 
 use protocol::{CallId, ConfirmationId, Timestamp, TraceSpan};
+use serde_json::Value;
 
 use super::{
     super::{EventMoment, SpanEdge},
     OpenRun,
+    calls::description,
 };
 use crate::facts::EventFacts;
 
@@ -23,6 +25,16 @@ pub(super) struct EditedCallHooks {
 }
 
 impl EditedCallHooks {
+    /// What the person made of the call is known: the first ones were asked about that.
+    pub(super) fn describe(&mut self, edited: &Value) {
+        let about = description(edited);
+        for span in self.edges.iter_mut().map(SpanEdge::span_mut) {
+            if let Some(hook) = span.hook.as_mut().filter(|hook| hook.edited && hook.round.is_none()) {
+                hook.description.clone_from(&about);
+            }
+        }
+    }
+
     /// The time of the person's answer: the first guard was asked just then.
     fn began_at(&self) -> Option<Timestamp> {
         self.edges.iter().filter(|edge| is_edited(edge.span())).map(|edge| edge.span().started_at).min()
@@ -85,7 +97,7 @@ impl OpenRun {
         }
     }
 
-    fn tell_edited(&mut self, edges: &mut Vec<SpanEdge>) {
+    pub(super) fn tell_edited(&mut self, edges: &mut Vec<SpanEdge>) {
         edges.append(&mut std::mem::take(&mut self.edited).edges);
     }
 }

@@ -204,11 +204,6 @@ impl OpenRun {
         self.unread.hooked(facts);
         self.hooks.keep_wanted(facts);
         self.blocked_steer(moment);
-        // Of a question and of a result a hook changes something else, or nothing.
-        let is_of_arguments = facts.text("event") == Some(BEFORE_CALLS) && facts.flag("changed");
-        if let Some(call_id) = facts.text("callId").filter(|_| is_of_arguments) {
-            self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"));
-        }
         let mut span = match self.hooks.take(&key(facts)) {
             Some(mut span) => {
                 // Answers are told together, when the last one is there.
@@ -226,6 +221,12 @@ impl OpenRun {
                 span
             }
         };
+        // Of a question and of a result a hook changes something else, or nothing.
+        let is_of_arguments = facts.text("event") == Some(BEFORE_CALLS) && facts.flag("changed");
+        if let Some(call_id) = facts.text("callId").filter(|_| is_of_arguments) {
+            let changed_at = span.ended_at.unwrap_or(at);
+            self.changed_by_hook(&CallId::from(call_id), &facts.word("hookId"), changed_at);
+        }
         self.hooks.tell_asked_by(&key(facts), &span, edges);
         span.output = facts.text("stderr").and_then(text::said);
         if let Some(hook) = &span.hook

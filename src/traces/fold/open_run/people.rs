@@ -8,7 +8,7 @@ use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun, OpenToolSpan,
     edited::MODIFY,
-    push_event,
+    versions::{QuestionVersion, confirmation_id},
 };
 use crate::{facts::EventFacts, rule, said::decider, text};
 
@@ -22,30 +22,26 @@ impl OpenRun {
     pub(super) fn apply_question(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         match moment.event.kind.as_str() {
             "confirmation.requested" => self.asked(moment, edges),
-            "confirmation.revised" => {
-                let id = moment.facts.within("confirmation").text("confirmationId").map(ConfirmationId::from);
-                let question = id.and_then(|id| self.questions.get_mut(&id));
-                let Some(question) = question else { return };
-                if let Some(confirmation) = &mut question.span.confirmation {
-                    confirmation.revisions += 1;
-                }
-                push_event(&mut question.span, moment, moment.facts.text("why").unwrap_or_default());
-                // Whoever allows it in the end need not be the one who changed it.
-                let call = question.span.confirmation.as_ref().and_then(|it| it.call_id.clone());
-                let person = moment.event.head.by.clone();
-                if moment.facts.text("why") == Some("changedByHook")
-                    && let (Some(call), Some(person)) = (call, person)
-                {
-                    self.modified(&call, person);
-                }
-            }
+            "confirmation.revised" => self.revised(moment, edges),
             _ => self.resolved(moment, edges),
         }
     }
 
-    fn asked(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+    pub(super) fn asked(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        if let Some(id) = confirmation_id(moment) {
+            self.ask(id, moment, QuestionVersion::default(), edges);
+        }
+    }
+
+    /// A person is asked a question, or anew.
+    pub(super) fn ask(
+        &mut self,
+        id: ConfirmationId,
+        moment: EventMoment<'_>,
+        version: QuestionVersion,
+        edges: &mut Vec<SpanEdge>,
+    ) {
         let asked = moment.facts.within("confirmation");
-        let Some(id) = asked.text("confirmationId").map(ConfirmationId::from) else { return };
         let call_id = asked.text("toolCallId").map(CallId::from);
         let caller = call_id.as_ref().and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
         let title = text::line(asked.text("title").unwrap_or_default());
@@ -61,8 +57,10 @@ impl OpenRun {
             rule: asked.word("rule"),
             reason: asked.word("reason"),
             risk: asked.word("risk"),
+            version: version.number,
+            edited_input: None,
             down_ms: 0,
-            revisions: 0,
+            revisions: version.revisions,
             decision: None,
         }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
@@ -92,6 +90,7 @@ impl OpenRun {
             message: facts.text("message").map(text::line),
             waited_ms: Some(millis(span.started_at, at)),
             down_ms: span.confirmation.as_ref().map_or(0, |asked| asked.down_ms),
+            version: span.confirmation.as_ref().and_then(|asked| asked.version),
             allows: facts.text("allows").map(text::line),
             remembers: rule_said(&source, facts),
             mode: facts.owned("mode"),
@@ -107,7 +106,11 @@ impl OpenRun {
             // What a tool asks decides nothing about the tool.
             if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
                 if decision.outcome == MODIFY {
-                    self.modified(&call_id, decider(&decision).to_owned());
+                    self.modified(&call_id, decider(&decision), at);
+                } else if let (Some(by), true) = (&decision.name, facts.has("edited")) {
+                    confirmation.edited_input = text::of_value(facts.value("edited"));
+                    self.edited.describe(facts.value("edited"));
+                    self.edited_by(&call_id, (by, at), facts);
                 }
                 self.decided(&call_id, decision);
             }

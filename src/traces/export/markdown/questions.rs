@@ -1,0 +1,53 @@
+//! Questions as a story tells them: what was asked, and what the answer did. One that was asked again is told once for each version.
+
+use protocol::{CallDecision, ConfirmationSpan, TraceSpan};
+
+use super::{agent, block, code, paragraph, plain};
+use crate::said::{EDITED, STALE, answer_said, granted, is_unanswered, overruled, waited};
+
+/// A question, or a version of one, that is over.
+pub(super) fn over(span: &TraceSpan, out: &mut String) {
+    let Some(asked) = span.confirmation.as_deref() else { return };
+    begun(span, asked, out);
+    let answer = asked.decision.as_ref().map_or_else(|| "Nobody answered.".to_owned(), answered);
+    paragraph(out, &answer);
+    block("json", asked.edited_input.as_ref(), out);
+}
+
+/// A question that is open at the end of what was read.
+pub(super) fn open(span: &TraceSpan, out: &mut String) {
+    let Some(asked) = span.confirmation.as_deref() else { return };
+    let version = asked.version.map(|version| format!(" (version {version})")).unwrap_or_default();
+    paragraph(out, &format!("**{}** waits for an answer{version}: {}", agent(span), plain(&span.name)));
+    block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
+}
+
+/// What was asked, and about what.
+fn begun(span: &TraceSpan, asked: &ConfirmationSpan, out: &mut String) {
+    let (title, rule) = (plain(&span.name), code(&asked.rule));
+    let asks = asked.version.map(|version| format!("asks again (version {version})"));
+    let asks = asks.unwrap_or_else(|| "asks".to_owned());
+    paragraph(out, &format!("**{}** {asks}: {title} ({rule}: {})", agent(span), plain(&asked.reason)));
+    block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
+}
+
+fn answered(decision: &CallDecision) -> String {
+    if is_unanswered(decision) {
+        let why = decision.message.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
+        let waited = waited(decision).map(|waited| format!(" for {waited}")).unwrap_or_default();
+        return format!("Nobody answered{waited}{why}.");
+    }
+    // The question says which version it is.
+    let said = answer_said(&CallDecision { version: None, ..decision.clone() }, code, plain);
+    match decision.outcome.as_str() {
+        EDITED => return format!("Answer: {said}. A hook changed what came of it, so it was asked again."),
+        STALE => return format!("{said}, so it was asked again."),
+        _ => {}
+    }
+    // Of a denial that came after it, why that was.
+    let mark = if overruled(decision).is_some() { ":" } else { "." };
+    let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
+    let beyond: String = granted(decision).iter().map(|line| format!(" {}", plain(line))).collect();
+    let mark = if message.is_empty() { "." } else { mark };
+    format!("Answer: {said}{mark}{message}{beyond}")
+}

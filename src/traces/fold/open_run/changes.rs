@@ -1,0 +1,162 @@
+//! Changes of a call's arguments: hooks and people make them one after the other, and the log tells what some of them came to.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use protocol::{ArgumentChange, CallId, Timestamp, ToolSpan};
+use serde_json::Value;
+
+use super::{OpenRun, calls::OpenToolSpan, calls::description};
+use crate::{facts::EventFacts, said::PERSON, text};
+
+/// The author of a change, where that is a hook.
+const HOOK: &str = "hook";
+
+/// Changes of which the log has not told yet what they came to.
+#[derive(Debug, Default)]
+pub(super) struct PendingChanges {
+    changes: Vec<ArgumentChange>,
+    /// A digest of each argument as the log told it last.
+    known: BTreeMap<String, u64>,
+}
+
+impl PendingChanges {
+    /// The changes of a call that was asked for with these arguments.
+    pub(super) fn of(arguments: &Value) -> PendingChanges {
+        PendingChanges { changes: Vec::new(), known: digests(arguments) }
+    }
+
+    fn hook(&mut self, id: &str, at: Timestamp) {
+        let is_told_last = self.changes.last().is_some_and(|last| last.source == HOOK && last.name == id);
+        if !is_told_last {
+            self.changes.push(change(HOOK, id, at));
+        }
+    }
+
+    /// The guards that were asked about what the person made of it may have been told before.
+    fn person(&mut self, client: &str, at: Timestamp) {
+        let later = self.changes.iter().position(|change| at <= change.at).unwrap_or(self.changes.len());
+        self.changes.insert(later, change(PERSON, client, at));
+    }
+
+    /// Nothing came of them: the call was refused, or goes on as it was.
+    fn forget(&mut self) {
+        self.changes.clear();
+    }
+
+    /// The changes that came to these arguments; none where these are what they were.
+    fn settle(&mut self, now: &Value) -> Vec<ArgumentChange> {
+        let names = self.names(now);
+        let mut changes = std::mem::take(&mut self.changes);
+        if let [alone] = changes.as_mut_slice() {
+            alone.arguments.clone_from(&names);
+        }
+        if names.is_empty() { Vec::new() } else { changes }
+    }
+
+    /// The same where the log tells what the person made of it, before a hook changed that.
+    fn settle_edit(&mut self, edited: &Value, now: &Value) -> Vec<ArgumentChange> {
+        let by_person = self.names(edited);
+        let by_hooks = self.names(now);
+        let mut changes = std::mem::take(&mut self.changes);
+        let is_one = changes.iter().filter(|change| change.source == HOOK).count() == 1;
+        for change in &mut changes {
+            match change.source.as_str() {
+                PERSON => change.arguments.clone_from(&by_person),
+                _ if is_one => change.arguments.clone_from(&by_hooks),
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    /// The names of the arguments that are other ones than they were; they are known from then on.
+    fn names(&mut self, now: &Value) -> Vec<String> {
+        let now = digests(now);
+        let before = std::mem::replace(&mut self.known, now);
+        let names = before.keys().chain(self.known.keys().filter(|name| !before.contains_key(*name)));
+        names.filter(|name| before.get(*name) != self.known.get(*name)).cloned().collect()
+    }
+}
+
+impl OpenRun {
+    /// A person changed the arguments of a call: the log tells next what they are by now, unless they came to the same.
+    pub(super) fn modified(&mut self, call_id: &CallId, by: &str, at: Timestamp) {
+        if let Some(call) = self.calls.get_mut(call_id) {
+            call.changes.person(by, at);
+        }
+    }
+
+    /// A person changed the arguments of a call, and hooks changed that again, or refused it. Logs of earlier versions do not say to what.
+    pub(super) fn edited_by(&mut self, call_id: &CallId, (by, at): (&str, Timestamp), told: EventFacts<'_>) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        call.changes.person(by, at);
+        let edited = told.value("edited");
+        if edited.is_null() {
+            return;
+        }
+        let now = if told.has("arguments") { told.value("arguments") } else { edited };
+        let changes = call.changes.settle_edit(edited, now);
+        call.take_changes(changes, now);
+    }
+
+    /// A hook changed the arguments of a call: the log tells next what they are by now, unless they came to the same, or the call was
+    /// refused.
+    pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str, at: Timestamp) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
+            call.changes.hook(hook_id, at);
+        }
+    }
+}
+
+impl OpenToolSpan {
+    /// The log tells what the call is by now; what it had been asked for with is kept, where that was something else.
+    pub(super) fn settle_changes(&mut self, facts: EventFacts<'_>) {
+        if !facts.has("arguments") {
+            return self.changes.forget();
+        }
+        let now = facts.value("arguments");
+        let changes = self.changes.settle(now);
+        match changes.is_empty() {
+            true => self.span.input = text::of_value(now),
+            false => self.take_changes(changes, now),
+        }
+    }
+
+    /// The arguments are these by now, since they were changed.
+    fn take_changes(&mut self, changes: Vec<ArgumentChange>, now: &Value) {
+        let before = std::mem::replace(&mut self.span.input, text::of_value(now));
+        let Some(tool) = self.span.tool.as_deref_mut() else { return };
+        tool.asked_input.get_or_insert(before.unwrap_or_default());
+        if let Some(about) = description(now) {
+            tool.description = Some(about);
+        }
+        add(tool, changes);
+    }
+}
+
+fn add(tool: &mut ToolSpan, changes: Vec<ArgumentChange>) {
+    for change in &changes {
+        if !tool.changed_by.contains(&change.name) {
+            tool.changed_by.push(change.name.clone());
+        }
+    }
+    tool.changes.extend(changes);
+}
+
+fn change(source: &str, name: &str, at: Timestamp) -> ArgumentChange {
+    ArgumentChange { source: source.to_owned(), name: name.to_owned(), at, arguments: Vec::new() }
+}
+
+/// Perf: long arguments are not kept twice.
+fn digests(arguments: &Value) -> BTreeMap<String, u64> {
+    let digest = |value: &Value| {
+        let mut hasher = DefaultHasher::new();
+        value.to_string().hash(&mut hasher);
+        hasher.finish()
+    };
+    arguments.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), digest(value))).collect()
+}

@@ -1,0 +1,87 @@
+//! A question that is asked again is another one: about something else, and whoever answers it need not have seen the one before.
+
+use protocol::{CallDecision, ConfirmationId, SpanStatus};
+
+use super::{
+    super::{EventMoment, SpanEdge, end, millis},
+    OpenRun,
+    people::OpenQuestion,
+    push_event,
+};
+use crate::{
+    said::{EDITED, PERSON, STALE},
+    text,
+};
+
+/// The version of a question that is asked.
+#[derive(Debug, Default)]
+pub(super) struct QuestionVersion {
+    /// From 2 on.
+    pub(super) number: Option<u64>,
+    pub(super) revisions: u64,
+}
+
+impl OpenRun {
+    /// The question is another one now, or has only another deadline.
+    pub(super) fn revised(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let Some(id) = confirmation_id(moment) else { return };
+        match moment.facts.text("why") {
+            Some("changedByHook") => self.asked_again(id, EDITED, moment, edges),
+            Some("changed") => self.asked_again(id, STALE, moment, edges),
+            why => {
+                let Some(question) = self.questions.get_mut(&id) else { return };
+                if let Some(confirmation) = &mut question.span.confirmation {
+                    confirmation.revisions += 1;
+                }
+                push_event(&mut question.span, moment, why.unwrap_or_default());
+            }
+        }
+    }
+
+    /// Somebody answered, and it is asked again: of `EDITED` since a hook changed what they had made of the call, of `STALE` since what it would
+    /// touch was not what they had seen.
+    fn asked_again(
+        &mut self,
+        id: ConfirmationId,
+        outcome: &str,
+        moment: EventMoment<'_>,
+        edges: &mut Vec<SpanEdge>,
+    ) {
+        let Some(OpenQuestion { mut span }) = self.questions.remove(&id) else { return };
+        let facts = moment.facts;
+        let at = self.answered_at(span.started_at, moment.at);
+        let by = moment.event.head.by.clone();
+        let mut version = QuestionVersion { number: Some(2), revisions: 1 };
+        if let Some(asked) = &mut span.confirmation {
+            version.number = Some(asked.version.unwrap_or(1).saturating_add(1));
+            version.revisions = asked.revisions.saturating_add(1);
+            asked.decision = Some(CallDecision {
+                outcome: outcome.to_owned(),
+                version: asked.version,
+                source: PERSON.to_owned(),
+                rule: Some(asked.rule.clone()),
+                name: by.clone(),
+                waited_ms: Some(millis(span.started_at, at)),
+                down_ms: asked.down_ms,
+                ..CallDecision::default()
+            });
+            if outcome == EDITED {
+                asked.edited_input = text::of_value(facts.value("edited"));
+                self.edited.describe(facts.value("edited"));
+            }
+            if let (EDITED, Some(by), Some(call)) = (outcome, &by, &asked.call_id) {
+                self.edited_by(&call.clone(), (by, at), facts);
+            }
+        }
+        span.output = text::said(outcome);
+        end(&mut span, at, if outcome == EDITED { SpanStatus::Ok } else { SpanStatus::Cancelled });
+        edges.push(SpanEdge::Ended(Box::new(span)));
+        self.tell_edited(edges);
+        self.ask(id, moment, version, edges);
+    }
+}
+
+/// The question that is asked, or asked anew.
+pub(super) fn confirmation_id(moment: EventMoment<'_>) -> Option<ConfirmationId> {
+    moment.facts.within("confirmation").text("confirmationId").map(ConfirmationId::from)
+}

@@ -208,6 +208,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         context_window: None,
         care: Default::default(),
         tracing: Default::default(),
+        told: None,
     };
     vec![NewEvent { run: None, context: None, ..event(run, session) }, event(run, started)]
 }

@@ -16,7 +16,7 @@ use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::OutcomeChoice, details::Details};
 use super::{human, ids, person, relative::relative, rule::RuleView, table};
 use protocol::{
-    ApprovalMode, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams, ConfirmationState,
+    ApprovalMode, CallId, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams, ConfirmationState,
     DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
 };
 
@@ -25,6 +25,9 @@ use protocol::{
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConfirmationView {
     pub(super) confirmation_id: ConfirmationId,
+    /// Missing when it is about the run itself.
+    #[serde(default)]
+    pub(super) tool_call_id: Option<CallId>,
     /// Agents, from the root run's to the one that asks.
     #[serde(default)]
     path: Vec<String>,
@@ -127,7 +130,7 @@ impl ConfirmationClaimView {
 pub(super) struct ResolutionView {
     pub(super) outcome: OpenEnum<ConfirmationOutcome>,
     by: OpenEnum<DecidedBy>,
-    name: Option<String>,
+    pub(super) name: Option<String>,
     message: Option<String>,
     rule: Option<RuleView>,
     /// What it allows from now on, in plain words.

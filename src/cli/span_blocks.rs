@@ -6,7 +6,7 @@ use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, wid
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
     SpanEdge, SpanFold, answer_said, changers_said, confinement_said, granted, lets_run, output_beside_error,
-    person as whom, requested_said, result_said, rule_said, stated_reason,
+    person as whom, requested_said, result_said, rule_said, stated_reason, told_said,
 };
 
 /// Columns of what a line says it is, with what sets it off.
@@ -90,6 +90,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             }
             facts.extend(tokens(span));
             facts.extend(with_below(span, run.child_usage, run.child_cost));
+            facts.extend(run.told.map(|told| ("told", told_said(&told, str::to_owned))));
             facts.extend(run.started_by.map(|by| ("by", whom(&by))));
             let caller = run.parent_run_id.map(|caller| format!("run {caller}"));
             facts.extend(caller.map(|caller| ("called by", caller)));

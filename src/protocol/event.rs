@@ -23,6 +23,7 @@ mod private;
 mod run;
 mod safeguards;
 mod skills;
+mod told;
 
 pub use agents::*;
 pub use hooks::*;
@@ -32,6 +33,7 @@ pub use private::*;
 pub use run::*;
 pub use safeguards::*;
 pub use skills::*;
+pub use told::{RunTold, ToldFile, ToldSystemPrompt};
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $text:literal => $name:ident;)+) => {

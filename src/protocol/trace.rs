@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage, UsdAmount,
+    AgentName, CallId, RunId, RunTold, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage, UsdAmount,
 };
 
 mod call;
@@ -218,6 +218,9 @@ pub struct RunSpan {
     pub parent_run_id: Option<RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<CallId>,
+    /// The sources of what it was told before its first message. Missing in logs of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Box<RunTold>>,
     /// The end reason, as in the run's record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

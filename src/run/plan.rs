@@ -23,7 +23,7 @@ use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, AgentName, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode,
     ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, RunApproval, RunLimits, RunSeed,
-    RunTask, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType,
+    RunTask, RunTold, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType,
     ToolName, ToolSource, TraceContext,
 };
 use tools::{
@@ -44,6 +44,7 @@ mod provenance;
 mod recorded;
 mod skills;
 mod told;
+mod told_sources;
 mod toolset;
 mod unheld;
 
@@ -165,6 +166,8 @@ pub struct RunPlan {
     pub(super) given: Vec<SkillActivated>,
     /// The memory files that it is told.
     pub(super) read_memory: Vec<PathBuf>,
+    /// Where what it is told comes from.
+    pub(super) told: RunTold,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,
     pub(super) resources: DriverResources,
@@ -403,6 +406,7 @@ impl RunPlan {
             prompt_warnings: told.warnings,
             given: told.skills.iter().map(|skill| skills::told(skill, redactor)).collect(),
             read_memory: told.memory,
+            told: told.sources,
             exported: told.exported,
             resources,
         })

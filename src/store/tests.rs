@@ -89,6 +89,7 @@ fn started() -> RunStarted {
         context_window: None,
         care: Default::default(),
         tracing: Default::default(),
+        told: None,
     }
 }
 

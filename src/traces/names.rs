@@ -3,7 +3,7 @@
 //!
 //! The conventions moved into a repository of their own after that version, which is the last one that has them.
 
-use protocol::{ArgumentChange, SpanKind, SpanStatus, SpanText, TraceSpan};
+use protocol::{ArgumentChange, RunTold, SpanKind, SpanStatus, SpanText, TraceSpan};
 use serde_json::{Value, json};
 
 /// The version of OpenTelemetry's semantic conventions that the names below are of.
@@ -109,6 +109,14 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.run.message", |span| span.run.as_ref()?.message.as_ref().map(text)),
     ("subagentd.run.started_by", |span| span.run.as_ref()?.started_by.as_ref().map(text)),
     ("subagentd.run.stopped_by", |span| span.run.as_ref()?.stopped_by.as_ref().map(text)),
+    ("subagentd.run.system_prompt.source", |span| Some(text(&told(span)?.system_prompt.source))),
+    ("subagentd.run.system_prompt.path", |span| told(span)?.system_prompt.path.as_ref().map(text)),
+    ("subagentd.run.system_prompt.digest", |span| Some(text(&told(span)?.system_prompt.digest))),
+    ("subagentd.run.memory_files", |span| {
+        let files = &told(span)?.memory;
+        (!files.is_empty())
+            .then(|| AttributeValue::Texts(files.iter().map(|file| file.path.clone()).collect()))
+    }),
     ("subagentd.run.queued_ms", |span| positive(span.run.as_ref()?.queued_ms)),
     ("subagentd.run.hooks_ms", |span| positive(span.run.as_ref()?.hooks_ms)),
     ("subagentd.run.waiting_ms", |span| positive(span.run.as_ref()?.waiting_ms)),
@@ -234,6 +242,11 @@ fn operation(kind: SpanKind) -> Option<&'static str> {
             None
         }
     }
+}
+
+/// Where what a run was told comes from.
+fn told(span: &TraceSpan) -> Option<&RunTold> {
+    span.run.as_ref()?.told.as_deref()
 }
 
 fn model(span: &TraceSpan) -> Option<&str> {

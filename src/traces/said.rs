@@ -1,6 +1,7 @@
 //! Who let a call run, and what did a hook say? In a line, wherever spans are listed.
 
 mod changers;
+mod told;
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use protocol::{
     CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
 };
 
-pub use self::changers::changers_said;
+pub use self::{changers::changers_said, told::told_said};
 use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.

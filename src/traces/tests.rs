@@ -14,6 +14,7 @@ mod logs;
 mod reasons;
 mod results;
 mod secrets;
+mod sources;
 mod told;
 mod trace_events;
 mod waits;

@@ -64,6 +64,15 @@ async fn the_nearer_file_comes_later_and_the_first_of_a_folder_counts() {
     // Nothing of a workspace counts before somebody has trusted it; the user's own does.
     let text = told(&mut client, &running, &script, "reader", json!({})).await;
     assert!(text.contains("of-the-user") && !text.contains("of-the-root"), "{text}");
+    // Its first event names just what it was told, without a word of it.
+    let log = running.log().await;
+    let sources = &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["told"];
+    let file = sources["memory"].as_array().unwrap();
+    let is_user = |file: &Value| file["path"].as_str().unwrap().ends_with("config/GEMINI.md");
+    assert!(file.len() == 1 && is_user(&file[0]), "{sources}");
+    assert_eq!((&file[0]["kind"], &file[0]["bytes"]), (&json!("memory"), &json!(11)), "{sources}");
+    assert_eq!(sources["systemPrompt"]["source"], "agent", "{sources}");
+    assert!(!sources.to_string().contains("of-the-user"), "{sources}");
     let states = files(&mut client, &house).await;
     assert_eq!(states[1], json!(["AGENTS.md", "untrusted"]), "{states}");
     trust(&mut client, &house.work()).await;

@@ -64,7 +64,15 @@ impl InlineConfirmations<'_> {
                 self.forget(&id, here);
             }
             Some(ErrorKind::ConfirmationStale) => {
-                warn("the question changed while you read it; your answer was not taken", here.screen);
+                let is_taken =
+                    error.refusal().and_then(|refusal| refusal.details.as_ref()?.get("edited")?.as_bool());
+                if is_taken == Some(true) {
+                    // What it is now goes on from that.
+                    self.draft.take_if(|(of, _)| *of == id);
+                    warn("your edit was taken; a hook changed it, so it is asked again", here.screen);
+                } else {
+                    warn("the question changed while you read it; your answer was not taken", here.screen);
+                }
                 self.ask_again(here);
             }
             Some(ErrorKind::OutcomeNotOffered) => {

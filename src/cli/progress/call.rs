@@ -44,6 +44,21 @@ impl OpenCall {
     }
 }
 
+impl OpenCall {
+    /// Its arguments are other ones by now.
+    pub(super) fn changed_into(&mut self, arguments: &Value) {
+        let name = ToolName::from(self.label.split(' ').next().unwrap_or_default());
+        self.describe(&name, &subject_of(arguments));
+    }
+}
+
+/// What a call with these arguments is about: a path, a command.
+pub(super) fn subject_of(arguments: &Value) -> String {
+    let told = |name: &&str| arguments.get(*name)?.as_str().map(str::to_owned);
+    let told = ["path", "file_path", "command", "url"].iter().find_map(told);
+    told.unwrap_or_else(|| show_arguments(Some(arguments)))
+}
+
 /// `3 of 10 · indexing`
 pub(super) fn in_words(told: &ToolProgress) -> String {
     let of = told.total.map(|total| format!(" of {total}")).unwrap_or_default();

@@ -1,17 +1,18 @@
 //! What do the events say that are about people: questions and who decided, files that changed, what counts from now on?
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{ProgressState, with};
+use super::{ProgressState, call::subject_of, with};
 use crate::{
-    ids,
+    ids, person,
     question::{ConfirmationView, ResolutionView},
     relative::relative,
     rule::RuleView,
     screen::ProgressScreen,
     text_color::TextColor,
 };
-use protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason};
+use protocol::{CallId, ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason};
 
 impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
@@ -119,6 +120,11 @@ impl ProgressState {
         screen: &mut ProgressScreen<'_>,
     ) {
         let title = &data.confirmation.title;
+        if let (Some(arguments), Some(call)) = (&data.arguments, &data.confirmation.tool_call_id)
+            && let Some(call) = self.calls.get_mut(call)
+        {
+            call.changed_into(arguments);
+        }
         self.questions.insert(data.confirmation.confirmation_id.clone(), title.clone());
         let why = match data.why.known() {
             Some(RevisionReason::Deadline) => return,
@@ -147,13 +153,32 @@ impl ProgressState {
         if let Some(mode) = &data.decided.mode {
             self.mode = mode.known();
         }
+        if let (Some(edited), Some(call)) = (&data.edited, &data.tool_call_id)
+            && let Some(call) = self.calls.get_mut(call)
+        {
+            call.changed_into(edited);
+        }
         let me = self.me.as_deref();
+        let title = match &data.edited {
+            Some(edited) => format!("{title}{}", edit_said(edited, &title, data.decided.name.as_deref(), me)),
+            None => title,
+        };
         let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
         let text = format!("{} · {title}{when}", data.decided.describe(me));
         // What holds everywhere is told by its whole path.
         let is_everywhere = data.decided.outcome.known() == Some(ConfirmationOutcome::AllowUser);
         let text = if is_everywhere { text } else { relative(&text, &self.roots) };
         self.line(envelope, screen, ink, sign, &text);
+    }
+}
+
+/// What a person had made of the call that was refused: `, changed by you into rm b.txt`.
+fn edit_said(edited: &Value, title: &str, name: Option<&str>, me: Option<&str>) -> String {
+    let who = name.map_or_else(|| "somebody".to_owned(), |name| person::told(name, me));
+    let subject = subject_of(edited);
+    match title.contains(&subject) {
+        true => format!(", as changed by {who}"),
+        false => format!(", changed by {who} into {subject}"),
     }
 }
 
@@ -166,6 +191,8 @@ struct ConfirmationRequestedView {
 struct ConfirmationRevisedView {
     confirmation: ConfirmationView,
     #[serde(default)]
+    arguments: Option<Value>,
+    #[serde(default)]
     why: OpenEnum<RevisionReason>,
 }
 
@@ -173,6 +200,10 @@ struct ConfirmationRevisedView {
 #[serde(rename_all = "camelCase")]
 struct ConfirmationResolvedView {
     confirmation_id: ConfirmationId,
+    #[serde(default)]
+    tool_call_id: Option<CallId>,
+    #[serde(default)]
+    edited: Option<Value>,
     #[serde(flatten)]
     decided: ResolutionView,
 }

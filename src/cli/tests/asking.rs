@@ -325,6 +325,66 @@ fn an_answer_that_does_not_count_is_told_and_asked_for_again() {
     assert_eq!(ran.exit_code, 0);
 }
 
+/// The edit is in the question as it is asked now.
+#[test]
+fn an_edit_that_a_hook_changes_again_is_told_to_be_taken() {
+    let ran = run_with(
+        run(&[(CHOOSE, "y"), (CHOOSE, "y")]),
+        vec![requested(3, true, &question(json!({})))],
+        |peer, tell| {
+            looks_at(peer, &question(json!({})));
+            refuses(peer, "CONFIRMATION_STALE", "taken", json!({"edited": true}));
+            let again = question(json!({"digest": "sha256:02"}));
+            tell.send(revised(4, "changedByHook", &again)).unwrap();
+            looks_at(peer, &again);
+            responds(peer, "allowOnce");
+            tell.send(resolved(5, "allowOnce", "bob-1")).unwrap();
+            ends(6, tell);
+        },
+    );
+    assert!(
+        ran.stderr.contains("! your edit was taken; a hook changed it, so it is asked again"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("your answer was not taken"), "{}", ran.stderr);
+}
+
+/// What a person made of the call is named, not what the model had asked for.
+#[test]
+fn an_edit_that_a_hook_refuses_is_named_as_it_was_refused() {
+    let call = |seq: i64, data: Value| envelope(seq, "tool.state", data);
+    let began = call(
+        2,
+        json!({"callId": "k1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "echo one"}}),
+    );
+    let ran = run_with(
+        run(&[(CHOOSE, "y")]),
+        vec![began, requested(3, true, &question(json!({})))],
+        move |peer, tell| {
+            looks_at(peer, &question(json!({})));
+            responds(peer, "allowOnce");
+            let mut refused = resolved(4, "deny", "bob-1");
+            refused["data"]["by"] = json!("hook");
+            refused["data"]["edited"] = json!({"command": "rm b.txt"});
+            tell.send(refused).unwrap();
+            let error = json!({"type": "HOOK_DENIED", "message": "rm is for people"});
+            tell.send(call(
+                5,
+                json!({"callId": "k1", "to": "error", "name": "run_shell_command", "error": error}),
+            ))
+            .unwrap();
+            ends(6, tell);
+        },
+    );
+    assert!(
+        ran.stderr.contains("denied by a hook · Edit a.rs, changed by bob-1 into rm b.txt"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("✗ run_shell_command rm b.txt"), "{}", ran.stderr);
+}
+
 #[test]
 fn the_end_of_the_input_decides_nothing() {
     let ran =

@@ -11,8 +11,8 @@ use crate::{
     text_color::TextColor,
 };
 use protocol::{
-    ArgumentChange, CallDecision, HookSpan, QueuedBehind, SpanError, SpanEvent, SpanFileChange, SpanText,
-    Timestamp, Usage, UsdAmount, WaitCause,
+    ArgumentChange, CallDecision, HookSpan, QueuedBehind, RunTold, SpanError, SpanEvent, SpanFileChange,
+    SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
     answer_said, at_least, changers_said, confinement_said, decided, decider, hook_said, interrupted_said,
@@ -61,6 +61,7 @@ const ABORTED: &str = "ABORTED";
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunSpanView {
     pub(super) model: String,
+    pub(super) told: Option<RunTold>,
     pub(super) parent_run_id: Option<String>,
     pub(super) started_by: Option<String>,
     pub(super) stopped_by: Option<String>,

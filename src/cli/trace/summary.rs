@@ -59,7 +59,9 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
     let asked = texts.asked().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.label(), root.run_id);
-    let told = [caller, outer, asked].into_iter().flatten().collect::<String>();
+    let told = run.and_then(|run| run.told.as_ref());
+    let told = told.map(|told| format!("told: {}\n", traces::told_said(told, str::to_owned)));
+    let told = [caller, outer, asked, told].into_iter().flatten().collect::<String>();
     safe_text::lines(&format!("{line}{told}\n"))
 }
 

@@ -210,6 +210,10 @@ async fn respond(
             let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
             Err(stale(&fresh))
         }
+        Err(AnswerError::ChangedByHook(fresh)) => {
+            let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
+            Err(changed_by_hook(&fresh))
+        }
         Err(error) => Err(refused(error)),
     }
 }
@@ -368,6 +372,14 @@ fn stale(fresh: &ConfirmationRecord) -> RpcError {
         .with_hint("look at it again, and answer with its digest")
 }
 
+/// The answer was taken, and is not the last one.
+fn changed_by_hook(fresh: &ConfirmationRecord) -> RpcError {
+    let message = "the change was taken, and a hook changed it again, so the question is asked again";
+    RpcError::new(ErrorKind::ConfirmationStale, message)
+        .with_details(json!({ "confirmation": fresh, "edited": true }))
+        .with_hint("look at it again, and answer with its digest")
+}
+
 fn not_offered(offered: &[ConfirmationOutcome]) -> RpcError {
     let names: Vec<&str> = offered.iter().map(|outcome| outcome.as_str()).collect();
     RpcError::new(ErrorKind::OutcomeNotOffered, "this outcome is not among the options")
@@ -397,7 +409,7 @@ fn refused(error: AnswerError) -> RpcError {
         AnswerError::Resolved => {
             RpcError::new(ErrorKind::ConfirmationAlreadyResolved, "the question is over")
         }
-        AnswerError::Stale(fresh) => {
+        AnswerError::Stale(fresh) | AnswerError::ChangedByHook(fresh) => {
             RpcError::new(ErrorKind::ConfirmationStale, "the question has changed since it was shown")
                 .with_details(json!({ "confirmation": fresh }))
         }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::is_default;
 use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, EventSeq, OnBudget,
-    PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTracing, SamplingSettings, TraceContext,
-    Usage, UsdAmount,
+    PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTold, RunTracing, SamplingSettings,
+    TraceContext, Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +142,9 @@ pub struct RunStarted {
     /// Destinations of its spans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tracing: Box<RunTracing>,
+    /// The sources of what it is told before its first message. Missing in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Box<RunTold>>,
 }
 
 /// What a run is for.

@@ -67,6 +67,7 @@ impl RunPlan {
             context_window: Some(self.model_plan.window),
             care: Box::new(self.model_plan.care.clone()),
             tracing: Box::new(self.tracing()),
+            told: Some(Box::new(self.told.clone())),
         }
     }
 

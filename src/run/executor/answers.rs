@@ -27,8 +27,12 @@ pub enum AnswerError {
     Ask(#[from] RunRequestError),
     #[error("the question is over")]
     Resolved,
+    /// The question is another one now.
     #[error("the question is another one now")]
     Stale(Box<Confirmation>),
+    /// A hook changed what the answer had made of the call, which is what is asked now.
+    #[error("a hook changed what the answer had made of the call")]
+    ChangedByHook(Box<Confirmation>),
     #[error("this cannot be answered here")]
     NotOffered(Vec<Offer>),
     #[error("what was changed, or answered, does not fit")]
@@ -52,6 +56,7 @@ impl RunExecutor {
         answer: ConfirmationAnswer,
     ) -> Result<AnswerOutcome, AnswerError> {
         let (id, digest) = (answer.confirmation.clone(), answer.digest.clone());
+        let is_edit = answer.outcome == Offer::Modify;
         let input = MachineInput::Answer(Box::new(answer));
         let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
@@ -78,6 +83,8 @@ impl RunExecutor {
         match (stored, outcome) {
             (Some(stored), RunMessageOutcome::Done(_)) => match stored.resolution {
                 Some((seq, resolution)) => Ok(AnswerOutcome { seq, resolution }),
+                // An edit is judged as it is: nothing but a hook has it asked about again.
+                None if is_edit => Err(AnswerError::ChangedByHook(Box::new(stored.confirmation))),
                 None => Err(AnswerError::Stale(Box::new(stored.confirmation))),
             },
             (Some(stored), outcome) if stored.resolution.is_none() => {

@@ -79,6 +79,7 @@ impl Script {
             context_window: self.window,
             care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
             tracing: Default::default(),
+            told: None,
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(self.past);

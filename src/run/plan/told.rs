@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ImportRules, PlanError, RunPlan, memory, skills};
+use super::{ImportRules, PlanError, RunPlan, memory, skills, told_sources::sources};
 use crate::{
     child::CallableAgents,
     resources::{PromptRules, RunResources},
@@ -23,7 +23,7 @@ use prompts::{
     AgentEntry, ConfinementFacts, ContextBlock, ModuleSwitches, PromptFacts, PromptModule, PromptPart,
     SystemFile, context_message, environment, exported, joined, modules,
 };
-use protocol::{AgentDefinition, ContextMessage, SandboxProfile, Timestamp};
+use protocol::{AgentDefinition, ContextMessage, RunTold, SandboxProfile, Timestamp};
 use sandbox::SandboxMechanism;
 use sys::ids;
 use tools::{ACTIVATE_SKILL, CommandRules, RunToolset, Workspace, outline};
@@ -40,6 +40,8 @@ const SKILL: &str = "skill";
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
 const MEMORY: &str = "memory";
+/// The part that is a file in place of the modules.
+pub(super) const SYSTEM_FILE: &str = "systemFile";
 /// The parts that are what memory files import.
 const IMPORT: &str = "import";
 /// The reason why a memory file is left out that would be told otherwise.
@@ -88,6 +90,8 @@ pub(crate) struct RunPrompt {
     pub skills: Vec<ActivatedSkill>,
     /// The memory files that it is told.
     pub memory: Vec<PathBuf>,
+    /// Where all of it comes from.
+    pub sources: RunTold,
     /// The modules, as a file that could stand in their place; of an agent that has them.
     pub exported: Option<String>,
 }
@@ -131,6 +135,8 @@ impl PromptSubject<'_> {
         let redactor = &supplies.redactor;
         let PromptExtent::Whole { append, skills, is_first } = self.extent else {
             told.system = redactor.owned(joined(&told.parts));
+            told.sources =
+                sources(&told.system, &told.parts, definition.prompt_modules, ([].iter(), Vec::new()), 0);
             return Ok(told);
         };
         if !has_skills {
@@ -143,7 +149,7 @@ impl PromptSubject<'_> {
         }
         told.system = redactor.owned(joined(&told.parts));
         told.skills = self.given(skills, &mut told.warnings)?;
-        let MemoryTold { mut blocks, untrusted, left } = self.blocks(&mut told.warnings);
+        let MemoryTold { mut blocks, untrusted, left, imported } = self.blocks(&mut told.warnings);
         if *is_first && !untrusted.is_empty() {
             told.warnings.push(left_out("memory files", UNTRUSTED, &untrusted));
         }
@@ -159,6 +165,13 @@ impl PromptSubject<'_> {
             told.parts.push(PromptPart::new(kind, source, text.clone()));
         }
         told.parts.extend(left);
+        told.sources = sources(
+            &told.system,
+            &told.parts,
+            definition.prompt_modules,
+            (blocks.iter().filter(is_memory), imported),
+            told.skills.len(),
+        );
         self.tell_of_skills_left_out(&mut told, *is_first);
         let n_files = blocks.iter().filter(|block| block.kind == MEMORY).count();
         let remark = if n_files < 2 { "" } else { REMARK };
@@ -188,7 +201,7 @@ impl PromptSubject<'_> {
                 "the system prompt {path} names `${{{name}}}`, which means nothing there; it stays as it is"
             )
         }));
-        told.parts.push(PromptPart::new("systemFile", &path, filled.text));
+        told.parts.push(PromptPart::new(SYSTEM_FILE, &path, filled.text));
         Ok(filled.has_skills)
     }
 
@@ -320,6 +333,7 @@ impl PromptSubject<'_> {
     fn blocks(&self, warnings: &mut Vec<String>) -> MemoryTold {
         let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
         let (mut blocks, mut untrusted, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut imported = Vec::new();
         if let Some(workspace) = self.workspace.filter(|_| looks) {
             let text = outline(workspace, MOST_ENTRIES);
             // Of an empty folder there is nothing to be said that the environment does not say.
@@ -340,9 +354,11 @@ impl PromptSubject<'_> {
             untrusted.extend(found.files.iter().filter(waits).map(|file| file.path.display().to_string()));
             left.extend(found.files.iter().filter_map(memory_left).take(MOST_OFF));
             left.extend(found.imports.iter().map(import_told).take(MOST_OFF));
+            let is_told = |import: &&MemoryImport| import.left.is_none();
+            imported.extend(found.imports.iter().filter(is_told).map(|it| it.path.display().to_string()));
             warnings.extend(found.warnings);
         }
-        MemoryTold { blocks, untrusted, left }
+        MemoryTold { blocks, untrusted, left, imported }
     }
 }
 
@@ -353,6 +369,8 @@ struct MemoryTold {
     untrusted: Vec<String>,
     /// Files that are not told, and what those that are told import.
     left: Vec<PromptPart>,
+    /// Files that the memory files which are told import.
+    imported: Vec<String>,
 }
 
 /// A memory file that is not told, and why.

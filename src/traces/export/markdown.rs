@@ -16,7 +16,7 @@ use crate::{
     SpanEdge,
     said::{
         GOES_ON, LAST_TURN, WENT_ON, answer_said, asked_about, at_least, confinement_said, interrupted_said,
-        is_unanswered, queued_said, rule_said, standing_said,
+        is_unanswered, queued_said, rule_said, standing_said, told_said,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -137,6 +137,9 @@ fn run_began(span: &TraceSpan, out: &mut String) {
         ),
     );
     quote(span.input.as_ref(), out);
+    if let Some(told) = span.run.as_ref().and_then(|run| run.told.as_ref()) {
+        paragraph(out, &format!("Told before that: {}.", told_said(told, code)));
+    }
 }
 
 fn run_ended(span: &TraceSpan, out: &mut String) {

@@ -159,6 +159,7 @@ impl OpenRun {
             let initiator = started.within("approval").owned("initiator");
             let facts = run.facts();
             facts.model = started.word("model");
+            facts.told = started.read("told");
             facts.started_by = head.by.clone().or(initiator);
         }
         run

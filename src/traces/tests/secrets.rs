@@ -12,7 +12,7 @@ const SECRET: &str = "PLANTED";
 
 /// All kinds of spans, with something for each attribute.
 const EVERYTHING: &str = r#"
-    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}, "^": {"parentRunId": "r0"}}
+    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}, "told": {"systemPrompt": {"source": "PLANTED", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}, "memory": [{"kind": "memory", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}]}, "^": {"parentRunId": "r0"}}
     0 turn.started {"turn": 1, "grace": "PLANTED"}
     0 model.consulting {"purpose": "compression", "model": "m"}
     1 context.compressed {"status": "COMPRESSION_FAILED_PLANTED", "message": "PLANTED", "tokensBefore": 10, "tokensAfter": 5}
@@ -111,6 +111,11 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         run.reason
         run.startedBy
         run.stoppedBy
+        run.told.memory.digest
+        run.told.memory.path
+        run.told.systemPrompt.digest
+        run.told.systemPrompt.path
+        run.told.systemPrompt.source
         tool.callId
         tool.changedBy
         tool.changes.name

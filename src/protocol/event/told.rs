@@ -1,0 +1,57 @@
+//! What a run is told before its first message, by where it comes from: places and sizes, never texts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The sources of what a run is told before its first message. It keeps what it was told, whatever becomes of the files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunTold {
+    pub system_prompt: ToldSystemPrompt,
+    /// The memory files that it is told, in their order, and what these import; the first 64. Files of sub-folders are told later, with the
+    /// first call that comes there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<ToldFile>,
+    /// The number of further ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_memory: u64,
+    /// The skills that it begins with.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skills: u64,
+}
+
+/// The system prompt of a run, without its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToldSystemPrompt {
+    /// `modules`: the daemon's own, with the agent's text. `file`: a file in their place, with the agent's text. `agent`: the agent's text
+    /// alone.
+    pub source: String,
+    /// That file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub bytes: u64,
+    /// SHA-256 of it as the model reads it, as `sha256:<hex>`.
+    pub digest: String,
+}
+
+/// A file that a run is told, without its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToldFile {
+    /// `memory`, or `import`: a file that one of these imports, whose size and digest are in that one's.
+    pub kind: String,
+    /// Absolute.
+    pub path: String,
+    /// Bytes of what is told of it, with what it imports.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// SHA-256 of that, as `sha256:<hex>`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

@@ -1,0 +1,47 @@
+//! Where does what a run is told come from? Kept in its first event, so that it can be told afterwards which files it had read.
+
+use sha2::{Digest as _, Sha256};
+
+use prompts::{ContextBlock, PromptPart};
+use protocol::{RunTold, ToldFile, ToldSystemPrompt};
+
+/// Memory files and imports that the event names; the docs say the same.
+const MOST_NAMED: usize = 64;
+
+/// The sources of a prompt. `system`: as the model reads it. `memory`: the memory files that are told, and those that these import.
+pub(super) fn sources<'a>(
+    system: &str,
+    parts: &[PromptPart],
+    has_modules: bool,
+    (memory, imported): (impl Iterator<Item = &'a ContextBlock>, Vec<String>),
+    n_skills: usize,
+) -> RunTold {
+    let file = parts.iter().find(|part| part.name == super::told::SYSTEM_FILE);
+    let source = match (file, has_modules) {
+        (Some(_), _) => "file",
+        (None, true) => "modules",
+        (None, false) => "agent",
+    };
+    let system_prompt = ToldSystemPrompt {
+        source: source.to_owned(),
+        path: file.map(|file| file.source.clone()),
+        bytes: system.len() as u64,
+        digest: digest(system),
+    };
+    let files = memory.map(|block| ToldFile {
+        kind: "memory".to_owned(),
+        path: block.source.clone(),
+        bytes: block.text.len() as u64,
+        digest: digest(&block.text),
+    });
+    let imports =
+        imported.into_iter().map(|path| ToldFile { kind: "import".to_owned(), path, ..ToldFile::default() });
+    let mut memory: Vec<ToldFile> = files.chain(imports).collect();
+    let more_memory = memory.len().saturating_sub(MOST_NAMED) as u64;
+    memory.truncate(MOST_NAMED);
+    RunTold { system_prompt, memory, more_memory, skills: n_skills as u64 }
+}
+
+fn digest(text: &str) -> String {
+    format!("sha256:{:x}", Sha256::digest(text))
+}

@@ -1,0 +1,39 @@
+//! What was a run told before its first message? In a line, by where it comes from.
+
+use protocol::{RunTold, ToldFile};
+
+/// Files that a line names.
+const MOST_NAMED: usize = 8;
+
+/// `system prompt from the daemon's modules; memory files /w/AGENTS.md (312 bytes), /w/notes.md (imported); 2 skills`
+pub fn told_said(told: &RunTold, mark: impl Fn(&str) -> String) -> String {
+    let prompt = &told.system_prompt;
+    let from = match (prompt.source.as_str(), &prompt.path) {
+        (_, Some(path)) => format!("system prompt from {}", mark(path)),
+        ("modules", None) => "system prompt from the daemon's modules".to_owned(),
+        ("agent", None) => "system prompt from the agent's file".to_owned(),
+        (source, None) => format!("system prompt from {}", mark(source)),
+    };
+    let named = told.memory.iter().take(MOST_NAMED).map(|file| named(file, &mark)).collect::<Vec<_>>();
+    let more = (told.memory.len() - named.len()) as u64 + told.more_memory;
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let noun = if named.len() == 1 && more.is_empty() { "file" } else { "files" };
+    let memory = match named.is_empty() {
+        true => "no memory file".to_owned(),
+        false => format!("memory {noun} {}{more}", named.join(", ")),
+    };
+    let skills = match told.skills {
+        0 => None,
+        1 => Some("1 skill".to_owned()),
+        skills => Some(format!("{skills} skills")),
+    };
+    [Some(from), Some(memory), skills].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn named(file: &ToldFile, mark: impl Fn(&str) -> String) -> String {
+    let path = mark(&file.path);
+    match file.kind.as_str() {
+        "import" => format!("{path} (imported)"),
+        _ => format!("{path} ({} bytes)", file.bytes),
+    }
+}

@@ -84,7 +84,8 @@ impl ArgumentChanges {
         }
         let now = self.now();
         let mut taken: BTreeMap<Option<&str>, (Option<&Value>, &HookId)> = BTreeMap::new();
-        let (mut counted, mut outdone): (Vec<&(HookId, Value)>, Vec<(HookId, HookId)>) = Default::default();
+        let mut counted: Vec<&(HookId, Value)> = Vec::new();
+        let mut outdone: Vec<(HookId, HookId)> = Vec::new();
         for wish in of_each.iter().copied() {
             let (hook, wanted) = wish;
             let changes = changed(now, wanted);

@@ -164,7 +164,8 @@ impl HookRunner {
             }
             Ok(())
         };
-        self.shared.recalled.get_or_try_init(recalling).await.map(|()| ())
+        self.shared.recalled.get_or_try_init(recalling).await?;
+        Ok(())
     }
 
     fn note_last(&self, records: &[HookFired]) {

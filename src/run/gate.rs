@@ -12,6 +12,7 @@ use super::{
     machine::{CallJudgement, CallRefusal, HookMadeCall, RemainingBudget, RunMachine},
     plan::{ChildInheritance, RunPlan},
 };
+mod advised_again;
 mod answering;
 mod asking;
 mod budget;

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    CallGate, JudgeContext, PreparedToolCall, PreparedWork, asking::briefly, hooked::ShownCall, secret_lost,
+    CallGate, JudgeContext, PreparedToolCall, PreparedWork, asking::briefly, edited::EditedCall,
+    hooked::ShownCall, secret_lost,
 };
 use crate::{
-    machine::{AnswerEffect, CallRefusal},
+    machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,
 };
 use protocol::{
@@ -192,7 +193,7 @@ impl CallGate {
         };
         let (prepared, hooks) = match shown {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
-            ShownCall::Changed(prepared, hooks) => {
+            ShownCall::Changed(prepared, mut hooks) => {
                 let mut now = self.question(call, &prepared, judge_context, Some(open));
                 let person = answer.name.as_deref().unwrap_or("a person");
                 let hook = hooks.fired.iter().rev().find(|fired| fired.changed);
@@ -200,6 +201,10 @@ impl CallGate {
                 let made = briefly(&edit.made);
                 now.reason =
                     format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
+                let refusal = self.advise_again(call, &mut now, &prepared, &mut hooks, judge_context).await;
+                if let Some(refusal) = refusal {
+                    return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
+                }
                 let now = self.shown(now);
                 let arguments = self.without_secrets(&prepared.arguments);
                 let revised = ConfirmationRevised {
@@ -213,13 +218,7 @@ impl CallGate {
                 return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
             }
             ShownCall::Refused(refusal, hooks) => {
-                let mut resolved = self.resolved(open, answer, Some(edit.refused()));
-                resolved.edited = Some(edit.made);
-                let resolution = &mut resolved.resolution;
-                (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
-                resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
-                let hooks = Box::new(hooks);
-                return Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None));
+                return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
             }
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
@@ -239,6 +238,22 @@ impl CallGate {
             other => other,
         };
         Ok((effect, work))
+    }
+
+    /// The end of a question about a call that a person edited and hooks refused as it was then.
+    fn edit_refused(
+        &self,
+        (open, answer): (&Confirmation, &ConfirmationAnswer),
+        edit: EditedCall,
+        refusal: CallRefusal,
+        hooks: HookEffects,
+    ) -> AnswerEffect {
+        let mut resolved = self.resolved(open, answer, Some(edit.refused()));
+        resolved.edited = Some(edit.made);
+        let resolution = &mut resolved.resolution;
+        (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
+        resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
+        AnswerEffect::Refuse { resolved, refusal, hooks: Box::new(hooks) }
     }
 
     /// Arguments by which the call leaves its file with this content, or runs this command.

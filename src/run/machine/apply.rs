@@ -8,8 +8,8 @@ use super::{
 };
 use protocol::{
     CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
-    PrivateEventFields, QueuedFor, RunQueued, RunStarted, RunSteered, RunStopping, StopThen, Timestamp,
-    ToolState, UsageTotal,
+    PrivateEventFields, QueuedFor, RevisionReason, RunQueued, RunStarted, RunSteered, RunStopping, StopThen,
+    Timestamp, ToolState, UsageTotal,
 };
 
 /// A run's log does not begin as one must.
@@ -113,8 +113,11 @@ impl RunMachine {
             EventBody::ConfirmationRevised(data) => {
                 self.apply_question(&data.confirmation, private);
                 let call = data.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
-                if let (Some(call), Some(change)) = (call, data.difference.as_deref()) {
-                    (call.note, call.is_changed_again) = (Some(change.into()), true);
+                if let Some(call) = call {
+                    // An earlier version wrote down nothing more of an edit that a hook changed.
+                    call.is_changed_again |=
+                        !matches!(data.why, RevisionReason::Deadline | RevisionReason::Modified);
+                    call.note = data.difference.as_deref().map(Arc::from).or_else(|| call.note.take());
                 }
             }
             EventBody::ConfirmationResolved(data) => {

@@ -137,3 +137,59 @@ async fn the_edit_of_a_person_that_a_hook_refuses_is_told() {
     assert_eq!(call["tool"]["changedBy"], json!(["user 0"]), "{call}");
     running.stop().await;
 }
+
+/// What others are asked about is what a guard of questions has seen.
+#[tokio::test]
+async fn guard_of_questions_is_asked_about_an_edit_that_a_hook_changed_again() {
+    let no = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest",
+        "decision": { "behavior": "deny", "message": "no two here" } } });
+    let guard = format!("case $(cat) in *two*) echo '{no}' ;; esac");
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let settings = json!({ "PreToolUse": [["Write", header()]], "PermissionRequest": [["Write", guard]] });
+    let house = house(&script, &settings);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let asked = open_question(&mut client, &run, |_| true).await;
+    let mut edit = answer(&asked, "modify");
+    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    client.call("confirmation/respond", edit).await;
+    client.ended(&run).await;
+    assert!(!house.work().join("b.txt").exists());
+    let log = running.log().await;
+    let resolved = log.iter().find(|it| it["type"] == "confirmation.resolved").unwrap();
+    assert_eq!(
+        (&resolved["data"]["outcome"], &resolved["data"]["by"]),
+        (&json!("deny"), &json!("hook")),
+        "{resolved}"
+    );
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    let told = format!("{told:?}");
+    assert!(told.contains("no two here") && told.contains("it did not run"), "{told}");
+    running.stop().await;
+}
+
+/// What cannot be made any more is the call as it was changed: the model would take the failure for that of its own.
+#[tokio::test]
+async fn an_edited_call_that_cannot_be_made_any_more_is_told_as_edited() {
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let asked = open_question(&mut client, &run, |_| true).await;
+    let mut edit = answer(&asked, "modify");
+    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    client.refused("confirmation/respond", edit).await;
+    let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
+    fs::create_dir(house.work().join("b.txt")).unwrap();
+    client.call("confirmation/respond", answer(&again, "allowOnce")).await;
+    client.ended(&run).await;
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    let told = format!("{told:?}");
+    assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
+    let log = running.log().await;
+    let resolved = log.iter().find(|it| it["type"] == "confirmation.resolved").unwrap();
+    assert!(resolved["data"]["difference"].as_str().unwrap().contains("header two"), "{resolved}");
+    running.stop().await;
+}

@@ -59,11 +59,15 @@ impl MachineStep<'_> {
                 self.start(&call, Some((*details, arguments, *prepared)));
                 self.after_calls();
             }
-            AnswerEffect::Result { resolved, result } => {
+            AnswerEffect::Result { mut resolved, mut result } => {
+                resolved.difference = resolved.difference.or_else(|| self.noted(&call));
+                let change = resolved.difference.clone().map(MessagePart::text);
                 self.resolve(resolved, by);
                 if result.error.is_none() {
                     self.start(&call, None);
                 }
+                // What failed is the call as it was changed, of which the model knows nothing.
+                result.llm_content.splice(0..0, change);
                 self.end_call(&call, result);
                 self.go_on();
             }

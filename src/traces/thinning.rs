@@ -85,6 +85,10 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
             span.name.clone_from(&asked.asks);
         }
         without_made_up_names(span);
+        if let Some(tool) = &mut span.tool {
+            // A tool that takes any names has those that models and people make up.
+            tool.changes.iter_mut().for_each(|change| change.arguments.clear());
+        }
         if let Some(llm) = &mut span.llm {
             llm.requested.iter_mut().for_each(|call| call.arguments = None);
             llm.answered.iter_mut().for_each(|call| call.result = None);

@@ -75,7 +75,8 @@ pub struct ArgumentChange {
     pub name: String,
     /// The time at which the hook or the person had changed them.
     pub at: Timestamp,
-    /// The names of the arguments that were changed; empty where the log tells only what several changes came to.
+    /// The names of the arguments that were changed, at most 16 of at most 80 characters; `…` stands for more. Empty where the log tells only
+    /// what several changes came to, and without full content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
 }

@@ -112,12 +112,17 @@ fn what_a_hook_changed_of_a_call_is_told_before_and_after() {
     let story = document(TraceFormat::Markdown, log);
     let told = "The hook `user/PreToolUse/1` changed the arguments. The model had asked for:\n\n```json\n{\"path\":\"a\",\"content\":\"old\"}\n```";
     assert!(story.contains(told), "{story}");
+    assert_eq!(changed.tool.as_ref().unwrap().changes[0].arguments, ["content"]);
     let mut thinned = changed.clone();
     thin(&mut thinned, TraceContent::Redacted);
-    assert_eq!(thinned.tool.unwrap().asked_input.unwrap().text, "[28 bytes]");
+    let thinned = thinned.tool.unwrap();
+    assert_eq!(thinned.asked_input.unwrap().text, "[28 bytes]");
+    // Of a tool that takes any, the names are texts, too.
+    assert!(thinned.changes[0].arguments.is_empty());
     let mut thinned = changed;
     thin(&mut thinned, TraceContent::None);
-    assert_eq!(thinned.tool.unwrap().asked_input, None);
+    let thinned = thinned.tool.unwrap();
+    assert_eq!((thinned.asked_input, thinned.changes[0].arguments.len()), (None, 0));
 }
 
 /// What was refused, taken back by the next hook or came to the same is no change: the model's arguments stand alone.

@@ -14,6 +14,13 @@ use crate::{facts::EventFacts, said::PERSON, text};
 /// The author of a change, where that is a hook.
 const HOOK: &str = "hook";
 
+/// Names of arguments that are told of a change: a tool may take any, and as many.
+const MOST_NAMES: usize = 16;
+/// Characters that are told of each.
+const NAME_SHOWN: usize = 80;
+/// Stands for what is left out.
+const MORE: &str = "…";
+
 /// Changes of which the log has not told yet what they came to.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
@@ -77,8 +84,19 @@ impl PendingChanges {
         let now = digests(now);
         let before = std::mem::replace(&mut self.known, now);
         let names = before.keys().chain(self.known.keys().filter(|name| !before.contains_key(*name)));
-        names.filter(|name| before.get(*name) != self.known.get(*name)).cloned().collect()
+        bounded(names.filter(|name| before.get(*name) != self.known.get(*name)))
     }
+}
+
+/// As many of the names as a span keeps.
+fn bounded<'a>(mut names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let cut = |name: &String| match name.char_indices().nth(NAME_SHOWN) {
+        Some((end, _)) => format!("{}{MORE}", &name[..end]),
+        None => name.clone(),
+    };
+    let mut told: Vec<String> = names.by_ref().take(MOST_NAMES).map(cut).collect();
+    told.extend(names.next().map(|_| MORE.to_owned()));
+    told
 }
 
 impl OpenRun {
@@ -159,4 +177,25 @@ fn digests(arguments: &Value) -> BTreeMap<String, u64> {
         hasher.finish()
     };
     arguments.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), digest(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    #[test]
+    fn names_of_changed_arguments_are_bounded() {
+        let many: Map<String, Value> =
+            (0..5_000).map(|at| (format!("{at:04}{}", "ü".repeat(300)), json!(at))).collect();
+        let mut changes = PendingChanges::of(&json!({}));
+        let names = changes.names(&Value::Object(many));
+        assert_eq!(names.len(), MOST_NAMES + 1);
+        assert_eq!(names[0], format!("0000{}{MORE}", "ü".repeat(NAME_SHOWN - 4)));
+        assert_eq!(names[MOST_NAMES], MORE);
+        let few = changes.names(&json!({ "path": "a" }));
+        assert!(few.contains(&MORE.to_owned()), "{few:?}");
+        assert_eq!(changes.names(&json!({ "path": "b", "content": "c" })), ["path", "content"]);
+    }
 }

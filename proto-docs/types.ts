@@ -2316,8 +2316,8 @@ export interface HookFired {
    */
   replacement?: ResultReplacement | null;
   /**
-   * The round of the firing in which it was asked. From 2 on it was asked again, about the arguments as a
-   * hook had changed them in the round before.
+   * The round of the firing in which it was asked. From 2 on it was asked about the arguments as hooks had
+   * changed them by then, also if it had not been asked before.
    */
   round?: number;
   /**
@@ -2504,7 +2504,7 @@ export interface HooksTestParams {
   workspace: WorkspaceParam;
   /**
    * The tool of the call that it is told of, by any of its names; only of an event that is about a call.
-   * Missing = `run_shell_command`.
+   * Missing = the first that its matcher and its `if` mean, and `run_shell_command` where they mean any.
    */
   tool?: string | null;
   /** The arguments of that call; of other events its facts, e.g. `prompt`. What is missing is made up. */
@@ -2526,6 +2526,7 @@ export interface HooksTestResult {
   outcome: HookOutcome;
   /** The place where its command ran, or was to run; missing if it is no command. */
   confinement?: HookConfinement | null;
+  /** Its answer to this call, also where `fires` is false and a run does not ask it. */
   decision?: HookDecision | null | string;
   reason?: string | null;
   /** Texts that the model would get. */
@@ -2812,7 +2813,10 @@ export interface ListedHook {
    * where no `workspace` is given: those are confined in each workspace of which they name a file.
    */
   confinement?: HookConfinement | null;
-  /** The outcome of it the last time since the daemon began. */
+  /**
+   * The outcome of it the last time, as far as the newest 20,000 events of the log before the daemon's start
+   * and all since then tell.
+   */
   last?: LastHookEnd | null;
 }
 

@@ -120,15 +120,15 @@ const LEFT: &[&str] = &[
 /// The entries of one home, if it lies in the workspace; by default none.
 #[derive(Debug, Clone, Default)]
 pub struct DottedEntries {
-    home: Option<PathBuf>,
+    pub(super) home: Option<PathBuf>,
     /// Places that are left to those who write there.
-    left: Vec<PathBuf>,
+    pub(super) left: Vec<PathBuf>,
     /// Places that are hidden from commands, by their names and where these lead.
-    hidden: Vec<PathBuf>,
+    pub(super) hidden: Vec<PathBuf>,
     /// A mount keeps what is there.
     pub has_mounts: bool,
     /// Entries that were there at the beginning.
-    known: BTreeSet<PathBuf>,
+    pub(super) known: BTreeSet<PathBuf>,
 }
 
 impl DottedEntries {

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -24,6 +24,7 @@ use super::{
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use notes::AutorunNotes;
 use second_names::{files_with_more_names, was_changed};
 use shell::AUTOMATIC;
 use sys::{
@@ -34,6 +35,8 @@ use sys::{
 
 mod aside;
 mod beside;
+mod left;
+mod notes;
 mod second_names;
 
 pub use beside::{AllowedChanges, AutorunGuards};
@@ -71,6 +74,10 @@ struct WatchedPlaces {
     links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
     noted: Mutex<NotedPlaces>,
+    /// The place where all of this is noted, in case the daemon is killed.
+    notes: AutorunNotes,
+    /// The session's folder for what is temporary, by which it is known again.
+    session: PathBuf,
     /// The second and nanosecond at which it was to begin, by the clock of files.
     begun_at: (i64, i64),
     /// The last look is over: what changes from now on is somebody else's doing.
@@ -93,16 +100,18 @@ struct DoneToPlace {
 
 impl AutorunGuard {
     /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them, and has it known to the
-    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. Blocks
-    /// for a moment.
+    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. `session`:
+    /// its folder for what is temporary. When this returns, it is noted for the next daemon. Blocks for a moment.
     pub fn over(
         roots: &[PathBuf],
         further: FurtherPlaces,
         told: WritesTold,
         has_covers: bool,
-        (reports, guards): (WorkspaceReports, &AutorunGuards),
-    ) -> (AutorunGuard, Vec<PathBuf>) {
-        let watched = Arc::new(WatchedPlaces::of(roots, further, told, reports));
+        (reports, guards, session): (WorkspaceReports, &AutorunGuards, &Path),
+    ) -> io::Result<(AutorunGuard, Vec<PathBuf>)> {
+        let mut watched = WatchedPlaces::of(roots, further, told, (reports, session.to_owned()));
+        watched.notes = guards.notes.clone();
+        let watched = Arc::new(watched);
         // Note: held from before it is known, so that whoever begins later waits for the note; only those that were known before are waited
         // for here, so none waits in a circle.
         let mut noted = watched.noted();
@@ -142,8 +151,9 @@ impl AutorunGuard {
         let kept = covered.iter().chain(&watched.further.mounted);
         let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
         noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
+        watched.note(&mut noted)?;
         drop(noted);
-        (AutorunGuard { watched, guards: guards.clone() }, covered)
+        Ok((AutorunGuard { watched, guards: guards.clone() }, covered))
     }
 
     /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
@@ -163,7 +173,7 @@ impl WatchedPlaces {
         roots: &[PathBuf],
         further: FurtherPlaces,
         told: WritesTold,
-        reports: WorkspaceReports,
+        (reports, session): (WorkspaceReports, PathBuf),
     ) -> WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let is_over = AtomicBool::new(false);
@@ -176,6 +186,8 @@ impl WatchedPlaces {
             links,
             reports,
             noted,
+            notes: AutorunNotes::default(),
+            session,
             begun_at: clock::file_time(),
             is_over,
         };
@@ -304,9 +316,17 @@ impl WatchedPlaces {
             }
         }
         self.is_over.store(true, Ordering::Release);
+        // On the disk until the person is told.
+        let note = noted.note.take();
         *noted = NotedPlaces::default();
         drop(noted);
-        self.tell(done)
+        let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let told = self.tell(
+            done,
+            format!("a command of an agent in {by} touched files that programs run by themselves: "),
+        );
+        drop(note);
+        told
     }
 
     fn compare(
@@ -317,13 +337,7 @@ impl WatchedPlaces {
         done: &mut DoneAtEnd,
     ) {
         let now = PlaceState::of(path, &mut 0);
-        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
-            let shown = self.shown(path);
-            let told = format!(
-                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
-            );
-            done.done.push(DoneToPlace { brief: told.clone(), told });
-        }
+        self.tell_if_cut((path, why), before, &now, done);
         for (file, state) in &now.files {
             let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
             if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) {
@@ -337,6 +351,22 @@ impl WatchedPlaces {
                 Some(before) if file.ends_with(REBASE_TODO) && !runs_more(file, Some(before)) => (),
                 Some(before) => self.put_aside(file, why, Some(before), done),
             }
+        }
+    }
+
+    fn tell_if_cut(
+        &self,
+        (path, why): (&Path, &'static str),
+        before: &PlaceState,
+        now: &PlaceState,
+        done: &mut DoneAtEnd,
+    ) {
+        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
+            let shown = self.shown(path);
+            let told = format!(
+                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
+            );
+            done.done.push(DoneToPlace { brief: told.clone(), told });
         }
     }
 
@@ -389,12 +419,9 @@ impl WatchedPlaces {
         shown.display().to_string()
     }
 
-    /// Has the person know of all of it. Answers what the agent is told.
-    fn tell(&self, done: DoneAtEnd) -> Vec<String> {
+    /// Has the person know of all of it, behind the beginning of a `report`. Answers what the agent is told.
+    fn tell(&self, done: DoneAtEnd, mut report: String) -> Vec<String> {
         let count = done.done.len();
-        let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
-        let mut report =
-            format!("a command of an agent in {by} touched files that programs run by themselves: ");
         let mut told = Vec::new();
         for (at, place) in done.done.into_iter().enumerate() {
             if report.len() + place.brief.len() <= MOST_TOLD_TO_PERSON {

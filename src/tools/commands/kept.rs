@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{self, AllowedChanges, AutorunGuard, WritesTold},
+    autorun::{self, AllowedChanges, AutorunGuard, AutorunGuards, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -69,6 +69,8 @@ struct KeptWhileRunning {
     _writer: Option<StillHold>,
     autorun: Option<AutorunGuard>,
     _allowed: Option<AllowedChanges>,
+    /// Tells what was found at the start of this daemon, and whose.
+    found: Option<(AutorunGuards, PathBuf)>,
 }
 
 impl KeptBeside for KeptWhileRunning {
@@ -77,12 +79,15 @@ impl KeptBeside for KeptWhileRunning {
     }
 
     fn finish(&mut self) -> Vec<String> {
-        self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default()
+        let found = self.found.take().map(|(guards, session)| guards.take_found(&session));
+        let mut told = found.unwrap_or_default();
+        told.extend(self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default());
+        told
     }
 }
 
 impl CommandRuntime {
-    /// Answers what is kept from a program in these folders, absolute and without links. What is there is noted on the disk first, durably.
+    /// Answers what is kept from a program in these folders, absolute and without links. What is there is noted on the disk first.
     pub async fn kept_from(
         &self,
         program: ConfinedProgram<'_>,
@@ -94,6 +99,11 @@ impl CommandRuntime {
             return Ok(KeptPlaces::default());
         }
         let is_server = matches!(program, ConfinedProgram::Server);
+        let session = match &program {
+            ConfinedProgram::Command { temporary, .. } => Some(temporary.to_path_buf()),
+            ConfinedProgram::Hook { .. } | ConfinedProgram::Server => None,
+        };
+        let found = session.clone().map(|session| (self.autorun.clone(), session));
         let (since, git, yields, writes) = match program {
             ConfinedProgram::Command { temporary, git, writes, yields } => {
                 (born(temporary), git, yields, Some(writes))
@@ -171,8 +181,9 @@ impl CommandRuntime {
                 brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
             let (autorun, allowed) = match writes.filter(|_| !is_left) {
                 Some(writes) => {
-                    let told = (notes.reports(), &watched);
-                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, told)), None)
+                    let session = session.unwrap_or_default();
+                    let records = (notes.reports(), &watched, session.as_path());
+                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, records)?), None)
                 }
                 None if !may_bring || watched.is_empty() => (None, None),
                 None => (None, Some(AllowedChanges::over(&roots, further()?, since, &watched))),
@@ -191,7 +202,7 @@ impl CommandRuntime {
             autorun
         });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, _allowed });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, _allowed, found });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

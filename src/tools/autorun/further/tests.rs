@@ -22,8 +22,8 @@ fn at_home(home: &Path, path: Option<&OsStr>) -> FurtherPlaces {
 }
 
 fn guarded(root: &Path, further: FurtherPlaces, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-    let told = (WorkspaceReports::default(), &AutorunGuards::default());
-    AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, told)
+    let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
+    AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, records).unwrap()
 }
 
 #[test]
@@ -142,8 +142,9 @@ fn a_name_of_a_folder_frees_nothing_that_settings_name_in_it_and_keys_of_any_kin
     let further =
         further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path()), NO_HOME).unwrap();
     let told = WritesTold { named: vec![root.join("tools")] };
-    let reports = (WorkspaceReports::default(), &AutorunGuards::default());
-    let (mut guard, _) = AutorunGuard::over(std::slice::from_ref(&root), further, told, false, reports);
+    let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
+    let (mut guard, _) =
+        AutorunGuard::over(std::slice::from_ref(&root), further, told, false, records).unwrap();
     put(&root.join("tools/fsm.sh"), "# evil\n");
     put(&root.join(".git/worktrees/w/config.worktree"), "[core]\n\tfsmonitor = ./evil\n");
     put(&root.join(".git/worktrees/w").join(REBASE_TODO), "exec ./evil\n");

@@ -11,14 +11,21 @@ use std::{
 };
 
 use super::{
-    super::further::FurtherPlaces, AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    super::further::FurtherPlaces,
+    AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    notes::{AutorunNoteFile, AutorunNotes},
     second_names,
 };
-use crate::{digest, repositories::brought_by_git, workspace_reports::WorkspaceReports};
+use crate::{digest, repositories::brought_by_git};
 
 /// All files that are watched over for commands that go on. A cheap handle.
 #[derive(Clone, Default)]
-pub struct AutorunGuards(Arc<Mutex<Vec<Weak<WatchedPlaces>>>>);
+pub struct AutorunGuards {
+    going_on: Arc<Mutex<Vec<Weak<WatchedPlaces>>>>,
+    pub(super) notes: AutorunNotes,
+    /// What the next command of each session tells, by the session's folder for what is temporary.
+    pub(super) left: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
+}
 
 /// Everything that was there before a command began.
 #[derive(Default)]
@@ -31,6 +38,8 @@ pub(super) struct NotedPlaces {
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
     pub earlier: Vec<Arc<WatchedPlaces>>,
+    /// The note of all this on the disk.
+    pub note: Option<AutorunNoteFile>,
 }
 
 /// An earlier guard's knowledge of a place.
@@ -52,9 +61,14 @@ pub struct AllowedChanges {
 }
 
 impl AutorunGuards {
+    /// Those of a daemon that keeps its state there, in which notes are left for the next one.
+    pub fn noting_in(state_dir: &Path) -> AutorunGuards {
+        AutorunGuards { notes: AutorunNotes::new(state_dir), ..AutorunGuards::default() }
+    }
+
     /// Takes one in. Answers those that began before it and go on.
     pub(super) fn take_in(&self, watched: &Arc<WatchedPlaces>) -> Vec<Arc<WatchedPlaces>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| it.strong_count() > 0);
         let earlier = all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect();
         all.push(Arc::downgrade(watched));
@@ -62,7 +76,7 @@ impl AutorunGuards {
     }
 
     fn all(&self) -> Vec<Arc<WatchedPlaces>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect()
     }
 
@@ -102,7 +116,7 @@ impl AllowedChanges {
         since: Option<SystemTime>,
         guards: &AutorunGuards,
     ) -> AllowedChanges {
-        let places = WatchedPlaces::of(roots, further, WritesTold::default(), WorkspaceReports::default());
+        let places = WatchedPlaces::of(roots, further, WritesTold::default(), Default::default());
         let mut bytes_left = MOST_BYTES;
         let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
         let before = places.places(&[]).into_iter().map(|(path, _)| path).map(state).collect();
@@ -177,6 +191,7 @@ impl WatchedPlaces {
             return;
         }
         second_names::take_anew(&mut noted.second_names, path, written);
+        let is_any = !places.is_empty();
         for place in places {
             let path = if path.starts_with(&place) { path } else { place.as_path() };
             let Some(state) =
@@ -190,6 +205,9 @@ impl WatchedPlaces {
                 written.is_some_and(|written| state.bytes().is_none_or(|it| digest::of(it) != written))
             };
             state.files.retain(|file, state| file != path || !is_other(state));
+        }
+        if is_any && let Err(error) = self.note(&mut noted) {
+            tracing::warn!(%error, path = %path.display(), "if the daemon is killed now, a file that may stay is put aside");
         }
     }
 

@@ -12,8 +12,8 @@ fn beside(
     has_covers: bool,
     guards: &AutorunGuards,
 ) -> (AutorunGuard, Vec<PathBuf>) {
-    let told_to = (WorkspaceReports::default(), guards);
-    AutorunGuard::over(&[root.to_owned()], FurtherPlaces::default(), told, has_covers, told_to)
+    let records = (WorkspaceReports::default(), guards, Path::new(""));
+    AutorunGuard::over(&[root.to_owned()], FurtherPlaces::default(), told, has_covers, records).unwrap()
 }
 
 fn put(root: &Path, name: &str, text: &str) {
@@ -217,10 +217,10 @@ fn the_person_is_told_the_name_of_each() {
     let root = folder.path().canonicalize().unwrap();
     let state = tempfile::tempdir().unwrap();
     let reports = WorkspaceReports::new(state.path());
-    let told = (reports.clone(), &AutorunGuards::default());
+    let records = (reports.clone(), &AutorunGuards::default(), Path::new(""));
     let roots = std::slice::from_ref(&root);
     let further = FurtherPlaces::default();
-    let (mut guard, _) = AutorunGuard::over(roots, further, WritesTold::default(), false, told);
+    let (mut guard, _) = AutorunGuard::over(roots, further, WritesTold::default(), false, records).unwrap();
     let names =
         [".autoenv", ".envrc", ".exrc", ".mcp.json", ".nvim.lua", ".vscode/tasks.json", ".zed/tasks.json"];
     names.iter().for_each(|name| put(&root, name, "evil"));
@@ -289,8 +289,9 @@ fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again
             further,
             told,
             true,
-            (WorkspaceReports::default(), &guards),
+            (WorkspaceReports::default(), &guards, Path::new("")),
         )
+        .unwrap()
         .0
     };
     let mut first = begin(&[".exrc"]);

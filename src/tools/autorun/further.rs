@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{dotted::DottedEntries, evaluated_by_direnv, git_programs, rows::kept_in, start_files};
+use super::{direnv, dotted::DottedEntries, git_programs, rows::kept_in, start_files};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
@@ -191,7 +191,7 @@ pub fn further_places<'a>(
         places.extend(start_files::named_texts(&home));
         dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
     }
-    roots.iter().for_each(|root| evaluated_by_direnv(root, &mut places));
+    places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
     // nix writes these itself.
     places.retain(|place| place.path.extension().is_none_or(|end| end != "lock"));
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {

@@ -43,7 +43,15 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".aws/credentials",
     ".bazelrc",
     ".bunfig.toml",
+    ".cache/antidote",
     ".cache/gitstatus",
+    ".cache/nvim/luac",
+    ".cache/starship/init.bash",
+    ".cache/starship/init.fish",
+    ".cache/starship/init.zsh",
+    ".cache/zinit",
+    ".cache/zsh/.zcompdump",
+    ".cache/zsh/zcompdump",
     ".cargo/config",
     ".cargo/config.toml",
     ".ccache/ccache.conf",
@@ -110,6 +118,8 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".local/share/nemo/scripts",
     ".local/share/nvim/site",
     ".local/share/user-tmpfiles.d",
+    ".local/state/home-manager",
+    ".local/state/mise/trusted-configs",
     ".local/state/nix",
     ".m2/extensions.xml",
     ".makepkg.conf",
@@ -188,7 +198,7 @@ pub fn further_places<'a>(
     let mut dotted = DottedEntries::default();
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
-        places.extend(start_files::named_texts(&home));
+        places.extend(start_files::named_texts(&home, &with_ends(hidden.iter().map(PathBuf::as_path))));
         dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
@@ -251,7 +261,10 @@ fn of_home(home: &Path, path: Option<&OsStr>) -> Vec<AutorunPlace> {
     let (hidden, missing): (Vec<PathBuf>, Vec<PathBuf>) = sandbox::secrets(home).partition(is_there);
     let is_made = |path: &PathBuf| MADE_BY_PROGRAMS.iter().any(|name| *path == home.join(name));
     let keys = missing.into_iter().filter(|path| !is_made(path));
-    let obeyed = OBEYED_AT_HOME.iter().map(|name| home.join(name));
+    // The prompt of powerlevel10k, which has the user's name in those of its files.
+    let user = home.file_name().unwrap_or_default().to_string_lossy();
+    let prompts = ["instant-prompt", "dump"].map(|part| home.join(format!(".cache/p10k-{part}-{user}.zsh")));
+    let obeyed = OBEYED_AT_HOME.iter().map(|name| home.join(name)).chain(prompts);
     let obeyed = obeyed.filter(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
     let keys = keys.map(|path| AutorunPlace { path, why: KEYS });
     let programs = programs::missing_folders(path, home).into_iter();

@@ -19,7 +19,7 @@ use super::{
     dotted::DOTTED,
     further::{FurtherPlaces, REBASE_TODO},
     rows::kept_in,
-    states::{AutorunFileState, LONGEST, PlaceState, holds_any},
+    states::{AutorunFileState, LONGEST, PlaceState, changed_at, holds_any},
 };
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
@@ -221,6 +221,17 @@ impl WatchedPlaces {
         between.filter(is_link).last().map(Path::to_owned)
     }
 
+    /// The outermost link among them that was made since the session began.
+    fn link_of_session(&self, path: &Path) -> Option<PathBuf> {
+        let since = fs::symlink_metadata(&self.session).and_then(|session| session.created()).ok()?;
+        let root = self.roots.iter().find(|root| path.starts_with(root))?;
+        let between = path.ancestors().skip(1).take_while(|folder| folder != root);
+        let is_new = |path: &&Path| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink() && since <= changed_at(&found))
+        };
+        between.filter(is_new).last().map(Path::to_owned)
+    }
+
     /// True if the command's words name this path, something in it, or a folder around it whose name alone says so; `others`: those of the
     /// commands beside it.
     fn is_named(&self, path: &Path, others: &[PathBuf]) -> bool {
@@ -377,6 +388,9 @@ impl WatchedPlaces {
         before: Option<&AutorunFileState>,
         done: &mut DoneAtEnd,
     ) {
+        // What an agent's own link leads to may stay where it is: without the link nobody finds it.
+        let link = self.link_of_session(path);
+        let (path, before) = link.as_ref().map_or((path, before), |link| (link.as_path(), None));
         let shown = self.shown(path);
         let what = match before {
             None => format!("`{shown}` came to be"),

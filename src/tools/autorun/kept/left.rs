@@ -7,13 +7,10 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    os::unix::{
-        ffi::{OsStrExt as _, OsStringExt as _},
-        fs::MetadataExt as _,
-    },
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
     sync::PoisonError,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +19,7 @@ use super::{
     super::{
         dotted::DottedEntries,
         further::{FurtherPlaces, REBASE_TODO},
-        states::{AutorunFileState, PlaceState},
+        states::{AutorunFileState, PlaceState, changed_at},
     },
     AutorunGuards, DoneAtEnd, DoneToPlace, NotedPlaces, WatchedPlaces, WritesTold, runs_more,
     second_names::was_changed,
@@ -353,10 +350,7 @@ impl KilledBy {
     /// True if it was changed for the last time after that. Nobody sets that time.
     fn is_before(self, file: &Path) -> bool {
         let Some(killed) = self.0 else { return false };
-        fs::symlink_metadata(file).is_ok_and(|found| {
-            let seconds = u64::try_from(found.ctime()).unwrap_or_default();
-            killed < UNIX_EPOCH + Duration::from_secs(seconds)
-        })
+        fs::symlink_metadata(file).is_ok_and(|found| killed < changed_at(&found))
     }
 }
 

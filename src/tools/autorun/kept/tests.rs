@@ -323,3 +323,54 @@ fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again
     assert!(third.finish().is_empty());
     assert_eq!(read(&root, ".envrc"), "asked for");
 }
+
+/// One command makes a link that harms nobody, the next one writes where it leads.
+#[test]
+fn a_link_that_a_command_of_the_session_made_is_put_aside_and_a_persons_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let root = root.canonicalize().unwrap();
+    let session = folder.path().join("session");
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+    put(&root, "persons/x.json", "a person's");
+    fs::create_dir_all(root.join(".git")).unwrap();
+    link("../persons", ".github");
+    fs::remove_file(root.join(".github")).unwrap();
+    fs::create_dir(root.join(".github")).unwrap();
+    link("../persons", ".github/hooks");
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    fs::create_dir(&session).unwrap();
+    let begin = || {
+        let further = FurtherPlaces {
+            places: vec![shell::AutorunPlace { path: root.join(".git").join(REBASE_TODO), why: "git" }],
+            ..FurtherPlaces::default()
+        };
+        let records = (WorkspaceReports::default(), &AutorunGuards::default(), session.as_path());
+        AutorunGuard::over(std::slice::from_ref(&root), further, WritesTold::default(), false, records)
+            .unwrap()
+            .0
+    };
+    let mut first = begin();
+    fs::create_dir(root.join("rb")).unwrap();
+    fs::create_dir(root.join("hk")).unwrap();
+    link("../rb", ".git/rebase-merge");
+    link("hk", ".husky");
+    first.finish();
+    let mut second = begin();
+    put(&root, "rb/git-rebase-todo", "exec evil\n");
+    put(&root, "hk/pre-commit", "evil");
+    put(&root, "hk/pre-push", "evil");
+    put(&root, "persons/y.json", "evil");
+    let done = second.finish();
+    for name in [".git/rebase-merge", ".husky"] {
+        assert!(fs::symlink_metadata(root.join(name)).is_err(), "{name}: {done:?}");
+        assert!(done.iter().any(|done| done.contains(&format!("`{name}` came to be"))), "{name}: {done:?}");
+    }
+    assert_eq!(read(&root, "rb/git-rebase-todo"), "exec evil\n", "what it leads to stays");
+    assert!(fs::symlink_metadata(root.join(".github/hooks")).is_ok(), "{done:?}");
+}

@@ -1,5 +1,7 @@
 //! What becomes of files that commands planted when the daemon was killed.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use super::{super::AutorunGuard, *};
 
 fn guards(state: &Path) -> AutorunGuards {

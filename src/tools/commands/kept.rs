@@ -67,8 +67,9 @@ struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
+    /// What git brought counts before it is looked at what else came.
+    allowed: Option<AllowedChanges>,
     autorun: Option<AutorunGuard>,
-    _allowed: Option<AllowedChanges>,
     /// Tells what was found at the start of this daemon, and whose.
     found: Option<(AutorunGuards, PathBuf)>,
 }
@@ -81,6 +82,7 @@ impl KeptBeside for KeptWhileRunning {
     fn finish(&mut self) -> Vec<String> {
         let found = self.found.take().map(|(guards, session)| guards.take_found(&session));
         let mut told = found.unwrap_or_default();
+        drop(self.allowed.take());
         told.extend(self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default());
         told
     }
@@ -177,20 +179,25 @@ impl CommandRuntime {
                 }
                 Ok(further)
             };
-            let is_left =
+            let is_plain =
                 brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
-            let (autorun, allowed) = match writes.filter(|_| !is_left) {
+            let allowed = match may_bring && (is_plain || writes.is_none()) && !watched.is_empty() {
+                true => Some(AllowedChanges::over(&roots, further()?, since, &watched)),
+                false => None,
+            };
+            // Whoever goes on beside it may make a hook, or change a setting, by which git runs a program after all.
+            let is_left = is_plain && allowed.is_none();
+            let autorun = match writes.filter(|_| !is_left) {
                 Some(writes) => {
                     let session = session.unwrap_or_default();
                     let records = (notes.reports(), &watched, session.as_path());
-                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, records)?), None)
+                    Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, records)?)
                 }
-                None if !may_bring || watched.is_empty() => (None, None),
-                None => (None, Some(AllowedChanges::over(&roots, further()?, since, &watched))),
+                None => None,
             };
             Ok((guard, kept, autorun, allowed))
         });
-        let (guard, kept, autorun, _allowed) = looked.await.map_err(|source| CommandStartError::System {
+        let (guard, kept, autorun, allowed) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
             source,
         })?;
@@ -202,7 +209,7 @@ impl CommandRuntime {
             autorun
         });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, _allowed, found });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, allowed, found });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

@@ -173,6 +173,11 @@ impl DottedEntries {
         below.iter().next().is_some_and(is_dotted) && !is_in(&self.left) && !is_in(&self.hidden)
     }
 
+    /// True if it lies where programs write by themselves, or in what is hidden, and if such a place lies below it.
+    pub fn is_left(&self, path: &Path) -> bool {
+        self.left.iter().chain(&self.hidden).any(|left| path.starts_with(left) || left.starts_with(path))
+    }
+
     /// True of the home, and of what holds it: whoever names that says nothing of the entries.
     pub fn is_around(&self, path: &Path) -> bool {
         self.home.as_ref().is_some_and(|home| home.starts_with(path))

@@ -191,11 +191,9 @@ impl WatchedPlaces {
             begun_at: clock::file_time(),
             is_over,
         };
-        let link = |path: PathBuf| {
-            let link = watched.link_on_way(&path)?;
-            fs::read_link(&link).ok().map(|to| (link, to))
-        };
-        let links = watched.ways().filter_map(link).collect();
+        let on_ways = watched.ways().filter_map(|path| watched.link_on_way(&path));
+        let links = on_ways.chain(watched.further.links.iter().cloned());
+        let links = links.filter_map(|link| fs::read_link(&link).ok().map(|to| (link, to))).collect();
         watched.links = links;
         watched
     }

@@ -222,6 +222,7 @@ impl AutorunNote {
         };
         let further = FurtherPlaces {
             places: paths(self.further).into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect(),
+            links: Vec::new(),
             secrets: paths(self.secrets),
             mounted: Vec::new(),
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),

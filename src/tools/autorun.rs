@@ -16,6 +16,7 @@ mod git_programs;
 mod git_runs;
 mod home;
 mod kept;
+mod modules;
 mod rows;
 mod start_files;
 mod states;

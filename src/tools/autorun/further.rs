@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{direnv, dotted::DottedEntries, git_programs, home, rows::kept_in, start_files};
+use super::{
+    direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories, rows::kept_in,
+    start_files,
+};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
@@ -169,6 +172,8 @@ pub struct FurtherPlaces {
     pub secrets: Vec<PathBuf>,
     /// Places that mounts keep for another reason, of which files with further names are looked at.
     pub mounted: Vec<PathBuf>,
+    /// Repositories of submodules.
+    pub submodules: SubmoduleRepositories,
     /// Entries below names with a dot in front, if a home lies in the workspace.
     pub dotted: DottedEntries,
 }
@@ -196,8 +201,10 @@ pub fn further_places<'a>(
     (hidden, has_mounts): (&[PathBuf], bool),
 ) -> io::Result<FurtherPlaces> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    let mut links = Vec::new();
-    let mut places = named_by_git(roots, repositories, &mut links)?;
+    let (mut modules, mut links) = (Vec::new(), Vec::new());
+    let mut places = named_by_git(roots, repositories, (&mut modules, &mut links))?;
+    modules.retain(|folder| roots.iter().any(|root| folder.starts_with(root)));
+    let submodules = SubmoduleRepositories::of(modules);
     let mut dotted = DottedEntries::default();
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
@@ -221,7 +228,7 @@ pub fn further_places<'a>(
     let mut secrets = with_ends(secrets);
     secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
     links.retain(|link| roots.iter().any(|root| link.starts_with(root)));
-    Ok(FurtherPlaces { places, links, secrets, mounted: Vec::new(), dotted })
+    Ok(FurtherPlaces { places, links, secrets, mounted: Vec::new(), submodules, dotted })
 }
 
 /// The places where a path leads that is a link, and the links within it; `on_way`: takes the links on the way.
@@ -239,7 +246,7 @@ fn with_ends<'a>(names: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
 fn named_by_git(
     roots: &[PathBuf],
     repositories: &[RepositoryBelow],
-    links: &mut Vec<PathBuf>,
+    (modules, links): (&mut Vec<PathBuf>, &mut Vec<PathBuf>),
 ) -> io::Result<Vec<AutorunPlace>> {
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let is_inside = |it: &RepositoryAround| roots.iter().any(|root| it.folder.starts_with(root));
@@ -253,6 +260,7 @@ fn named_by_git(
         found.extend(named.places);
         let own = led_to(&repository.common.join("hooks"), links);
         found.extend(own.into_iter().map(|path| AutorunPlace { path, why: GIT_HOOKS }));
+        modules.push(repository.common.join("modules"));
         let parts = ["worktrees", "modules"].map(|name| repository.common.join(name));
         let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let parts = parts.take(MOST_PARTS).map(|entry| entry.path());

@@ -18,6 +18,7 @@ use super::{
     MOST_ENTRIES,
     dotted::DOTTED,
     further::{FurtherPlaces, REBASE_TODO},
+    modules::OF_SUBMODULE,
     rows::kept_in,
     states::{AutorunFileState, LONGEST, PlaceState, changed_at, holds_any},
 };
@@ -258,6 +259,7 @@ impl WatchedPlaces {
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
         let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
         places.extend(further.map(|place| (place.path.clone(), place.why)));
+        places.extend(self.further.submodules.new_ones().into_iter().map(|path| (path, OF_SUBMODULE)));
         // Behind the others, which say more of them.
         places.extend(self.further.dotted.entries(&self.told.named).into_iter().map(|path| (path, DOTTED)));
         places.sort_by(|one, other| one.0.cmp(&other.0));

@@ -19,6 +19,7 @@ use super::{
     super::{
         dotted::DottedEntries,
         further::{FurtherPlaces, REBASE_TODO},
+        modules::SubmoduleRepositories,
         states::{AutorunFileState, PlaceState, changed_at},
     },
     AutorunGuards, DoneAtEnd, DoneToPlace, NotedPlaces, WatchedPlaces, WritesTold, runs_more,
@@ -55,6 +56,8 @@ struct AutorunNote {
     secrets: Vec<NotedPath>,
     links: Vec<(NotedPath, NotedPath)>,
     dotted: Option<NotedDotted>,
+    /// Folders of repositories of submodules, and those that are there.
+    submodules: (Vec<NotedPath>, Vec<NotedPath>),
     /// `None` = a mount keeps it.
     places: Vec<(NotedPath, Option<NotedPlace>)>,
     second_names: Vec<(NotedPath, NotedFile)>,
@@ -181,6 +184,7 @@ impl AutorunNote {
             has_mounts: *has_mounts,
             known: noted(known),
         });
+        let submodules = &watched.further.submodules;
         let mut room = MOST_NOTED;
         let mut place = |state: &PlaceState| NotedPlace::of(state, &mut room);
         let places = noted_places.before.iter();
@@ -196,6 +200,7 @@ impl AutorunNote {
                 .map(|(link, to)| (link.as_path().into(), to.as_path().into()))
                 .collect(),
             dotted,
+            submodules: (noted(&submodules.folders), noted(&submodules.known)),
             places: places.map(|(path, was)| (path.as_path().into(), was.as_ref().map(&mut place))).collect(),
             second_names: noted_places
                 .second_names
@@ -225,6 +230,10 @@ impl AutorunNote {
             links: Vec::new(),
             secrets: paths(self.secrets),
             mounted: Vec::new(),
+            submodules: SubmoduleRepositories {
+                folders: paths(self.submodules.0),
+                known: paths(self.submodules.1).into_iter().collect(),
+            },
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),
         };
         let told = WritesTold { named: paths(self.named) };

@@ -5,7 +5,7 @@
 //! holds keys: under another name it would be hidden from nobody.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -20,24 +20,27 @@ use super::{
     further::{FurtherPlaces, REBASE_TODO},
     modules::OF_SUBMODULE,
     rows::kept_in,
-    states::{AutorunFileState, LONGEST, PlaceState, changed_at, holds_any},
+    states::{AutorunFileState, PlaceState, changed_at, holds_any},
 };
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use mounts::MountPoint;
 use notes::AutorunNotes;
+use rebase::{is_link, runs_more};
 use second_names::{files_with_more_names, was_changed};
 use shell::AUTOMATIC;
 use sys::{
     clock,
     guarded::{give_back_rights, mode_of},
-    regular_file,
 };
 
 mod aside;
 mod beside;
 mod left;
+mod mounts;
 mod notes;
+mod rebase;
 mod second_names;
 
 pub use beside::{AllowedChanges, AutorunGuards};
@@ -83,6 +86,8 @@ struct WatchedPlaces {
     begun_at: (i64, i64),
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
+    /// git went on beside it.
+    has_git_beside: AtomicBool,
 }
 
 /// Everything that was done at the end of a command.
@@ -135,6 +140,9 @@ impl AutorunGuard {
             let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
             let is_covered = real.is_some();
             covered.extend(real);
+            if is_covered && why != DOTTED {
+                noted.mounted.extend(MountPoint::at(&path).map(|point| (path.clone(), point)));
+            }
             let known = noted.known_before(&path);
             if !matches!(known, KnownBefore::Unknown) {
                 noted.begun.insert(path.clone(), PlaceState::of(&path, &mut bytes_left));
@@ -177,7 +185,7 @@ impl WatchedPlaces {
         (reports, session): (WorkspaceReports, PathBuf),
     ) -> WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
-        let is_over = AtomicBool::new(false);
+        let (is_over, has_git_beside) = (AtomicBool::new(false), AtomicBool::new(false));
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
         let mut watched = WatchedPlaces {
             roots,
@@ -191,6 +199,7 @@ impl WatchedPlaces {
             session,
             begun_at: clock::file_time(),
             is_over,
+            has_git_beside,
         };
         let on_ways = watched.ways().filter_map(|path| watched.link_on_way(&path));
         let links = on_ways.chain(watched.further.links.iter().cloned());
@@ -297,7 +306,9 @@ impl WatchedPlaces {
             let is_left = !matches!(noted.known_before(&path), KnownBefore::Unknown);
             let begun = noted.begun.get(&path).filter(|_| is_left);
             match (noted.before.get(&path), begun) {
-                (Some(None), _) => (),
+                (Some(None), _) => {
+                    self.look_behind_mount((&path, why), noted.mounted.get(&path), &mut done);
+                }
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
                 (None, None) if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
@@ -462,29 +473,6 @@ impl Drop for AutorunGuard {
             tracing::warn!("a file that other programs run by themselves: {told}");
         }
     }
-}
-
-/// True if it is a link, or lies in a folder of git's that is one.
-fn is_link(path: &Path) -> bool {
-    let is_one = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
-    is_one(path) || path.parent().is_some_and(is_one)
-}
-
-/// True if the list of a rebase has lines that run something and were not there before; also where that cannot be told.
-fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
-    if is_link(path) {
-        return true;
-    }
-    let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
-    let before: &[u8] = match before {
-        Some(AutorunFileState::File { bytes: Some(bytes), .. }) => bytes,
-        Some(_) => return true,
-        None => &[],
-    };
-    let (now, before) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(before));
-    let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
-    let known: HashSet<&str> = before.lines().map(str::trim).collect();
-    now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
 }
 
 #[cfg(test)]

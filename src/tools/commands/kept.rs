@@ -185,6 +185,9 @@ impl CommandRuntime {
                 true => Some(AllowedChanges::over(&roots, further()?, since, &watched)),
                 false => None,
             };
+            if git.is_alone {
+                watched.git_begins();
+            }
             // Whoever goes on beside it may make a hook, or change a setting, by which git runs a program after all.
             let is_left = is_plain && allowed.is_none();
             let autorun = match writes.filter(|_| !is_left) {

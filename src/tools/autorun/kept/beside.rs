@@ -13,6 +13,7 @@ use std::{
 use super::{
     super::further::FurtherPlaces,
     AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    mounts::MountPoint,
     notes::{AutorunNoteFile, AutorunNotes},
     second_names,
 };
@@ -38,6 +39,8 @@ pub(super) struct NotedPlaces {
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
     pub earlier: Vec<Arc<WatchedPlaces>>,
+    /// The places that mounts keep, as they were when the command began.
+    pub mounted: BTreeMap<PathBuf, MountPoint>,
     /// The note of all this on the disk.
     pub note: Option<AutorunNoteFile>,
 }
@@ -75,7 +78,7 @@ impl AutorunGuards {
         earlier
     }
 
-    fn all(&self) -> Vec<Arc<WatchedPlaces>> {
+    pub(super) fn all(&self) -> Vec<Arc<WatchedPlaces>> {
         let all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect()
     }
@@ -194,11 +197,14 @@ impl WatchedPlaces {
         let is_any = !places.is_empty();
         for place in places {
             let path = if path.starts_with(&place) { path } else { place.as_path() };
-            let Some(state) =
-                noted.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()))
-            else {
-                continue;
-            };
+            let mounted = noted.mounted.get(&place);
+            // Another file has come in its place, and over that one there is no mount.
+            let is_open = mounted.is_some() && MountPoint::at(&place).as_ref() != mounted;
+            let before = noted.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()));
+            if is_open && before.is_none() {
+                *before = Some(PlaceState::default());
+            }
+            let Some(state) = before else { continue };
             state.take_anew(path);
             // Also where the bytes are not noted: somebody may have put something else there since.
             let is_other = |state: &AutorunFileState| {

@@ -374,3 +374,46 @@ fn a_link_that_a_command_of_the_session_made_is_put_aside_and_a_persons_is_not()
     assert_eq!(read(&root, "rb/git-rebase-todo"), "exec evil\n", "what it leads to stays");
     assert!(fs::symlink_metadata(root.join(".github/hooks")).is_ok(), "{done:?}");
 }
+
+/// A mount goes with the file over which it lies, also in what another command sees.
+#[test]
+fn what_a_command_writes_where_git_took_its_mounts_away_is_put_aside_but_for_what_git_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "-q", "-b", "main"]);
+    let names = [".envrc", ".exrc", ".vscode/tasks.json", ".zed/tasks.json", ".nvim.lua"];
+    names.iter().for_each(|name| put(&root, name, "a person's"));
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    let guards = AutorunGuards::default();
+    let again = |name: &str, text: &str| {
+        fs::remove_file(root.join(name)).unwrap();
+        if let Some(folder) = Path::new(name).parent().filter(|it| !it.as_os_str().is_empty()) {
+            fs::remove_dir(root.join(folder)).unwrap();
+        }
+        put(&root, name, text);
+    };
+    let mut alone = beside(&root, WritesTold::default(), true, &guards).0;
+    again(".exrc", "a person's, too");
+    assert!(alone.finish().is_empty(), "no git went on beside it");
+    put(&root, ".exrc", "a person's");
+    let mut goes_on = beside(&root, WritesTold::default(), true, &guards).0;
+    guards.git_begins();
+    for name in [".envrc", ".vscode/tasks.json"] {
+        again(name, "evil");
+    }
+    again(".exrc", "a person's");
+    again(".nvim.lua", "wanted");
+    guards.allow(&root.join(".nvim.lua"), Some(&crate::digest::of(b"wanted")));
+    put(&root, ".zed/tasks.json", "behind its mount");
+    let done = goes_on.finish();
+    assert_eq!(done.len(), 2, "{done:?}");
+    assert!(!root.join(".envrc").exists() && !root.join(".vscode/tasks.json").exists(), "{done:?}");
+    let kept = [".exrc", ".nvim.lua", ".zed/tasks.json"].map(|name| read(&root, name));
+    assert_eq!(kept, ["a person's", "wanted", "behind its mount"], "{done:?}");
+}

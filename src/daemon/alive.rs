@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use super::state::DaemonContext;
 
 /// The most that a trace takes for time without a daemon, though there was one.
-const PERIOD: Duration = Duration::from_secs(10);
+pub(super) const PERIOD: Duration = Duration::from_secs(10);
 
 pub(super) async fn keep_saying(state: Arc<DaemonContext>) {
     loop {
@@ -14,8 +14,8 @@ pub(super) async fn keep_saying(state: Arc<DaemonContext>) {
             () = state.closing.cancelled() => return,
             () = state.clock.sleep(PERIOD) => (),
         }
-        // Without runs nobody asks.
-        if state.executor.live_runs() != 0 {
+        // Without runs and commands nobody asks.
+        if state.executor.live_runs() != 0 || state.commands.background.running() != 0 {
             state.store.note_alive();
         }
     }

@@ -3,32 +3,43 @@
 //! The folders of programs that ended with it, those in which it tried the sandbox, and those of sessions whose removal was
 //! committed before their files were gone.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use tokio_util::sync::CancellationToken;
 
-use super::doctor;
+use super::{alive, doctor};
 use protocol::SessionId;
 use store::EventStore;
 use sys::{clock::Clock, tasks::TaskGroup};
-use tools::{ArtifactFolder, CommandRuntime, OwnFiles, RepositoryNote, RepositoryNotes, TemporaryFolders};
+use tools::{
+    ArtifactFolder, AutorunGuards, CommandRuntime, OwnFiles, RepositoryNote, RepositoryNotes,
+    TemporaryFolders,
+};
 
 /// A cheap handle of the places where leftovers may lie.
 pub(super) struct Leftovers {
     temporary: TemporaryFolders,
     artifacts: ArtifactFolder,
     notes: RepositoryNotes,
+    autorun: AutorunGuards,
 }
 
 impl Leftovers {
     pub fn of(state_dir: &Path, own_files: &OwnFiles) -> Leftovers {
         let (temporary, artifacts) = (TemporaryFolders::new(state_dir), own_files.artifacts().clone());
-        Leftovers { temporary, artifacts, notes: RepositoryNotes::new(state_dir) }
+        let autorun = AutorunGuards::noting_in(state_dir);
+        Leftovers { temporary, artifacts, notes: RepositoryNotes::new(state_dir), autorun }
     }
 
     /// Has commands leave nothing but what is found here.
     pub fn known_to(&self, commands: CommandRuntime) -> CommandRuntime {
-        commands.with_temporary(self.temporary.clone()).with_notes(self.notes.clone())
+        let commands = commands.with_temporary(self.temporary.clone()).with_notes(self.notes.clone());
+        commands.with_autorun_guards(self.autorun.clone())
     }
 
     /// Takes away notes that count for nothing any more, until the daemon stops.
@@ -40,14 +51,26 @@ impl Leftovers {
     }
 
     /// Before any program is started. The store's lock says that no other daemon is at work there. What programs of agents did to
-    /// repositories while the daemon was killed is put right.
-    pub async fn put_aside(&self) {
+    /// repositories, and planted where other programs run it, when the daemon was killed is put right. `away`: the time since its last sign
+    /// of life.
+    pub async fn put_aside(&self, away: Option<Duration>) {
         let notes = self.notes.clone();
         match tokio::task::spawn_blocking(move || RepositoryNote::look_at_left(&notes)).await {
             Ok(done) => done.iter().for_each(|done| {
                 tracing::warn!("the daemon ended while programs of agents went on, and one was not let have its way: {done}");
             }),
             Err(error) => tracing::error!(%error, "what programs of agents did to repositories is not looked at"),
+        }
+        // It may have been at work until the next sign was due, and for as long again where the machine was busy.
+        let (seconds, _) = sys::clock::file_time();
+        let now = UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        let until = away.and_then(|away| now.checked_sub(away)).map(|last| last + 2 * alive::PERIOD);
+        let (autorun, reports) = (self.autorun.clone(), self.notes.reports());
+        match tokio::task::spawn_blocking(move || autorun.look_at_left(until, &reports)).await {
+            Ok(done) => done.iter().for_each(|done| tracing::warn!("{done}")),
+            Err(error) => {
+                tracing::error!(%error, "what commands of agents planted when the daemon was killed is not looked at")
+            }
         }
         let temporary = self.temporary.clone();
         let done = tokio::task::spawn_blocking(move || temporary.put_aside()).await;

@@ -180,7 +180,7 @@ impl Daemon {
             .telling_keys(secrets.clone());
         let leftovers = Leftovers::of(&settings.state_dir, &settings.own_files);
         let commands = Arc::new(leftovers.known_to(commands));
-        leftovers.put_aside().await;
+        leftovers.put_aside(store.away()).await;
         leftovers.attend_notes(&connections, (&clock, &stop));
         connections.spawn("what takes away leftovers", leftovers.remove(store.clone(), closing.clone()));
         let web = WebClient::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));

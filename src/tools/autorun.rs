@@ -9,12 +9,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod direnv;
 mod dotted;
 mod further;
 mod git_programs;
 mod git_runs;
 mod home;
 mod kept;
+mod modules;
 mod rows;
 mod start_files;
 mod states;
@@ -31,7 +33,6 @@ use super::{
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
 use sys::{
     guarded::{ResolvedPath, listed},
-    regular_file,
     source_places::SourcePlaces,
 };
 
@@ -42,16 +43,6 @@ const MOST_NAMES: usize = 500_000;
 
 /// The folder for what was put aside, at the top of a workspace's folder.
 const ASIDE_FOLDER: &str = ".not-run";
-
-/// Bytes of an `.envrc` that is read; it is a few lines.
-const MOST_OF_ENVRC: u64 = 64 * 1024;
-
-/// Words of an `.envrc`, and the files that they have evaluated.
-const EVALUATED: &[(&str, &[&str])] = &[
-    ("flake", &["flake.nix", "flake.lock"]),
-    ("nix", &["shell.nix", "default.nix"]),
-    ("devenv", &["devenv.nix", "devenv.yaml"]),
-];
 
 /// Repositories below the roots of which it is looked at what they name; each is some fifty looks at the file system.
 const MOST_NESTED: usize = 48;
@@ -86,7 +77,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
             untold.push(AutorunPlace { path: root.to_owned(), why: UNTOLD });
         }
         settings_of(root, &mut found);
-        evaluated_by_direnv(root, &mut found);
+        found.extend(direnv::named(root));
         for repository in repositories::repositories_of_root(root) {
             run_by_git(workspace, root, &repository, &mut found);
         }
@@ -170,34 +161,6 @@ fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
     let why = "what agents may do in this workspace is read there";
     let elsewhere = places.filter(|path| !path.starts_with(&folder));
     found.extend(elsewhere.map(|path| AutorunPlace { path, why }));
-}
-
-/// Words of an `.envrc` before a file that it reads on: of direnv-stdlib(1), and of the shell.
-const READ_ON: &[&str] = &["source_env", "source_env_if_exists", "source", "."];
-
-/// Finds what the `.envrc` of a folder has direnv evaluate, as its first lines say: by direnv-stdlib(1).
-fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
-    let read = regular_file::read_bounded(&root.join(".envrc"), MOST_OF_ENVRC);
-    let Some(text) = read.ok().flatten() else { return };
-    let text = String::from_utf8_lossy(&text);
-    for (uses, names) in EVALUATED {
-        if text.contains(uses) {
-            let why = "direnv evaluates it in the shell that enters the folder";
-            found.extend(names.iter().map(|name| AutorunPlace { path: root.join(name), why }));
-        }
-    }
-    for line in text.lines() {
-        let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-        let is_read = words.next().is_some_and(|word| READ_ON.contains(&word));
-        // A path that is put together while it runs is not seen.
-        let Some(named) = words.next().filter(|word| is_read && !word.contains(['$', '~', '`', '*', '?']))
-        else {
-            continue;
-        };
-        let ResolvedPath { end, .. } = ResolvedPath::to(&root.join(named));
-        let path = if end.is_dir() { end.join(".envrc") } else { end };
-        found.push(AutorunPlace { path, why: "direnv evaluates it in the shell that enters the folder" });
-    }
 }
 
 /// Where names of the table lead that are links beside `base`, which has no links, or go through some.

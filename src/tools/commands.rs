@@ -216,6 +216,12 @@ impl CommandRuntime {
         CommandRuntime { repositories: notes.known(), notes, ..self }
     }
 
+    /// Has these watch over files that other programs run by themselves.
+    #[must_use]
+    pub fn with_autorun_guards(self, autorun: AutorunGuards) -> CommandRuntime {
+        CommandRuntime { autorun, ..self }
+    }
+
     /// The watch over files that other programs run by themselves.
     pub fn autorun_guards(&self) -> &AutorunGuards {
         &self.autorun

@@ -60,6 +60,7 @@ pub use activate_skill::{
 };
 pub use artifacts::{ArtifactFolder, remove_tree};
 pub use attached::AttachmentContent;
+pub use autorun::AutorunGuards;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{
     BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision, ConfinedProgram, KeptPlaces,

@@ -48,6 +48,7 @@ use named::{named_by_git, settings_text};
 pub use notes::RepositoryNotes;
 pub use settings::GitValue;
 use state::OLD_REMOTES;
+pub use state::may_run_something;
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;

@@ -38,6 +38,7 @@ mod above;
 mod beside;
 mod further;
 mod kept;
+mod killed;
 mod linked;
 mod of_system;
 mod races;

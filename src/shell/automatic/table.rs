@@ -63,6 +63,11 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     kept("lint-staged.config.*", HOOK_RUNNER, "https://github.com/lint-staged/lint-staged"),
     kept(".hg/hgrc", MERCURIAL, "hgrc(5), FILES"),
     kept(".hg/hgrc-not-shared", MERCURIAL, "hgrc(5), FILES"),
+    kept(
+        ".hg/sharedpath",
+        "Mercurial takes settings and hooks from the repository that it names",
+        "hg help -e share; hg help internals.requirements, shared",
+    ),
     row(".hg", MERCURIAL, "hgrc(5), FILES: .hg/hgrc, .hg/hgrc-not-shared"),
     kept(".hgrc", MERCURIAL, "hgrc(5), FILES"),
     kept(".config/hg", MERCURIAL, "hgrc(5), FILES"),
@@ -76,6 +81,11 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         ".sl/config",
         "Sapling runs its hooks and extensions",
         "https://sapling-scm.com/docs/commands/config, the repository's own",
+    ),
+    kept(
+        ".sl/sharedpath",
+        "Sapling takes settings and hooks from the repository that it names",
+        "https://sapling-scm.com/docs/commands/share",
     ),
     row(".sl", "Sapling runs its hooks and extensions", "https://sapling-scm.com/docs/commands/config"),
     kept(

@@ -120,15 +120,15 @@ const LEFT: &[&str] = &[
 /// The entries of one home, if it lies in the workspace; by default none.
 #[derive(Debug, Clone, Default)]
 pub struct DottedEntries {
-    home: Option<PathBuf>,
+    pub(super) home: Option<PathBuf>,
     /// Places that are left to those who write there.
-    left: Vec<PathBuf>,
+    pub(super) left: Vec<PathBuf>,
     /// Places that are hidden from commands, by their names and where these lead.
-    hidden: Vec<PathBuf>,
+    pub(super) hidden: Vec<PathBuf>,
     /// A mount keeps what is there.
     pub has_mounts: bool,
     /// Entries that were there at the beginning.
-    known: BTreeSet<PathBuf>,
+    pub(super) known: BTreeSet<PathBuf>,
 }
 
 impl DottedEntries {
@@ -171,6 +171,11 @@ impl DottedEntries {
         };
         let is_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
         below.iter().next().is_some_and(is_dotted) && !is_in(&self.left) && !is_in(&self.hidden)
+    }
+
+    /// True if it lies where programs write by themselves, or in what is hidden, and if such a place lies below it.
+    pub fn is_left(&self, path: &Path) -> bool {
+        self.left.iter().chain(&self.hidden).any(|left| path.starts_with(left) || left.starts_with(path))
     }
 
     /// True of the home, and of what holds it: whoever names that says nothing of the entries.

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{dotted::DottedEntries, evaluated_by_direnv, git_programs, rows::kept_in, start_files};
+use super::{
+    direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories, rows::kept_in,
+    start_files,
+};
 use crate::{
     links::LinksBelow,
     repositories::{GitNamed, RepositoryAround, RepositoryBelow, repositories_of_root},
@@ -43,7 +46,15 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".aws/credentials",
     ".bazelrc",
     ".bunfig.toml",
+    ".cache/antidote",
     ".cache/gitstatus",
+    ".cache/nvim/luac",
+    ".cache/starship/init.bash",
+    ".cache/starship/init.fish",
+    ".cache/starship/init.zsh",
+    ".cache/zinit",
+    ".cache/zsh/.zcompdump",
+    ".cache/zsh/zcompdump",
     ".cargo/config",
     ".cargo/config.toml",
     ".ccache/ccache.conf",
@@ -110,6 +121,8 @@ const OBEYED_AT_HOME: &[&str] = &[
     ".local/share/nemo/scripts",
     ".local/share/nvim/site",
     ".local/share/user-tmpfiles.d",
+    ".local/state/home-manager",
+    ".local/state/mise/trusted-configs",
     ".local/state/nix",
     ".m2/extensions.xml",
     ".makepkg.conf",
@@ -153,10 +166,14 @@ const MADE_BY_PROGRAMS: &[&str] = &[
 pub struct FurtherPlaces {
     /// They need not be there.
     pub places: Vec<AutorunPlace>,
+    /// Links by which such places, and those of the table, are found: they lead where they led.
+    pub links: Vec<PathBuf>,
     /// Places that are hidden from commands by their names, also where they lead to.
     pub secrets: Vec<PathBuf>,
     /// Places that mounts keep for another reason, of which files with further names are looked at.
     pub mounted: Vec<PathBuf>,
+    /// Repositories of submodules.
+    pub submodules: SubmoduleRepositories,
     /// Entries below names with a dot in front, if a home lies in the workspace.
     pub dotted: DottedEntries,
 }
@@ -184,19 +201,25 @@ pub fn further_places<'a>(
     (hidden, has_mounts): (&[PathBuf], bool),
 ) -> io::Result<FurtherPlaces> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    let mut places = named_by_git(roots, repositories)?;
+    let (mut modules, mut links) = (Vec::new(), Vec::new());
+    let mut places = named_by_git(roots, repositories, (&mut modules, &mut links))?;
+    modules.retain(|folder| roots.iter().any(|root| folder.starts_with(root)));
+    let submodules = SubmoduleRepositories::of(modules);
     let mut dotted = DottedEntries::default();
     if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
         places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
-        places.extend(start_files::named_texts(&home));
+        places.extend(start_files::named_texts(&home, &with_ends(hidden.iter().map(PathBuf::as_path))));
         dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
+        let (ends, on_way) = home::kept_ends(&home, |path| dotted.is_left(path));
+        places.extend(ends);
+        links.extend(on_way);
     }
-    roots.iter().for_each(|root| evaluated_by_direnv(root, &mut places));
+    places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
     // nix writes these itself.
     places.retain(|place| place.path.extension().is_none_or(|end| end != "lock"));
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {
-        let links = LinksBelow::of(&path).ends.into_iter().filter(|end| !end.starts_with(&path));
-        places.extend(links.map(|path| AutorunPlace { path, why }));
+        let ends = led_to(&path, &mut links).into_iter().filter(|end| !end.starts_with(&path));
+        places.extend(ends.map(|path| AutorunPlace { path, why }));
     }
     places.retain(|place| {
         roots.iter().any(|root| place.path.starts_with(root))
@@ -204,7 +227,15 @@ pub fn further_places<'a>(
     });
     let mut secrets = with_ends(secrets);
     secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
-    Ok(FurtherPlaces { places, secrets, mounted: Vec::new(), dotted })
+    links.retain(|link| roots.iter().any(|root| link.starts_with(root)));
+    Ok(FurtherPlaces { places, links, secrets, mounted: Vec::new(), submodules, dotted })
+}
+
+/// The places where a path leads that is a link, and the links within it; `on_way`: takes the links on the way.
+fn led_to(path: &Path, on_way: &mut Vec<PathBuf>) -> Vec<PathBuf> {
+    let ResolvedPath { end, links, .. } = ResolvedPath::to(path);
+    on_way.extend(links.into_iter().filter(|link| link != path));
+    LinksBelow::of(&end).ends.into_iter().chain([end]).filter(|end| end != path).collect()
 }
 
 /// The paths, and where they lead to.
@@ -212,16 +243,24 @@ fn with_ends<'a>(names: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     names.flat_map(|name| [name.to_owned(), ResolvedPath::to(name).end]).collect()
 }
 
-fn named_by_git(roots: &[PathBuf], repositories: &[RepositoryBelow]) -> io::Result<Vec<AutorunPlace>> {
+fn named_by_git(
+    roots: &[PathBuf],
+    repositories: &[RepositoryBelow],
+    (modules, links): (&mut Vec<PathBuf>, &mut Vec<PathBuf>),
+) -> io::Result<Vec<AutorunPlace>> {
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let is_inside = |it: &RepositoryAround| roots.iter().any(|root| it.folder.starts_with(root));
     let mut found = Vec::new();
     let mut add = |folder: &Path, repository: &RepositoryAround| {
         let named = GitNamed::by(&workspace, repository);
         git_programs::named_by_settings(folder, repository, &named, &mut found);
-        let links = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
-        found.extend(links.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
+        let ends = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
+        found.extend(ends.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
+        links.extend(git_programs::links_on_way(folder, repository, &named));
         found.extend(named.places);
+        let own = led_to(&repository.common.join("hooks"), links);
+        found.extend(own.into_iter().map(|path| AutorunPlace { path, why: GIT_HOOKS }));
+        modules.push(repository.common.join("modules"));
         let parts = ["worktrees", "modules"].map(|name| repository.common.join(name));
         let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let parts = parts.take(MOST_PARTS).map(|entry| entry.path());
@@ -251,7 +290,10 @@ fn of_home(home: &Path, path: Option<&OsStr>) -> Vec<AutorunPlace> {
     let (hidden, missing): (Vec<PathBuf>, Vec<PathBuf>) = sandbox::secrets(home).partition(is_there);
     let is_made = |path: &PathBuf| MADE_BY_PROGRAMS.iter().any(|name| *path == home.join(name));
     let keys = missing.into_iter().filter(|path| !is_made(path));
-    let obeyed = OBEYED_AT_HOME.iter().map(|name| home.join(name));
+    // The prompt of powerlevel10k, which has the user's name in those of its files.
+    let user = home.file_name().unwrap_or_default().to_string_lossy();
+    let prompts = ["instant-prompt", "dump"].map(|part| home.join(format!(".cache/p10k-{part}-{user}.zsh")));
+    let obeyed = OBEYED_AT_HOME.iter().map(|name| home.join(name)).chain(prompts);
     let obeyed = obeyed.filter(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
     let keys = keys.map(|path| AutorunPlace { path, why: KEYS });
     let programs = programs::missing_folders(path, home).into_iter();

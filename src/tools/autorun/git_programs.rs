@@ -10,7 +10,7 @@ use std::{
 
 use crate::repositories::{GitNamed, GitValue, RepositoryAround, normal};
 use shell::AutorunPlace;
-use sys::regular_file;
+use sys::{guarded::ResolvedPath, regular_file};
 
 /// Bytes of a hook that are read.
 const MOST_OF_HOOK: u64 = 64 * 1024;
@@ -81,6 +81,18 @@ pub(super) fn named_by_settings(
             found.push(AutorunPlace { path, why: NAMED_BY_SETTINGS });
         }
     }
+}
+
+/// The links on the way to what the settings name. Blocks for a bounded look.
+pub(super) fn links_on_way(folder: &Path, repository: &RepositoryAround, named: &GitNamed) -> Vec<PathBuf> {
+    let words: Vec<String> =
+        named.values.iter().chain(&named.values_of_user).flat_map(run_by_value).collect();
+    let home = std::env::home_dir();
+    let bases = repository.tops.iter().map(PathBuf::as_path).filter(|top| *top != folder);
+    let bases: Vec<&Path> = bases.chain([folder]).collect();
+    let words = words.iter().take(MOST_WORDS);
+    let paths = words.flat_map(|word| bases.iter().filter_map(|base| joined(base, word, home.as_deref())));
+    paths.flat_map(|path| ResolvedPath::to(&path).links).collect()
 }
 
 fn words_of_settings(named: &GitNamed) -> Vec<String> {
@@ -164,7 +176,12 @@ fn words_of(text: &str) -> Vec<String> {
 /// A word as a path, where git or a hook begins in this folder. A variable in front, or what a command says there, is taken for that
 /// folder.
 fn led_to(base: &Path, word: &str, home: Option<&Path>) -> Option<PathBuf> {
-    let path = match (word.strip_prefix("~/"), word.strip_prefix('$'), word.strip_prefix('/')) {
+    let path = joined(base, word, home)?;
+    Some(path.canonicalize().unwrap_or_else(|_| normal(&path)))
+}
+
+fn joined(base: &Path, word: &str, home: Option<&Path>) -> Option<PathBuf> {
+    Some(match (word.strip_prefix("~/"), word.strip_prefix('$'), word.strip_prefix('/')) {
         (Some(below), ..) => home?.join(below),
         (_, Some(variable), _) => base.join(variable.split_once('/')?.1),
         (.., Some(below)) if !Path::new(word).exists() => match base.join(below) {
@@ -172,8 +189,7 @@ fn led_to(base: &Path, word: &str, home: Option<&Path>) -> Option<PathBuf> {
             _ => PathBuf::from(word),
         },
         _ => base.join(word),
-    };
-    Some(path.canonicalize().unwrap_or_else(|_| normal(&path)))
+    })
 }
 
 #[cfg(test)]

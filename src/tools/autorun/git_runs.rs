@@ -29,11 +29,15 @@ const AT_COMMIT: &[&str] = &[
 const LONGEST_HOOK: u64 = 4_096;
 
 /// True if git, begun in one of these folders, could run a program by a hook or a setting of the repository there, or if that is none of those
-/// of the `roots`. `makes_commits`: it may, beside what it brings. Blocks for a bounded look.
+/// of the `roots`. Of a folder below a root it counts as if it could: another repository, or a link, may be there by the time git begins. `makes_commits`:
+/// it may, beside what it brings. Blocks for a bounded look.
 pub fn git_runs_programs(roots: &[PathBuf], folders: &[PathBuf], makes_commits: bool) -> io::Result<bool> {
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let known: Vec<RepositoryAround> = roots.iter().flat_map(|root| repositories_of_root(root)).collect();
     Ok(folders.iter().any(|folder| {
+        if !roots.contains(folder) {
+            return true;
+        }
         // Where there is none, git does nothing.
         let Some(repository) = RepositoryAround::all(folder).into_iter().next() else { return false };
         let is_known = known.iter().any(|it| it.folder == repository.folder);
@@ -105,8 +109,11 @@ mod tests {
         );
         fs::create_dir_all(root.join("sub/deep")).unwrap();
         let runs = |below: &str| git_runs_programs(roots, &[root.join(below)], false).unwrap();
-        assert!(!runs("") && !runs("sub/deep"));
-        // One that an agent made.
+        assert!(!runs("") && !runs("."));
+        // One that an agent made, or that may be there at any time.
+        assert!(runs("sub/deep"));
+        std::os::unix::fs::symlink("sub/deep", root.join("link")).unwrap();
+        assert!(runs("link") && runs("sub/.."));
         put("sub/.git/HEAD", "ref: refs/heads/main\n");
         fs::create_dir_all(root.join("sub/.git/objects")).unwrap();
         fs::create_dir_all(root.join("sub/.git/refs")).unwrap();

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::git_programs::is_text;
 use shell::AutorunPlace;
 use sys::guarded::ResolvedPath;
 
@@ -20,6 +21,34 @@ const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Finds where links lead whose names in a home begin with a dot, or that lie in the folders of programs there.
 pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
+    for path in links(home) {
+        let ResolvedPath { end, links, .. } = ResolvedPath::to(&path);
+        let places = links.into_iter().filter(|link| *link != path).chain([end]);
+        found.extend(places.map(|path| AutorunPlace { path, why: LINKED }));
+    }
+}
+
+/// The ones of these that are kept from commands: folders, and files that are texts; what is none is what builds make. So is what is not there
+/// yet, unless it may be a program. `is_left`: the link lies where programs write by themselves, or such a place below it.
+/// Answers the links on the way to them, too.
+pub(super) fn kept_ends(home: &Path, is_left: impl Fn(&Path) -> bool) -> (Vec<AutorunPlace>, Vec<PathBuf>) {
+    let (mut found, mut on_way) = (Vec::new(), Vec::new());
+    for path in links(home).into_iter().filter(|path| !is_left(path)) {
+        let ResolvedPath { end, links, id } = ResolvedPath::to(&path);
+        let may_be_program = || path.starts_with(home.join(".local"));
+        let is_kept = match id {
+            Some(_) => end.is_dir() || is_text(&end),
+            None => !may_be_program(),
+        };
+        if is_kept {
+            on_way.extend(links.into_iter().filter(|link| *link != path));
+            found.push(AutorunPlace { path: end, why: LINKED });
+        }
+    }
+    (found, on_way)
+}
+
+fn links(home: &Path) -> Vec<PathBuf> {
     let mut links = links_in(home, &|name| name.starts_with('.'));
     for folder in SHARED {
         let folder = home.join(folder);
@@ -28,11 +57,7 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         links.extend(folders.flat_map(|entry| links_in(&entry.path(), &|_| true)));
     }
-    for path in links {
-        let ResolvedPath { end, links, .. } = ResolvedPath::to(&path);
-        let places = links.into_iter().filter(|link| *link != path).chain([end]);
-        found.extend(places.map(|path| AutorunPlace { path, why: LINKED }));
-    }
+    links
 }
 
 fn links_in(folder: &Path, is_meant: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
@@ -110,5 +135,16 @@ mod tests {
             assert!(found.contains(&Path::new(wanted)), "{wanted}: {found:?}");
         }
         assert!(!found.contains(&Path::new("dot/plain")), "{found:?}");
+        fs::write(home.join("dot/bin/x"), "ELF\0").unwrap();
+        symlink(home.join("dot/later"), home.join(".local/bin/y")).unwrap();
+        symlink(home.join("dot/store"), home.join(".store")).unwrap();
+        let (kept, _) = kept_ends(&home, |path| path.ends_with(".store"));
+        let kept: Vec<&Path> = kept.iter().map(|it| it.path.strip_prefix(&home).unwrap()).collect();
+        for wanted in ["dot/rc", "dot/app", "dot/kitty"] {
+            assert!(kept.contains(&Path::new(wanted)), "{wanted}: {kept:?}");
+        }
+        for other in ["dot/bin/x", "dot/later", "dot/store"] {
+            assert!(!kept.contains(&Path::new(other)), "{other}: {kept:?}");
+        }
     }
 }

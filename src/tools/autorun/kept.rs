@@ -5,8 +5,8 @@
 //! holds keys: under another name it would be hidden from nobody.
 
 use std::{
-    collections::{BTreeMap, HashSet},
-    fs,
+    collections::BTreeMap,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -18,22 +18,29 @@ use super::{
     MOST_ENTRIES,
     dotted::DOTTED,
     further::{FurtherPlaces, REBASE_TODO},
+    modules::OF_SUBMODULE,
     rows::kept_in,
-    states::{AutorunFileState, LONGEST, PlaceState, holds_any},
+    states::{AutorunFileState, PlaceState, changed_at, holds_any},
 };
 use crate::workspace_reports::WorkspaceReports;
 use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use mounts::MountPoint;
+use notes::AutorunNotes;
+use rebase::{is_link, runs_more};
 use second_names::{files_with_more_names, was_changed};
 use shell::AUTOMATIC;
 use sys::{
     clock,
     guarded::{give_back_rights, mode_of},
-    regular_file,
 };
 
 mod aside;
 mod beside;
+mod left;
+mod mounts;
+mod notes;
+mod rebase;
 mod second_names;
 
 pub use beside::{AllowedChanges, AutorunGuards};
@@ -71,10 +78,16 @@ struct WatchedPlaces {
     links: BTreeMap<PathBuf, PathBuf>,
     reports: WorkspaceReports,
     noted: Mutex<NotedPlaces>,
+    /// The place where all of this is noted, in case the daemon is killed.
+    notes: AutorunNotes,
+    /// The session's folder for what is temporary, by which it is known again.
+    session: PathBuf,
     /// The second and nanosecond at which it was to begin, by the clock of files.
     begun_at: (i64, i64),
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
+    /// git went on beside it.
+    has_git_beside: AtomicBool,
 }
 
 /// Everything that was done at the end of a command.
@@ -93,16 +106,18 @@ struct DoneToPlace {
 
 impl AutorunGuard {
     /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them, and has it known to the
-    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. Blocks
-    /// for a moment.
+    /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. `session`:
+    /// its folder for what is temporary. When this returns, it is noted for the next daemon. Blocks for a moment.
     pub fn over(
         roots: &[PathBuf],
         further: FurtherPlaces,
         told: WritesTold,
         has_covers: bool,
-        (reports, guards): (WorkspaceReports, &AutorunGuards),
-    ) -> (AutorunGuard, Vec<PathBuf>) {
-        let watched = Arc::new(WatchedPlaces::of(roots, further, told, reports));
+        (reports, guards, session): (WorkspaceReports, &AutorunGuards, &Path),
+    ) -> io::Result<(AutorunGuard, Vec<PathBuf>)> {
+        let mut watched = WatchedPlaces::of(roots, further, told, (reports, session.to_owned()));
+        watched.notes = guards.notes.clone();
+        let watched = Arc::new(watched);
         // Note: held from before it is known, so that whoever begins later waits for the note; only those that were known before are waited
         // for here, so none waits in a circle.
         let mut noted = watched.noted();
@@ -125,6 +140,9 @@ impl AutorunGuard {
             let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
             let is_covered = real.is_some();
             covered.extend(real);
+            if is_covered && why != DOTTED {
+                noted.mounted.extend(MountPoint::at(&path).map(|point| (path.clone(), point)));
+            }
             let known = noted.known_before(&path);
             if !matches!(known, KnownBefore::Unknown) {
                 noted.begun.insert(path.clone(), PlaceState::of(&path, &mut bytes_left));
@@ -142,8 +160,9 @@ impl AutorunGuard {
         let kept = covered.iter().chain(&watched.further.mounted);
         let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
         noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
+        watched.note(&mut noted)?;
         drop(noted);
-        (AutorunGuard { watched, guards: guards.clone() }, covered)
+        Ok((AutorunGuard { watched, guards: guards.clone() }, covered))
     }
 
     /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
@@ -163,10 +182,10 @@ impl WatchedPlaces {
         roots: &[PathBuf],
         further: FurtherPlaces,
         told: WritesTold,
-        reports: WorkspaceReports,
+        (reports, session): (WorkspaceReports, PathBuf),
     ) -> WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
-        let is_over = AtomicBool::new(false);
+        let (is_over, has_git_beside) = (AtomicBool::new(false), AtomicBool::new(false));
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
         let mut watched = WatchedPlaces {
             roots,
@@ -176,14 +195,15 @@ impl WatchedPlaces {
             links,
             reports,
             noted,
+            notes: AutorunNotes::default(),
+            session,
             begun_at: clock::file_time(),
             is_over,
+            has_git_beside,
         };
-        let link = |path: PathBuf| {
-            let link = watched.link_on_way(&path)?;
-            fs::read_link(&link).ok().map(|to| (link, to))
-        };
-        let links = watched.ways().filter_map(link).collect();
+        let on_ways = watched.ways().filter_map(|path| watched.link_on_way(&path));
+        let links = on_ways.chain(watched.further.links.iter().cloned());
+        let links = links.filter_map(|link| fs::read_link(&link).ok().map(|to| (link, to))).collect();
         watched.links = links;
         watched
     }
@@ -207,6 +227,17 @@ impl WatchedPlaces {
         let between = path.ancestors().skip(1).take_while(|folder| folder != root);
         let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
         between.filter(is_link).last().map(Path::to_owned)
+    }
+
+    /// The outermost link among them that was made since the session began.
+    fn link_of_session(&self, path: &Path) -> Option<PathBuf> {
+        let since = fs::symlink_metadata(&self.session).and_then(|session| session.created()).ok()?;
+        let root = self.roots.iter().find(|root| path.starts_with(root))?;
+        let between = path.ancestors().skip(1).take_while(|folder| folder != root);
+        let is_new = |path: &&Path| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink() && since <= changed_at(&found))
+        };
+        between.filter(is_new).last().map(Path::to_owned)
     }
 
     /// True if the command's words name this path, something in it, or a folder around it whose name alone says so; `others`: those of the
@@ -237,6 +268,7 @@ impl WatchedPlaces {
             self.roots.iter().flat_map(|root| kept_in(root)).collect();
         let further = self.further.places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
         places.extend(further.map(|place| (place.path.clone(), place.why)));
+        places.extend(self.further.submodules.new_ones().into_iter().map(|path| (path, OF_SUBMODULE)));
         // Behind the others, which say more of them.
         places.extend(self.further.dotted.entries(&self.told.named).into_iter().map(|path| (path, DOTTED)));
         places.sort_by(|one, other| one.0.cmp(&other.0));
@@ -274,7 +306,9 @@ impl WatchedPlaces {
             let is_left = !matches!(noted.known_before(&path), KnownBefore::Unknown);
             let begun = noted.begun.get(&path).filter(|_| is_left);
             match (noted.before.get(&path), begun) {
-                (Some(None), _) => (),
+                (Some(None), _) => {
+                    self.look_behind_mount((&path, why), noted.mounted.get(&path), &mut done);
+                }
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
                 (None, None) if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
@@ -304,9 +338,17 @@ impl WatchedPlaces {
             }
         }
         self.is_over.store(true, Ordering::Release);
+        // On the disk until the person is told.
+        let note = noted.note.take();
         *noted = NotedPlaces::default();
         drop(noted);
-        self.tell(done)
+        let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let told = self.tell(
+            done,
+            format!("a command of an agent in {by} touched files that programs run by themselves: "),
+        );
+        drop(note);
+        told
     }
 
     fn compare(
@@ -317,13 +359,7 @@ impl WatchedPlaces {
         done: &mut DoneAtEnd,
     ) {
         let now = PlaceState::of(path, &mut 0);
-        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
-            let shown = self.shown(path);
-            let told = format!(
-                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
-            );
-            done.done.push(DoneToPlace { brief: told.clone(), told });
-        }
+        self.tell_if_cut((path, why), before, &now, done);
         for (file, state) in &now.files {
             let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
             if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) {
@@ -340,6 +376,22 @@ impl WatchedPlaces {
         }
     }
 
+    fn tell_if_cut(
+        &self,
+        (path, why): (&Path, &'static str),
+        before: &PlaceState,
+        now: &PlaceState,
+        done: &mut DoneAtEnd,
+    ) {
+        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
+            let shown = self.shown(path);
+            let told = format!(
+                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
+            );
+            done.done.push(DoneToPlace { brief: told.clone(), told });
+        }
+    }
+
     fn put_aside(
         &self,
         path: &Path,
@@ -347,6 +399,9 @@ impl WatchedPlaces {
         before: Option<&AutorunFileState>,
         done: &mut DoneAtEnd,
     ) {
+        // What an agent's own link leads to may stay where it is: without the link nobody finds it.
+        let link = self.link_of_session(path);
+        let (path, before) = link.as_ref().map_or((path, before), |link| (link.as_path(), None));
         let shown = self.shown(path);
         let what = match before {
             None => format!("`{shown}` came to be"),
@@ -389,12 +444,9 @@ impl WatchedPlaces {
         shown.display().to_string()
     }
 
-    /// Has the person know of all of it. Answers what the agent is told.
-    fn tell(&self, done: DoneAtEnd) -> Vec<String> {
+    /// Has the person know of all of it, behind the beginning of a `report`. Answers what the agent is told.
+    fn tell(&self, done: DoneAtEnd, mut report: String) -> Vec<String> {
         let count = done.done.len();
-        let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
-        let mut report =
-            format!("a command of an agent in {by} touched files that programs run by themselves: ");
         let mut told = Vec::new();
         for (at, place) in done.done.into_iter().enumerate() {
             if report.len() + place.brief.len() <= MOST_TOLD_TO_PERSON {
@@ -421,29 +473,6 @@ impl Drop for AutorunGuard {
             tracing::warn!("a file that other programs run by themselves: {told}");
         }
     }
-}
-
-/// True if it is a link, or lies in a folder of git's that is one.
-fn is_link(path: &Path) -> bool {
-    let is_one = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
-    is_one(path) || path.parent().is_some_and(is_one)
-}
-
-/// True if the list of a rebase has lines that run something and were not there before; also where that cannot be told.
-fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool {
-    if is_link(path) {
-        return true;
-    }
-    let Some(now) = regular_file::read_bounded(path, LONGEST).ok().flatten() else { return true };
-    let before: &[u8] = match before {
-        Some(AutorunFileState::File { bytes: Some(bytes), .. }) => bytes,
-        Some(_) => return true,
-        None => &[],
-    };
-    let (now, before) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(before));
-    let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
-    let known: HashSet<&str> = before.lines().map(str::trim).collect();
-    now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Component, Path, PathBuf},
 };
 
@@ -73,43 +74,47 @@ const MOST_PLACES: usize = 2_000;
 /// Signs of lines that name a folder in which something looks for what it runs.
 const OF_FOLDERS: &[&str] = &["path", "rtp", "zdotdir", "run-parts", "includedir", "plugin", "templatedir"];
 
+/// Parts of names of files in which shells and editors keep what was typed.
+const HISTORIES: &[&str] = &["hist", "viminfo"];
+
 const NAMED: &str = "a start file of the home names it, so it is read or run at a login or by a program that is started often";
 
 /// Finds what the start files of this home name that lies below it, links in it followed. Blocks for a bounded look.
 pub(super) fn named(home: &Path) -> Vec<AutorunPlace> {
-    let mut reading =
-        StartFiles { home, places: HashSet::new(), read: HashSet::new(), left: VecDeque::new() };
-    reading.left.extend(START_FILES.iter().map(|file| (home.join(file), 0)));
-    for (folder, end) in START_FOLDERS {
-        let entries = fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
-        let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
-        reading.left.extend(entries.map(|entry| entry.path()).filter(is_meant).map(|path| (path, 0)));
-    }
-    let mut variables = HashMap::new();
-    while let Some((file, depth)) = reading.left.pop_front() {
-        reading.read(&file, depth, &mut variables);
-    }
-    let mut places: Vec<PathBuf> = reading.places.into_iter().collect();
+    let mut places: Vec<PathBuf> = StartFiles::of(home).places.into_iter().collect();
     places.sort();
     places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect()
 }
 
-/// The ones among them that are kept from commands: text files that are there, below no name with a dot in front. Folders are where somebody works,
-/// and what is no text is what builds make. Blocks for a bounded look.
-pub(super) fn named_texts(home: &Path) -> Vec<AutorunPlace> {
-    let mut places = named(home);
-    places.retain(|AutorunPlace { path, .. }| {
+/// The ones among them that are kept from commands: text files that are there. Folders are where somebody works, and what is no text is what
+/// builds make. Below a name with a dot in front, what a line only gives a name is left out, as shells and editors keep their histories in
+/// such files; and so is what is `hidden` from commands, which no mount may show. Blocks for a bounded look.
+pub(super) fn named_texts(home: &Path, hidden: &[PathBuf]) -> Vec<AutorunPlace> {
+    let reading = StartFiles::of(home);
+    let is_dotted = |path: &Path| {
         let below = path.strip_prefix(home).ok().and_then(|below| below.iter().next());
-        below.is_some_and(|first| !first.as_encoded_bytes().starts_with(b"."))
-            && path.is_file()
-            && is_text(path)
-    });
-    places
+        below.is_none_or(|first| first.as_encoded_bytes().starts_with(b"."))
+    };
+    let is_history = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        HISTORIES.iter().any(|part| name.contains(part))
+    };
+    let is_run = |path: &PathBuf| {
+        let is_program = || fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
+        !is_dotted(path) || !is_history(path) && (reading.used.contains(path) || is_program())
+    };
+    let mut places: Vec<PathBuf> = reading.places.iter().filter(|path| is_run(path)).cloned().collect();
+    let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
+    places.retain(|path| !is_hidden(path) && path.is_file() && is_text(path));
+    places.sort();
+    places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect()
 }
 
 struct StartFiles<'a> {
     home: &'a Path,
     places: HashSet<PathBuf>,
+    /// The ones among them that stand in a line which does more than give them a name.
+    used: HashSet<PathBuf>,
     read: HashSet<PathBuf>,
     left: VecDeque<(PathBuf, usize)>,
 }
@@ -122,7 +127,28 @@ enum NamedPath {
     Below(PathBuf),
 }
 
-impl StartFiles<'_> {
+impl<'a> StartFiles<'a> {
+    fn of(home: &'a Path) -> StartFiles<'a> {
+        let mut reading = StartFiles {
+            home,
+            places: HashSet::new(),
+            used: HashSet::new(),
+            read: HashSet::new(),
+            left: VecDeque::new(),
+        };
+        reading.left.extend(START_FILES.iter().map(|file| (home.join(file), 0)));
+        for (folder, end) in START_FOLDERS {
+            let entries = fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
+            let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
+            reading.left.extend(entries.map(|entry| entry.path()).filter(is_meant).map(|path| (path, 0)));
+        }
+        let mut variables = HashMap::new();
+        while let Some((file, depth)) = reading.left.pop_front() {
+            reading.read(&file, depth, &mut variables);
+        }
+        reading
+    }
+
     fn read(&mut self, file: &Path, depth: usize, variables: &mut HashMap<String, String>) {
         let end = ResolvedPath::to(file).end;
         if !self.read.insert(end.clone()) {
@@ -140,7 +166,14 @@ impl StartFiles<'_> {
             note_assignment(line, variables);
             let small = line.to_ascii_lowercase();
             let is_of_folders = OF_FOLDERS.iter().any(|sign| small.contains(sign));
+            let is_used = !is_assignment(line);
             for named in named_in(line, self.home, variables) {
+                if let NamedPath::One(path) = &named
+                    && is_used
+                    && self.used.len() < MOST_PLACES
+                {
+                    self.used.insert(ResolvedPath::to(path).end);
+                }
                 self.take(named, is_of_folders, depth);
             }
         }
@@ -172,6 +205,16 @@ impl StartFiles<'_> {
             self.left.push_back((end, depth + 1));
         }
     }
+}
+
+/// True of a line that is `NAME=value` and no more.
+fn is_assignment(line: &str) -> bool {
+    let words = ["export ", "typeset ", "declare "];
+    let line = words.iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line).trim();
+    line.split_once('=').is_some_and(|(name, value)| {
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            && !value.contains([' ', '\t', ';', '&', '|', '(', '`'])
+    })
 }
 
 /// `NAME=value`, also behind `export` and in the words of other programs: what stands for `$NAME` from then on.
@@ -266,17 +309,22 @@ mod tests {
         write(
             &home,
             ".bashrc",
-            ". ~/scripts/lib.sh\nexport GOPATH=~/go\nalias x=~/proj/target/x\n. ~/.more\n. ~/missing\n",
+            ". ~/scripts/lib.sh\nexport GOPATH=~/go\nalias x=~/proj/target/x\n. ~/.more\n. ~/missing\n\
+             [ -s \"$HOME/.nvm/nvm.sh\" ] && . \"$HOME/.nvm/nvm.sh\"\n. ~/.cache/wal/colors.sh\nHISTFILE=~/.state/sh/log\n\
+             export Z_DATA=\"$HOME/.z\"\nhistory -r ~/.typed_history\nBASH_ENV=~/.tool/env\n",
         );
-        write(&home, ".ssh/config", "Host x\n  ProxyCommand ~/tools/px.sh\n");
-        for name in ["scripts/lib.sh", "tools/px.sh", ".more"] {
+        write(&home, ".ssh/config", "Host x\n  ProxyCommand ~/tools/px.sh\n  IdentityFile ~/.ssh/key\n");
+        let names =
+            [".cache/wal/colors.sh", ".more", ".nvm/nvm.sh", ".tool/env", "scripts/lib.sh", "tools/px.sh"];
+        for name in names.iter().chain(&[".state/sh/log", ".z", ".typed_history", ".ssh/key"]) {
             write(&home, name, "# a person's\n");
         }
+        fs::set_permissions(home.join(".tool/env"), fs::Permissions::from_mode(0o755)).unwrap();
         write(&home, "proj/target/x", "ELF\0");
         fs::create_dir(home.join("go")).unwrap();
         let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
-        let found: Vec<String> = named_texts(&home).into_iter().map(below).collect();
-        assert_eq!(found, ["scripts/lib.sh", "tools/px.sh"]);
+        let found: Vec<String> = named_texts(&home, &[home.join(".ssh")]).into_iter().map(below).collect();
+        assert_eq!(found, names);
     }
 
     #[test]

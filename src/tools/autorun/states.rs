@@ -8,6 +8,7 @@ use std::{
         fs::{MetadataExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::{MOST_ENTRIES, MOST_NAMES};
@@ -82,6 +83,13 @@ impl PlaceState {
         }
         state
     }
+}
+
+/// The time of the last change, which nobody sets.
+pub(super) fn changed_at(found: &fs::Metadata) -> SystemTime {
+    let seconds = u64::try_from(found.ctime()).unwrap_or_default();
+    let nanoseconds = u64::try_from(found.ctime_nsec()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
 }
 
 /// False of a folder in which there is nothing but folders. One with more folders than there is `room` for counts as one with files.

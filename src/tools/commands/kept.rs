@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{self, AllowedChanges, AutorunGuard, WritesTold},
+    autorun::{self, AllowedChanges, AutorunGuard, AutorunGuards, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -67,8 +67,11 @@ struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
+    /// What git brought counts before it is looked at what else came.
+    allowed: Option<AllowedChanges>,
     autorun: Option<AutorunGuard>,
-    _allowed: Option<AllowedChanges>,
+    /// Tells what was found at the start of this daemon, and whose.
+    found: Option<(AutorunGuards, PathBuf)>,
 }
 
 impl KeptBeside for KeptWhileRunning {
@@ -77,12 +80,16 @@ impl KeptBeside for KeptWhileRunning {
     }
 
     fn finish(&mut self) -> Vec<String> {
-        self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default()
+        let found = self.found.take().map(|(guards, session)| guards.take_found(&session));
+        let mut told = found.unwrap_or_default();
+        drop(self.allowed.take());
+        told.extend(self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default());
+        told
     }
 }
 
 impl CommandRuntime {
-    /// Answers what is kept from a program in these folders, absolute and without links. What is there is noted on the disk first, durably.
+    /// Answers what is kept from a program in these folders, absolute and without links. What is there is noted on the disk first.
     pub async fn kept_from(
         &self,
         program: ConfinedProgram<'_>,
@@ -94,6 +101,11 @@ impl CommandRuntime {
             return Ok(KeptPlaces::default());
         }
         let is_server = matches!(program, ConfinedProgram::Server);
+        let session = match &program {
+            ConfinedProgram::Command { temporary, .. } => Some(temporary.to_path_buf()),
+            ConfinedProgram::Hook { .. } | ConfinedProgram::Server => None,
+        };
+        let found = session.clone().map(|session| (self.autorun.clone(), session));
         let (since, git, yields, writes) = match program {
             ConfinedProgram::Command { temporary, git, writes, yields } => {
                 (born(temporary), git, yields, Some(writes))
@@ -167,19 +179,28 @@ impl CommandRuntime {
                 }
                 Ok(further)
             };
-            let is_left =
+            let is_plain =
                 brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
-            let (autorun, allowed) = match writes.filter(|_| !is_left) {
+            let allowed = match may_bring && (is_plain || writes.is_none()) && !watched.is_empty() {
+                true => Some(AllowedChanges::over(&roots, further()?, since, &watched)),
+                false => None,
+            };
+            if git.is_alone {
+                watched.git_begins();
+            }
+            // Whoever goes on beside it may make a hook, or change a setting, by which git runs a program after all.
+            let is_left = is_plain && allowed.is_none();
+            let autorun = match writes.filter(|_| !is_left) {
                 Some(writes) => {
-                    let told = (notes.reports(), &watched);
-                    (Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, told)), None)
+                    let session = session.unwrap_or_default();
+                    let records = (notes.reports(), &watched, session.as_path());
+                    Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, records)?)
                 }
-                None if !may_bring || watched.is_empty() => (None, None),
-                None => (None, Some(AllowedChanges::over(&roots, further()?, since, &watched))),
+                None => None,
             };
             Ok((guard, kept, autorun, allowed))
         });
-        let (guard, kept, autorun, _allowed) = looked.await.map_err(|source| CommandStartError::System {
+        let (guard, kept, autorun, allowed) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
             source,
         })?;
@@ -191,7 +212,7 @@ impl CommandRuntime {
             autorun
         });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, _allowed });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, allowed, found });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

@@ -203,6 +203,13 @@ impl RepositoryState {
     }
 }
 
+/// True of the repository of a submodule by which git would run something, as if there had been nothing; also where that cannot be told. Blocks.
+pub fn may_run_something(path: &Path) -> bool {
+    // As git itself writes it for a submodule.
+    let named = ["core.worktree".to_owned()];
+    folder_at(path).is_none_or(|folder| RepositoryState::harmless(None, (path, &folder), &named).is_err())
+}
+
 impl SettingsState {
     fn of(path: &Path, folder: &OwnedFd, name: &str) -> SettingsState {
         let link = link_in(folder, name).and_then(|link| Some((link, path.join(name).canonicalize().ok()?)));

@@ -218,3 +218,51 @@ async fn what_git_runs_plants_nothing_and_what_it_checks_out_stays() {
         running.stop().await;
     }
 }
+
+/// Whatever leads git into a repository of an agent's, what runs there is watched.
+#[tokio::test]
+async fn git_that_options_or_links_lead_into_a_repository_of_an_agents_plants_nothing() {
+    for mechanism in mechanisms() {
+        let commands = [
+            "sh make.sh >/dev/null 2>&1; echo over",
+            "git --no-pager -C sub checkout -q -b one",
+            "git -C . -C sub checkout -q -b two",
+            "git -C lnk checkout -q -b three",
+            "cd lnk && git checkout -q -b four",
+        ];
+        let mut replies: Vec<Reply> = commands
+            .iter()
+            .map(|command| Reply::calls(&[("run_shell_command", json!({ "command": command }))]))
+            .collect();
+        replies.push(Reply::done("done"));
+        let make = "git init -q sub\nmkdir sub/deep\nln -s sub/deep lnk\ncat > sub/.git/hooks/post-checkout <<'EOF'\n#!/bin/sh\n\
+                    echo ran >> ../ran; for f in .envrc .exrc; do echo evil > ../$f; done\nEOF\nchmod 755 sub/.git/hooks/post-checkout\n";
+        let mut house = support::House::new()
+            .script(&Script::new(replies))
+            .agent("writer", AGENT)
+            .file(".exrc", "a person's\n")
+            .file("make.sh", make);
+        house.sandbox = confined_by(house.dir.path(), mechanism.clone());
+        let work = house.work();
+        let made = Command::new("git").arg("-C").arg(&work).args(["init", "-q"]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let running = house.boot().await;
+        let mut client = running.client();
+        let approval = json!({ "autoApprove": ["low", "medium"], "headless": true });
+        let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log: Vec<Value> = running.log().await;
+        let ends: Vec<String> =
+            log.iter().filter(|event| event["activity"] == "TOOL_CALL_END").map(Value::to_string).collect();
+        let ran = fs::read_to_string(work.join("ran")).unwrap_or_default();
+        assert_eq!(ran.lines().count(), 4, "{mechanism:?}: {ends:#?}");
+        assert!(!work.join(".envrc").exists(), "{mechanism:?}: {ends:#?}");
+        assert_eq!(
+            fs::read_to_string(work.join(".exrc")).unwrap(),
+            "a person's\n",
+            "{mechanism:?}: {ends:#?}"
+        );
+        drop(client);
+        running.stop().await;
+    }
+}

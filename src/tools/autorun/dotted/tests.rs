@@ -20,8 +20,8 @@ fn guarded(home: &Path, named: &[&str], has_mounts: bool) -> (AutorunGuard, Vec<
     let dotted = DottedEntries::of(home, hidden.iter().map(PathBuf::as_path), &roots, has_mounts);
     let further = FurtherPlaces { dotted, ..FurtherPlaces::default() };
     let told = WritesTold { named: named.iter().map(|name| home.join(name)).collect() };
-    let reports = (WorkspaceReports::default(), &AutorunGuards::default());
-    AutorunGuard::over(&roots[..1], further, told, has_mounts, reports)
+    let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
+    AutorunGuard::over(&roots[..1], further, told, has_mounts, records).unwrap()
 }
 
 /// Start files of programs that no list has: some of those that were found by trying.

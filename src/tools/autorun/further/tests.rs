@@ -22,8 +22,8 @@ fn at_home(home: &Path, path: Option<&OsStr>) -> FurtherPlaces {
 }
 
 fn guarded(root: &Path, further: FurtherPlaces, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
-    let told = (WorkspaceReports::default(), &AutorunGuards::default());
-    AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, told)
+    let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
+    AutorunGuard::over(&[root.to_owned()], further, WritesTold::default(), has_covers, records).unwrap()
 }
 
 #[test]
@@ -142,8 +142,9 @@ fn a_name_of_a_folder_frees_nothing_that_settings_name_in_it_and_keys_of_any_kin
     let further =
         further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path()), NO_HOME).unwrap();
     let told = WritesTold { named: vec![root.join("tools")] };
-    let reports = (WorkspaceReports::default(), &AutorunGuards::default());
-    let (mut guard, _) = AutorunGuard::over(std::slice::from_ref(&root), further, told, false, reports);
+    let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
+    let (mut guard, _) =
+        AutorunGuard::over(std::slice::from_ref(&root), further, told, false, records).unwrap();
     put(&root.join("tools/fsm.sh"), "# evil\n");
     put(&root.join(".git/worktrees/w/config.worktree"), "[core]\n\tfsmonitor = ./evil\n");
     put(&root.join(".git/worktrees/w").join(REBASE_TODO), "exec ./evil\n");
@@ -241,4 +242,70 @@ fn a_rebase_that_a_command_made_up_runs_nothing_and_one_of_a_persons_goes_on() {
     assert!(!is_left(None, "x touch x\n"));
     assert!(is_left(Some("pick 1 a\nexec make\npick 2 b\nexec make\n"), "pick 2 b\nexec make\n"));
     assert!(!is_left(Some("pick 1 a\nexec make\n"), "exec touch x\n"));
+}
+
+#[test]
+fn where_a_kept_name_leads_that_is_a_link_itself_is_kept_also_where_nothing_is_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let names = ["tools/vscode/tasks.json", "real/zed/tasks.json", "conf/pc.yaml", "githooks/pre-commit"];
+    names.iter().for_each(|name| put(&root.join(name), "a person's"));
+    put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+    for folder in [".git/objects", ".git/refs", "other/zed", "conf/hooks"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for (to, name) in [
+        ("tools/vscode", ".vscode"),
+        ("dot/zed", ".zed"),
+        ("real", "dot"),
+        ("conf/pc.yaml", ".pre-commit-config.yaml"),
+        ("conf/envrc", ".envrc"),
+        ("../githooks", ".git/hooks"),
+        ("../conf/hooks/post-merge", "githooks/post-merge"),
+    ] {
+        symlink(to, root.join(name)).unwrap();
+    }
+    let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
+    let (mut guard, _) = guarded(&root, further, false);
+    names.iter().for_each(|name| put(&root.join(name), "evil"));
+    let planted = ["tools/vscode/launch.json", "githooks/pre-push", "conf/hooks/post-merge", "conf/envrc"];
+    planted.iter().for_each(|name| put(&root.join(name), "evil"));
+    put(&root.join("conf/other"), "made");
+    fs::remove_file(root.join("dot")).unwrap();
+    symlink("other", root.join("dot")).unwrap();
+    let done = guard.finish();
+    for name in names {
+        assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "a person's", "{name}: {done:?}");
+    }
+    planted.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
+    assert_eq!(fs::read_link(root.join("dot")).unwrap(), Path::new("real"), "{done:?}");
+    assert!(root.join("conf/other").exists(), "{done:?}");
+}
+
+#[test]
+fn a_link_on_the_way_to_what_settings_name_leads_where_it_led() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root.join(".git/HEAD"), "ref: refs/heads/main\n");
+    put(&root.join(".git/config"), "[core]\n\tfsmonitor = tools/fsm.sh\n\thooksPath = hooks/h\n");
+    ["objects", "refs"].iter().for_each(|name| fs::create_dir(root.join(".git").join(name)).unwrap());
+    for (folder, text) in [("real", "a person's"), ("evil", "evil")] {
+        put(&root.join(folder).join("fsm.sh"), text);
+        put(&root.join(folder).join("h/pre-commit"), text);
+    }
+    let names = ["tools", "hooks"];
+    names.iter().for_each(|name| symlink("real", root.join(name)).unwrap());
+    for has_covers in [false, true] {
+        let further = further_places(std::slice::from_ref(&root), &[], std::iter::empty(), NO_HOME).unwrap();
+        let (mut guard, covered) = guarded(&root, further, has_covers);
+        assert!(!covered.contains(&root.join("real")), "{covered:?}");
+        for name in names {
+            fs::remove_file(root.join(name)).unwrap();
+            symlink("evil", root.join(name)).unwrap();
+        }
+        let done = guard.finish();
+        for name in names {
+            assert_eq!(fs::read_link(root.join(name)).unwrap(), Path::new("real"), "{name}: {done:?}");
+        }
+    }
 }

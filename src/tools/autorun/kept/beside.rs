@@ -11,14 +11,22 @@ use std::{
 };
 
 use super::{
-    super::further::FurtherPlaces, AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    super::further::FurtherPlaces,
+    AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    mounts::MountPoint,
+    notes::{AutorunNoteFile, AutorunNotes},
     second_names,
 };
-use crate::{digest, repositories::brought_by_git, workspace_reports::WorkspaceReports};
+use crate::{digest, repositories::brought_by_git};
 
 /// All files that are watched over for commands that go on. A cheap handle.
 #[derive(Clone, Default)]
-pub struct AutorunGuards(Arc<Mutex<Vec<Weak<WatchedPlaces>>>>);
+pub struct AutorunGuards {
+    going_on: Arc<Mutex<Vec<Weak<WatchedPlaces>>>>,
+    pub(super) notes: AutorunNotes,
+    /// What the next command of each session tells, by the session's folder for what is temporary.
+    pub(super) left: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
+}
 
 /// Everything that was there before a command began.
 #[derive(Default)]
@@ -31,6 +39,10 @@ pub(super) struct NotedPlaces {
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
     pub earlier: Vec<Arc<WatchedPlaces>>,
+    /// The places that mounts keep, as they were when the command began.
+    pub mounted: BTreeMap<PathBuf, MountPoint>,
+    /// The note of all this on the disk.
+    pub note: Option<AutorunNoteFile>,
 }
 
 /// An earlier guard's knowledge of a place.
@@ -52,17 +64,22 @@ pub struct AllowedChanges {
 }
 
 impl AutorunGuards {
+    /// Those of a daemon that keeps its state there, in which notes are left for the next one.
+    pub fn noting_in(state_dir: &Path) -> AutorunGuards {
+        AutorunGuards { notes: AutorunNotes::new(state_dir), ..AutorunGuards::default() }
+    }
+
     /// Takes one in. Answers those that began before it and go on.
     pub(super) fn take_in(&self, watched: &Arc<WatchedPlaces>) -> Vec<Arc<WatchedPlaces>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| it.strong_count() > 0);
         let earlier = all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect();
         all.push(Arc::downgrade(watched));
         earlier
     }
 
-    fn all(&self) -> Vec<Arc<WatchedPlaces>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn all(&self) -> Vec<Arc<WatchedPlaces>> {
+        let all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect()
     }
 
@@ -102,7 +119,7 @@ impl AllowedChanges {
         since: Option<SystemTime>,
         guards: &AutorunGuards,
     ) -> AllowedChanges {
-        let places = WatchedPlaces::of(roots, further, WritesTold::default(), WorkspaceReports::default());
+        let places = WatchedPlaces::of(roots, further, WritesTold::default(), Default::default());
         let mut bytes_left = MOST_BYTES;
         let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
         let before = places.places(&[]).into_iter().map(|(path, _)| path).map(state).collect();
@@ -177,19 +194,26 @@ impl WatchedPlaces {
             return;
         }
         second_names::take_anew(&mut noted.second_names, path, written);
+        let is_any = !places.is_empty();
         for place in places {
             let path = if path.starts_with(&place) { path } else { place.as_path() };
-            let Some(state) =
-                noted.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()))
-            else {
-                continue;
-            };
+            let mounted = noted.mounted.get(&place);
+            // Another file has come in its place, and over that one there is no mount.
+            let is_open = mounted.is_some() && MountPoint::at(&place).as_ref() != mounted;
+            let before = noted.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()));
+            if is_open && before.is_none() {
+                *before = Some(PlaceState::default());
+            }
+            let Some(state) = before else { continue };
             state.take_anew(path);
             // Also where the bytes are not noted: somebody may have put something else there since.
             let is_other = |state: &AutorunFileState| {
                 written.is_some_and(|written| state.bytes().is_none_or(|it| digest::of(it) != written))
             };
             state.files.retain(|file, state| file != path || !is_other(state));
+        }
+        if is_any && let Err(error) = self.note(&mut noted) {
+            tracing::warn!(%error, path = %path.display(), "if the daemon is killed now, a file that may stay is put aside");
         }
     }
 

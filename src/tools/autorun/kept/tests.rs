@@ -12,8 +12,8 @@ fn beside(
     has_covers: bool,
     guards: &AutorunGuards,
 ) -> (AutorunGuard, Vec<PathBuf>) {
-    let told_to = (WorkspaceReports::default(), guards);
-    AutorunGuard::over(&[root.to_owned()], FurtherPlaces::default(), told, has_covers, told_to)
+    let records = (WorkspaceReports::default(), guards, Path::new(""));
+    AutorunGuard::over(&[root.to_owned()], FurtherPlaces::default(), told, has_covers, records).unwrap()
 }
 
 fn put(root: &Path, name: &str, text: &str) {
@@ -217,10 +217,10 @@ fn the_person_is_told_the_name_of_each() {
     let root = folder.path().canonicalize().unwrap();
     let state = tempfile::tempdir().unwrap();
     let reports = WorkspaceReports::new(state.path());
-    let told = (reports.clone(), &AutorunGuards::default());
+    let records = (reports.clone(), &AutorunGuards::default(), Path::new(""));
     let roots = std::slice::from_ref(&root);
     let further = FurtherPlaces::default();
-    let (mut guard, _) = AutorunGuard::over(roots, further, WritesTold::default(), false, told);
+    let (mut guard, _) = AutorunGuard::over(roots, further, WritesTold::default(), false, records).unwrap();
     let names =
         [".autoenv", ".envrc", ".exrc", ".mcp.json", ".nvim.lua", ".vscode/tasks.json", ".zed/tasks.json"];
     names.iter().for_each(|name| put(&root, name, "evil"));
@@ -289,8 +289,9 @@ fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again
             further,
             told,
             true,
-            (WorkspaceReports::default(), &guards),
+            (WorkspaceReports::default(), &guards, Path::new("")),
         )
+        .unwrap()
         .0
     };
     let mut first = begin(&[".exrc"]);
@@ -321,4 +322,98 @@ fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again
     fs::remove_file(root.join("h")).unwrap();
     assert!(third.finish().is_empty());
     assert_eq!(read(&root, ".envrc"), "asked for");
+}
+
+/// One command makes a link that harms nobody, the next one writes where it leads.
+#[test]
+fn a_link_that_a_command_of_the_session_made_is_put_aside_and_a_persons_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let root = root.canonicalize().unwrap();
+    let session = folder.path().join("session");
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+    put(&root, "persons/x.json", "a person's");
+    fs::create_dir_all(root.join(".git")).unwrap();
+    link("../persons", ".github");
+    fs::remove_file(root.join(".github")).unwrap();
+    fs::create_dir(root.join(".github")).unwrap();
+    link("../persons", ".github/hooks");
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    fs::create_dir(&session).unwrap();
+    let begin = || {
+        let further = FurtherPlaces {
+            places: vec![shell::AutorunPlace { path: root.join(".git").join(REBASE_TODO), why: "git" }],
+            ..FurtherPlaces::default()
+        };
+        let records = (WorkspaceReports::default(), &AutorunGuards::default(), session.as_path());
+        AutorunGuard::over(std::slice::from_ref(&root), further, WritesTold::default(), false, records)
+            .unwrap()
+            .0
+    };
+    let mut first = begin();
+    fs::create_dir(root.join("rb")).unwrap();
+    fs::create_dir(root.join("hk")).unwrap();
+    link("../rb", ".git/rebase-merge");
+    link("hk", ".husky");
+    first.finish();
+    let mut second = begin();
+    put(&root, "rb/git-rebase-todo", "exec evil\n");
+    put(&root, "hk/pre-commit", "evil");
+    put(&root, "hk/pre-push", "evil");
+    put(&root, "persons/y.json", "evil");
+    let done = second.finish();
+    for name in [".git/rebase-merge", ".husky"] {
+        assert!(fs::symlink_metadata(root.join(name)).is_err(), "{name}: {done:?}");
+        assert!(done.iter().any(|done| done.contains(&format!("`{name}` came to be"))), "{name}: {done:?}");
+    }
+    assert_eq!(read(&root, "rb/git-rebase-todo"), "exec evil\n", "what it leads to stays");
+    assert!(fs::symlink_metadata(root.join(".github/hooks")).is_ok(), "{done:?}");
+}
+
+/// A mount goes with the file over which it lies, also in what another command sees.
+#[test]
+fn what_a_command_writes_where_git_took_its_mounts_away_is_put_aside_but_for_what_git_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "-q", "-b", "main"]);
+    let names = [".envrc", ".exrc", ".vscode/tasks.json", ".zed/tasks.json", ".nvim.lua"];
+    names.iter().for_each(|name| put(&root, name, "a person's"));
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    // The clock of files is coarse: what is made from here on is newer.
+    let made = sys::clock::file_time();
+    while sys::clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    let guards = AutorunGuards::default();
+    let again = |name: &str, text: &str| {
+        fs::remove_file(root.join(name)).unwrap();
+        if let Some(folder) = Path::new(name).parent().filter(|it| !it.as_os_str().is_empty()) {
+            fs::remove_dir(root.join(folder)).unwrap();
+        }
+        put(&root, name, text);
+    };
+    let mut alone = beside(&root, WritesTold::default(), true, &guards).0;
+    again(".exrc", "a person's, too");
+    assert!(alone.finish().is_empty(), "no git went on beside it");
+    put(&root, ".exrc", "a person's");
+    let mut goes_on = beside(&root, WritesTold::default(), true, &guards).0;
+    guards.git_begins();
+    for name in [".envrc", ".vscode/tasks.json"] {
+        again(name, "evil");
+    }
+    again(".exrc", "a person's");
+    again(".nvim.lua", "wanted");
+    guards.allow(&root.join(".nvim.lua"), Some(&crate::digest::of(b"wanted")));
+    put(&root, ".zed/tasks.json", "behind its mount");
+    let done = goes_on.finish();
+    assert_eq!(done.len(), 2, "{done:?}");
+    assert!(!root.join(".envrc").exists() && !root.join(".vscode/tasks.json").exists(), "{done:?}");
+    let kept = [".exrc", ".nvim.lua", ".zed/tasks.json"].map(|name| read(&root, name));
+    assert_eq!(kept, ["a person's", "wanted", "behind its mount"], "{done:?}");
 }

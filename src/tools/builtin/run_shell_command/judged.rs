@@ -140,31 +140,47 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
     }
 }
 
-/// The folders in which git may begin, and whether nobody can tell all of them.
+/// Commands beside git that wait for as long as what they read does. What somebody does meanwhile was not there when it was looked at.
+const MAY_WAIT: &[&str] = &["cat", "grep", "head", "tail", "wc"];
+
+/// The folders in which git may begin, and whether nobody can tell all of them, or what is there by then.
 fn folders_of_git(reading: &ShellAnalysis, directory: &Path) -> (Vec<PathBuf>, bool) {
     let (mut folders, mut is_anywhere) = (vec![directory.to_owned()], false);
+    let (mut may_wait, mut waits_first) = (false, false);
     for command in &reading.commands {
         let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
-        let to = match words.as_slice() {
-            ["cd", to] | ["git", "-C", to, ..] => *to,
-            ["git", option, ..] if option.starts_with('-') => {
-                // `--no-pager` and the like lead nowhere.
-                is_anywhere |= !matches!(*option, "--no-pager" | "-P");
-                continue;
+        let mut steps = Vec::new();
+        match words.as_slice() {
+            ["cd", to] => steps.push(*to),
+            ["cd" | "pushd" | "popd", ..] => is_anywhere = true,
+            ["git", options @ ..] => {
+                waits_first |= may_wait;
+                let mut options = options.iter().copied();
+                // Each `-C` goes on from the one before it (git(1)).
+                while let Some(option) = options.next().filter(|word| word.starts_with('-')) {
+                    match option {
+                        "-C" => match options.next() {
+                            Some(to) => steps.push(to),
+                            None => is_anywhere = true,
+                        },
+                        // They lead nowhere.
+                        "--no-pager" | "-P" => (),
+                        _ => is_anywhere = true,
+                    }
+                }
             }
-            ["cd" | "pushd" | "popd", ..] => {
-                is_anywhere = true;
-                continue;
-            }
-            _ => continue,
-        };
-        is_anywhere |=
-            to.starts_with(['~', '-']) || to.contains(['$', '*', '?', '[', '`']) || 2 < folders.len();
-        let further: Vec<PathBuf> = folders.iter().map(|folder| folder.join(to)).collect();
-        folders.extend(further);
-        folders.dedup();
+            [name, ..] => may_wait |= MAY_WAIT.contains(name),
+            [] => (),
+        }
+        for to in steps {
+            is_anywhere |=
+                to.starts_with(['~', '-']) || to.contains(['$', '*', '?', '[', '`']) || 2 < folders.len();
+            let further: Vec<PathBuf> = folders.iter().map(|folder| folder.join(to)).collect();
+            folders.extend(further);
+            folders.dedup();
+        }
     }
-    (folders, is_anywhere)
+    (folders, is_anywhere || waits_first)
 }
 
 /// Tells which files a text says that it writes.
@@ -307,5 +323,61 @@ pub fn details(
         background: false,
         pty: false,
         timeout_seconds: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The folders below `/w` in which git may begin by these words; `None` = nobody can tell all of them.
+    fn folders(text: &str) -> Option<Vec<String>> {
+        let directory = Path::new("/w");
+        let reading = shell::read(
+            text,
+            &ShellEnvironment {
+                directory,
+                home: None,
+                roots: &[directory.to_owned()],
+                autorun: &[],
+                guarded: &[],
+                secret: &[],
+                resolve: &|path: &Path| path.to_owned(),
+                entries: &|_: &Path| Some(Vec::new()),
+                is_wanted: &|| true,
+            },
+        );
+        assert!(is_git_alone(&reading), "{text}");
+        let (folders, is_anywhere) = folders_of_git(&reading, directory);
+        let below = |path: &PathBuf| path.strip_prefix(directory).unwrap().display().to_string();
+        (!is_anywhere).then(|| folders.iter().map(below).collect())
+    }
+
+    #[test]
+    fn each_option_that_leads_git_elsewhere_is_followed_or_counts_as_anywhere() {
+        let told = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        for text in
+            ["git checkout b", "git --no-pager checkout b", "git -C . checkout b", "git pull | tail -3"]
+        {
+            assert_eq!(folders(text), told(&[""]), "{text}");
+        }
+        for text in [
+            "git -C sub checkout b",
+            "git --no-pager -C sub checkout b",
+            "git -P -C sub checkout b",
+            "git -C . -C sub checkout b",
+            "git -C '' -C sub checkout b",
+            "git -C . --no-pager -C sub checkout b",
+            "cd sub && git checkout b",
+        ] {
+            assert_eq!(folders(text), told(&["", "sub"]), "{text}");
+        }
+        for text in [
+            "git --no-pager --work-tree=. -C sub checkout b",
+            "cd -P sub && git checkout b",
+            "cat f; git checkout b",
+        ] {
+            assert_eq!(folders(text), None, "{text}");
+        }
     }
 }

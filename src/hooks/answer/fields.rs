@@ -6,7 +6,7 @@ use super::{
     HookAnswer, is_strict,
     strays::{MISPLACED, StrayFields},
 };
-use crate::{HookContract, event, verdict::ModelVerdict};
+use crate::{HookContract, event};
 use protocol::{HookDecision, HookEventName, HookOutcome};
 
 /// `{ok, reason}` of a model.

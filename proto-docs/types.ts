@@ -1296,6 +1296,8 @@ export interface ConfirmationSpan {
    * answer it then.
    */
   downMs?: number;
+  /** The number of times that a daemon was started again while it was open. */
+  restarts?: number;
   /** The number of times that the question changed so far. */
   revisions?: number;
   /** Missing while it is open. With `edited` and `stale` it was asked again. */
@@ -2424,8 +2426,8 @@ export interface HookSpan {
    */
   round?: number | null;
   /**
-   * It was asked again, about the call as a person had changed it who answered a question about it. A change
-   * that was refused then stands nowhere: `description` is missing.
+   * It was asked about the call as a person had changed it who answered a question about it. In logs of
+   * earlier versions a change that was refused then stands nowhere: `description` is missing.
    */
   edited?: boolean;
   /** More than 1 when the daemon died before its verdict was written down. */
@@ -3643,6 +3645,12 @@ export interface NamedModel {
   sampling?: SamplingSettings;
 }
 
+/** A run that had a context after another one. */
+export interface NextHolder {
+  runId: RunId;
+  agent: AgentName;
+}
+
 /** No parameters. */
 export type NoParams = Record<string, never>;
 
@@ -4085,10 +4093,17 @@ export interface QueueRunResult {
   seq: EventSeq;
 }
 
-/** The run that had a context when another one of the same context was asked for, which waited for it. */
+/**
+ * The runs that had a context while another one waited for it: the first is the one that had it when that one
+ * was asked for.
+ */
 export interface QueuedBehind {
   runId: RunId;
   agent: AgentName;
+  /** The run that had it after that one. */
+  then?: NextHolder | null;
+  /** The number of further ones. */
+  more?: number;
 }
 
 /** What a run waits for. */
@@ -4549,6 +4564,8 @@ export interface RunSpan {
   /** The run that called it, and its call. */
   parentRunId?: RunId | null;
   parentCallId?: CallId | null;
+  /** The sources of what it was told before its first message. Missing in logs of earlier versions. */
+  told?: RunTold | null;
   /** The end reason, as in the run's record. */
   reason?: string | null;
   message?: string | null;
@@ -4560,8 +4577,7 @@ export interface RunSpan {
   /** Time in queues: for its context, or for one of the slots that runs share. */
   queuedMs?: number;
   /**
-   * The run that had its context when it was asked for, where it waited for that. Others may have had it
-   * after that one.
+   * The runs that had its context while it waited for that, from the one that had it when it was asked for.
    */
   queuedBehind?: QueuedBehind | null;
   /** Time before it began in which hooks were asked about its prompt. */
@@ -4708,6 +4724,8 @@ export interface RunStarted {
   care?: RunCare;
   /** Destinations of its spans. */
   tracing?: RunTracing;
+  /** The sources of what it is told before its first message. Missing in events of earlier versions. */
+  told?: RunTold | null;
 }
 
 /** Where a run stands. */
@@ -4753,6 +4771,23 @@ export type RunTask =
   /** To let the context begin anew (`session/clear`). */
   | "clear"
   | (string & {});
+
+/**
+ * The sources of what a run is told before its first message. It keeps what it was told, whatever becomes of
+ * the files.
+ */
+export interface RunTold {
+  systemPrompt?: ToldSystemPrompt;
+  /**
+   * The memory files that it is told, in their order, and what these import; the first 64. Files of
+   * sub-folders are told later, with the first call that comes there.
+   */
+  memory?: ToldFile[];
+  /** The number of further ones. */
+  moreMemory?: number;
+  /** The skills that it begins with. */
+  skills?: number;
+}
 
 /** Data of `run.toolsChanged`: which of the run's tools are other ones from its next model call on. */
 export interface RunToolsChanged {
@@ -5350,7 +5385,9 @@ export interface SpanEvent {
 /** A file that a call changed. */
 export interface SpanFileChange {
   path: string;
-  /** `created`, `modified`, `deleted`, `moved`. */
+  /**
+   * `created`, `modified`, `deleted`, `moved`; `unchanged` where it was written with the content that it had.
+   */
   change: string;
   /** Names what `session/undo` puts back. */
   undoId: string;
@@ -5473,6 +5510,32 @@ export interface TodosUpdated {
   callId: CallId;
   /** The whole list; empty when there is no plan any more. */
   todos: TodoItem[];
+}
+
+/** A file that a run is told, without its text. */
+export interface ToldFile {
+  /** `memory`, or `import`: a file that one of these imports, whose size and digest are in that one's. */
+  kind?: string;
+  /** Absolute. */
+  path?: string;
+  /** Bytes of what is told of it, with what it imports. */
+  bytes?: number;
+  /** SHA-256 of that, as `sha256:<hex>`. */
+  digest?: string;
+}
+
+/** The system prompt of a run, without its text. */
+export interface ToldSystemPrompt {
+  /**
+   * `modules`: the daemon's own, with the agent's text. `file`: a file in their place, with the agent's text.
+   * `agent`: the agent's text alone.
+   */
+  source?: string;
+  /** That file. */
+  path?: string | null;
+  bytes?: number;
+  /** SHA-256 of it as the model reads it, as `sha256:<hex>`. */
+  digest?: string;
 }
 
 /** A model's wish to use a tool. */

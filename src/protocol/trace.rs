@@ -17,7 +17,7 @@ mod waiting;
 pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
 pub use question::ConfirmationSpan;
-pub use waiting::{QueuedBehind, WaitCause};
+pub use waiting::{NextHolder, QueuedBehind, WaitCause};
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -234,7 +234,7 @@ pub struct RunSpan {
     /// Time in queues: for its context, or for one of the slots that runs share.
     #[serde(skip_serializing_if = "is_default")]
     pub queued_ms: u64,
-    /// The run that had its context when it was asked for, where it waited for that. Others may have had it after that one.
+    /// The runs that had its context while it waited for that, from the one that had it when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_behind: Option<QueuedBehind>,
     /// Time before it began in which hooks were asked about its prompt.

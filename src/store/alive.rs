@@ -7,7 +7,7 @@ use std::{
 
 use protocol::{EventSeq, Timestamp};
 
-use super::EventStore;
+use super::{EventStore, StoreError};
 
 /// The time since the lock was touched last; `None` where the clock was set back.
 pub(super) fn away(touched: SystemTime, now: Timestamp) -> Option<Duration> {
@@ -21,15 +21,29 @@ impl EventStore {
         self.shared.away
     }
 
-    /// The same up to the time at which this daemon takes up the first run; for all runs the same.
-    pub fn away_until_work(&self, now: Timestamp) -> Option<Duration> {
+    /// The same up to the time at which this daemon takes up the first run; for all runs the same. `left_at`: the time of the last that a
+    /// daemon told before.
+    pub fn away_until_work(&self, now: Timestamp, left_at: Option<Timestamp>) -> Option<Duration> {
         let since_opened = || now.since(self.shared.opened_at);
-        *self.shared.away_until_work.get_or_init(|| self.away().map(|away| away + since_opened()))
+        let since_told = left_at.map_or(Duration::MAX, |left_at| now.since(left_at));
+        *self
+            .shared
+            .away_until_work
+            .get_or_init(|| self.away().map(|away| (away + since_opened()).min(since_told)))
     }
 
     /// The newest event of those that came before this one.
     pub fn found_head(&self) -> EventSeq {
         self.shared.found_head
+    }
+
+    /// The time of the newest event of a run of those that came before this one: until then a daemon was at work.
+    pub async fn left_at(&self) -> Result<Option<Timestamp>, StoreError> {
+        let text =
+            "select time_us from events where run_id is not null and seq <= ?1 order by seq desc limit 1";
+        let row: Option<i64> =
+            sqlx::query_scalar(text).bind(self.found_head().0).fetch_optional(&self.shared.readers).await?;
+        Ok(row.map(Timestamp))
     }
 
     /// The runs that the last daemon left are taken up: from now on this daemon is the one that was at work last. One that fails

@@ -22,8 +22,8 @@ pub enum SpanEdge {
     /// It is still open at the end of what was read.
     Open(Box<TraceSpan>),
     /// The run goes on, after there was no daemon or after it was parked: what is known of it then, with the turn that
-    /// another daemon goes on with, and what is said of that.
-    Resumed(Box<TraceSpan>, SpanEvent),
+    /// another daemon goes on with, what is said of that, and the questions that were open meanwhile.
+    Resumed(Box<TraceSpan>, SpanEvent, Vec<TraceSpan>),
 }
 
 impl SpanEdge {
@@ -32,7 +32,7 @@ impl SpanEdge {
             SpanEdge::Began(span)
             | SpanEdge::Ended(span)
             | SpanEdge::Open(span)
-            | SpanEdge::Resumed(span, _) => span,
+            | SpanEdge::Resumed(span, ..) => span,
         }
     }
 
@@ -41,7 +41,7 @@ impl SpanEdge {
             SpanEdge::Began(span)
             | SpanEdge::Ended(span)
             | SpanEdge::Open(span)
-            | SpanEdge::Resumed(span, _) => span,
+            | SpanEdge::Resumed(span, ..) => span,
         }
     }
 }

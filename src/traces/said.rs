@@ -151,10 +151,16 @@ pub fn decided(decision: &CallDecision) -> String {
     )
 }
 
-/// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for)`: others may have had it after that one.
+/// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for, then run 019aa1b3 of lead and 2 more)`
 pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
     let behind = behind.map(|it| {
-        format!(" (behind run {} of {}, which had its context when it was asked for)", it.run_id, it.agent)
+        let then = it.then.as_ref().map(|next| format!(", then run {} of {}", next.run_id, next.agent));
+        let more = (it.more != 0).then(|| format!(" and {} more", it.more));
+        let later: String = [then, more].into_iter().flatten().collect();
+        format!(
+            " (behind run {} of {}, which had its context when it was asked for{later})",
+            it.run_id, it.agent
+        )
     });
     format!("in a queue{}", behind.unwrap_or_default())
 }

@@ -10,6 +10,7 @@ mod edited;
 mod follow_ups;
 mod hooked;
 mod kinds;
+mod left_open;
 mod logs;
 mod reasons;
 mod results;

@@ -72,7 +72,7 @@ impl TraceTimeline {
                 }
                 place
             }
-            SpanEdge::Open(span) | SpanEdge::Resumed(span, _) => {
+            SpanEdge::Open(span) | SpanEdge::Resumed(span, ..) => {
                 let of_run = self.runs.get(&span.run_id);
                 let found = of_run.and_then(|tracks| {
                     let track = track_of(tracks, span)?;

@@ -128,7 +128,11 @@ impl ProgressState {
         self.questions.insert(data.confirmation.confirmation_id.clone(), title.clone());
         let why = match data.why.known() {
             Some(RevisionReason::Deadline) => return,
-            Some(RevisionReason::Modified) => "somebody changed what it does".to_owned(),
+            Some(RevisionReason::Modified) => {
+                let by = envelope.head.by.as_deref();
+                let who = by.map_or_else(|| "somebody".to_owned(), |by| person::told(by, self.me.as_deref()));
+                format!("{who} changed what it does")
+            }
             Some(RevisionReason::ChangedByHook) => {
                 "a hook changed what the answer had made of it; look again".to_owned()
             }
@@ -222,6 +226,8 @@ pub(crate) struct FileChangedView {
     path: String,
     change: OpenEnum<FileChange>,
     from: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
 }
 
 impl FileChangedView {
@@ -234,6 +240,9 @@ impl FileChangedView {
         let FileChangedView { path, from, .. } = self;
         match (self.change.known(), from) {
             (Some(FileChange::Created), _) => format!("created {path}"),
+            (Some(FileChange::Modified), _) if self.before.is_some() && self.before == self.after => {
+                format!("wrote {path}, with the content that it had")
+            }
             (Some(FileChange::Modified), _) => format!("modified {path}"),
             (Some(FileChange::Deleted), _) => format!("deleted {path}"),
             (Some(FileChange::Moved), Some(from)) => format!("moved {from} to {path}"),

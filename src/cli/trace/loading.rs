@@ -83,6 +83,7 @@ impl<'link> LoadingTrace<'link> {
         self.is_whole = self.params.cursor.is_none();
         if self.is_whole {
             summary::name_remembered(&mut self.spans);
+            summary::name_changed_arguments(&mut self.spans);
         }
         Ok(())
     }

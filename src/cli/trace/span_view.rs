@@ -52,6 +52,9 @@ pub(super) struct SpanView {
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
     pub(super) events: Vec<SpanEvent>,
+    /// The names of the arguments of its call that a hook changed, as the call says.
+    #[serde(skip)]
+    pub(super) changed_arguments: Vec<String>,
 }
 
 /// The reason of a run that somebody stopped.
@@ -168,7 +171,9 @@ impl RunSpanView {
     pub(super) fn note(&self) -> Option<String> {
         // The one that has the context now is told already.
         let holder = self.waits_for.as_ref().and_then(|cause| cause.about.as_deref());
-        let is_told = |it: &&QueuedBehind| holder == Some(&format!("run {} of {}", it.run_id, it.agent));
+        let is_told = |it: &&QueuedBehind| {
+            it.then.is_none() && holder == Some(&format!("run {} of {}", it.run_id, it.agent))
+        };
         let queued = queued_said(self.queued_behind.as_ref().filter(|it| !is_told(it)));
         let waits = [
             (self.queued_ms, "", queued.as_str()),
@@ -291,7 +296,7 @@ impl SpanView {
             return cell(&how);
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
-            return cell(&hook_said(hook, HOOK_CHARACTERS));
+            return cell(&self.hook_said(hook, HOOK_CHARACTERS));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -319,6 +324,17 @@ impl SpanView {
         }
     }
 
+    /// What a hook said, with the names of the arguments that it changed.
+    fn hook_said(&self, hook: &HookSpan, most: usize) -> String {
+        let said = hook_said(hook, most);
+        match self.changed_arguments.is_empty() {
+            true => said,
+            false => {
+                said.replacen("changed it", &format!("changed {}", self.changed_arguments.join(", ")), 1)
+            }
+        }
+    }
+
     /// The arguments that hooks or a person changed, before and after.
     pub(super) fn changed(&self) -> Option<String> {
         let tool = self.tool.as_ref()?;
@@ -331,7 +347,7 @@ impl SpanView {
     pub(super) fn beside(&self) -> Vec<String> {
         /// Characters of what a hook said.
         const MOST: usize = 2_000;
-        let hook = self.hook.as_ref().map(|hook| hook_said(hook, MOST)).filter(|said| !said.is_empty());
+        let hook = self.hook.as_ref().map(|hook| self.hook_said(hook, MOST)).filter(|said| !said.is_empty());
         let decision = self.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
         let granted = decision.map(traces::granted).unwrap_or_default();
         let ran = self.hook.as_ref().and_then(|hook| hook.confinement.as_ref()).map(confinement_said);

@@ -57,7 +57,9 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let caller = caller.map(|caller| format!("called by run {caller}: subagent trace show {caller}\n"));
     let outer = root.traceparent.as_deref().filter(|_| root.parent_span_id.is_none());
     let outer = outer.map(|outer| format!("part of the trace {outer}, which who started it named\n"));
-    let asked = texts.asked().map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
+    // Of one that an agent called, its span says it.
+    let input = root.input.as_ref().map(|input| input.text.as_str()).filter(|text| !text.is_empty());
+    let asked = texts.asked().or(input).map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.label(), root.run_id);
     let told = run.and_then(|run| run.told.as_ref());
     let told = told.map(|told| format!("told: {}\n", traces::told_said(told, str::to_owned)));
@@ -102,6 +104,31 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
         let scope = if scope.is_empty() { String::new() } else { format!(" ({scope})") };
         if let Some(answer) = answers.get(id) {
             *rule = format!("{answer}{scope}");
+        }
+    }
+}
+
+/// Has hooks that changed the arguments of a call say which ones: the call has that.
+pub(super) fn name_changed_arguments(spans: &mut [SpanView]) {
+    let mut changes: HashMap<(String, String, String), Vec<String>> = HashMap::new();
+    for span in spans.iter() {
+        let Some((tool, call)) = span.tool.as_ref().and_then(|tool| Some((tool, tool.call_id.clone()?)))
+        else {
+            continue;
+        };
+        for change in tool.changes.iter().filter(|change| !change.arguments.is_empty()) {
+            let key = (span.run_id.clone(), call.clone(), change.name.clone());
+            changes.entry(key).or_default().extend(change.arguments.iter().cloned());
+        }
+    }
+    for span in spans.iter_mut() {
+        let Some(hook) = span.hook.as_ref().filter(|hook| hook.changed) else { continue };
+        let Some(call) = &hook.call_id else { continue };
+        let key = (span.run_id.clone(), call.to_string(), hook.hook_id.clone());
+        if let Some(names) = changes.get(&key) {
+            let mut names = names.clone();
+            names.dedup();
+            span.changed_arguments = names;
         }
     }
 }
@@ -342,6 +369,36 @@ mod tests {
         });
         let hook: SpanView = serde_json::from_value(hook).unwrap();
         assert_eq!(hook.note().text(), "wants one more call in place of this result");
+    }
+
+    /// The call says which arguments a hook changed.
+    #[test]
+    fn a_hook_that_changed_a_call_says_what() {
+        let call = json!({
+            "spanId": "1", "kind": "tool", "name": "write_file", "runId": "r", "status": "ok", "endUs": 9, "tool": {
+                "callId": "c", "changes": [
+                    { "source": "hook", "name": "h", "at": "2026-11-26T11:04:00.000Z", "arguments": ["content", "path"] },
+                ],
+            },
+        });
+        let hook = json!({
+            "spanId": "2", "kind": "hook", "name": "PreToolUse", "runId": "r", "status": "ok", "endUs": 5,
+            "hook": { "hookId": "h", "callId": "c", "outcome": "answered", "changed": true, "decision": "ask" },
+        });
+        let mut spans: Vec<SpanView> = [call, hook].map(|span| serde_json::from_value(span).unwrap()).into();
+        name_changed_arguments(&mut spans);
+        assert_eq!(spans[1].note().text(), "ask; changed content, path");
+    }
+
+    /// A run that an agent called was asked something, too: its record has no prompt.
+    #[test]
+    fn a_called_run_says_what_it_was_asked() {
+        let run = json!({
+            "spanId": "1", "kind": "run", "name": "helper", "runId": "r2", "status": "ok", "endUs": 9,
+            "input": { "text": "Look at a.rs" }, "run": { "parentRunId": "r1" },
+        });
+        let told = head(&[serde_json::from_value(run).unwrap()], &RunTexts::default());
+        assert!(told.contains("asked: Look at a.rs\n"), "{told}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const NARROW_BAR_COLUMNS: std::ops::RangeInclusive<usize> = 6..=10;
 const WIDE: usize = 110;
 
 /// One with fewer has no room for bars and what was used beside names and times; [`in_full`] has it.
-const VERY_NARROW: usize = 60;
+const VERY_NARROW: usize = 70;
 
 /// Characters of a name.
 const NAME_CHARACTERS: usize = 120;
@@ -275,7 +275,7 @@ mod tests {
         let span = json!({ "spanId": "1", "kind": "run", "name": "lead", "status": "ok", "startUs": 0, "endUs": 1_000 });
         let spans: Vec<SpanView> = vec![serde_json::from_value(span).unwrap()];
         for (terminal, margin, has_bars) in
-            [(59, 0, false), (60, 0, true), (59, 2, false), (60, 2, true), (61, 2, true)]
+            [(69, 0, false), (70, 0, true), (69, 2, false), (70, 2, true), (71, 2, true)]
         {
             let stdout = OutputWriter {
                 writer: Box::new(std::io::sink()),

@@ -165,7 +165,9 @@ const TOLD_BRIEFLY: &[&str] = &["run.steered", "run.queued", "run.resumed", "hoo
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
     // What a hook changed is shown before and after.
     let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
-    let ran = span.input.take().filter(|_| asked.is_some());
+    // So is what a run was asked.
+    let is_run = span.run.is_some();
+    let ran = span.input.take().filter(|_| asked.is_some() || is_run);
     (span.input, span.output) = (ran, None);
     span.events.retain(|event| TOLD_BRIEFLY.contains(&event.name.as_str()) && !event.text.is_empty());
     let edited = span.confirmation.as_mut().and_then(|asked| asked.edited_input.as_mut());

@@ -86,7 +86,7 @@ pub struct ArgumentChange {
 #[serde(rename_all = "camelCase")]
 pub struct SpanFileChange {
     pub path: String,
-    /// `created`, `modified`, `deleted`, `moved`.
+    /// `created`, `modified`, `deleted`, `moved`; `unchanged` where it was written with the content that it had.
     pub change: String,
     /// Names what `session/undo` puts back.
     pub undo_id: String,

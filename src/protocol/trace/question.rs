@@ -34,6 +34,9 @@ pub struct ConfirmationSpan {
     /// The most of its time in which there may have been no daemon, as in the run's `downMs`: nobody could answer it then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub down_ms: u64,
+    /// The number of times that a daemon was started again while it was open.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restarts: u64,
     /// The number of times that the question changed so far.
     #[serde(default, skip_serializing_if = "is_default")]
     pub revisions: u64,

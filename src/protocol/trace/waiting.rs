@@ -3,12 +3,27 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
 use crate::{AgentName, ConfirmationId, RunId, Timestamp};
 
-/// The run that had a context when another one of the same context was asked for, which waited for it.
+/// The runs that had a context while another one waited for it: the first is the one that had it when that one was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedBehind {
+    pub run_id: RunId,
+    pub agent: AgentName,
+    /// The run that had it after that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<NextHolder>,
+    /// The number of further ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub more: u64,
+}
+
+/// A run that had a context after another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NextHolder {
     pub run_id: RunId,
     pub agent: AgentName,
 }

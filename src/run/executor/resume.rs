@@ -31,7 +31,7 @@ use models::{ResolveError, ResolvedModel};
 use project::Project;
 use protocol::{
     AgentName, CallId, CallState, ContextId, EventBody, EventSeq, HookEventName, ModelRef, RunErrorCode,
-    RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId, Timestamp,
+    RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
 };
 use store::{CommittedEvent, StoreError, UnfinishedRunRecord};
 use tools::{InterruptedChange, InterruptedChangeState, Workspace};
@@ -130,30 +130,30 @@ impl RunExecutor {
             let folded = self.fold(&run).await?;
             let transcript = ContextTranscript::of(&self.shared.store, &folded.identity.context).await?;
             let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
+            let left_at = self.shared.store.left_at().await?;
             let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
             let project = self.project(&roots, projects).await;
             let mode = self.shared.common.modes.of(&folded.identity.session);
             if let Some(session) = self.shared.store.session(&folded.identity.session).await? {
                 mode.found_in(&self.shared.store, &session).await?;
             }
-            Ok((folded, transcript, tree_replies, roots, project, mode))
+            Ok((folded, (transcript, left_at), tree_replies, roots, project, mode))
         };
-        let (folded, transcript, tree_replies, roots, project, mode) = match self.unharmed(reading).await {
-            Ok(read) => read,
-            Err(why) => {
-                self.leave(left.place, Some((why, left.tries)));
-                return None;
-            }
-        };
+        let (folded, (transcript, left_at), tree_replies, roots, project, mode) =
+            match self.unharmed(reading).await {
+                Ok(read) => read,
+                Err(why) => {
+                    self.leave(left.place, Some((why, left.tries)));
+                    return None;
+                }
+            };
         let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
         let known = self.known(&folded).await;
         // Told once: between two times that this daemon takes it up there was a daemon.
         let away_ms = match folded.is_known_here {
             true => Some(0),
-            // What the log tells of the run was told by a daemon.
-            false => {
-                self.shared.store.away_until_work(now).map(|away| millis(away.min(now.since(folded.told_at))))
-            }
+            // What the log tells was told by a daemon, of whatever run.
+            false => self.shared.store.away_until_work(now, left_at).map(millis),
         };
         let restarted = MachineInput::Restarted { unclean, away_ms, now, known };
         if folded.is_orphan {
@@ -420,8 +420,7 @@ impl RunExecutor {
         machine.watch_prompts(false, hears && identity.parent.is_none());
         let resumed = events.iter().rev().find(|event| matches!(event.body, EventBody::RunResumed(_)));
         let is_known_here = resumed.is_some_and(|event| store.found_head() < event.seq);
-        let told_at = events.last().map_or(Timestamp(0), |event| event.at);
-        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan, is_known_here, told_at })
+        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan, is_known_here })
     }
 }
 
@@ -481,8 +480,6 @@ pub(super) struct FoldedRun {
     is_orphan: bool,
     /// This daemon took it up before.
     is_known_here: bool,
-    /// The time of the last that the log tells of it.
-    told_at: Timestamp,
 }
 
 fn millis(duration: Duration) -> u64 {

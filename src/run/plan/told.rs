@@ -14,7 +14,7 @@ use crate::{
     child::CallableAgents,
     resources::{PromptRules, RunResources},
 };
-use ::memory::{MemoryFile, MemoryFileState, MemoryImport};
+use ::memory::{MemoryFile, MemoryFileState, MemoryImport, SHOWN_TO_HOOKS};
 use ::skills::{ActivatedSkill, Skill, SkillState};
 use config::SystemFileChoice;
 use hooks::KnownTools;
@@ -149,7 +149,7 @@ impl PromptSubject<'_> {
         }
         told.system = redactor.owned(joined(&told.parts));
         told.skills = self.given(skills, &mut told.warnings)?;
-        let MemoryTold { mut blocks, untrusted, left, imported } = self.blocks(&mut told.warnings);
+        let MemoryTold { mut blocks, untrusted, left, imported } = self.blocks(*is_first, &mut told.warnings);
         if *is_first && !untrusted.is_empty() {
             told.warnings.push(left_out("memory files", UNTRUSTED, &untrusted));
         }
@@ -330,7 +330,8 @@ impl PromptSubject<'_> {
     }
 
     /// What the workspace says, in the order in which it stands, and its memory files that nobody is told of.
-    fn blocks(&self, warnings: &mut Vec<String>) -> MemoryTold {
+    /// `is_first`: nobody was told yet in its session what is not imported since hooks would be shown it.
+    fn blocks(&self, is_first: bool, warnings: &mut Vec<String>) -> MemoryTold {
         let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
         let (mut blocks, mut untrusted, mut left) = (Vec::new(), Vec::new(), Vec::new());
         let mut imported = Vec::new();
@@ -356,7 +357,8 @@ impl PromptSubject<'_> {
             left.extend(found.imports.iter().map(import_told).take(MOST_OFF));
             let is_told = |import: &&MemoryImport| import.left.is_none();
             imported.extend(found.imports.iter().filter(is_told).map(|it| it.path.display().to_string()));
-            warnings.extend(found.warnings);
+            let is_told = |text: &String| is_first || !text.contains(SHOWN_TO_HOOKS);
+            warnings.extend(found.warnings.into_iter().filter(is_told));
         }
         MemoryTold { blocks, untrusted, left, imported }
     }

@@ -5,15 +5,18 @@ use std::{
     sync::Arc,
 };
 
-use sqlx::Row as _;
+use sqlx::{Row as _, sqlite::SqliteRow};
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
 use protocol::{
-    AgentName, EventSeq, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount,
+    AgentName, EventSeq, NextHolder, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount,
 };
 
 /// Events of open runs that are read at once.
 const EVENTS_READ: usize = 200;
+
+/// Runs that had a context while another one waited for it, which are counted; two of them are named.
+const MOST_BEHIND: i64 = 1_000;
 
 /// Totals of a root run and all below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,18 +129,25 @@ select (
         Ok(count.map(i64::unsigned_abs))
     }
 
-    /// The run that had the context of this one when this one was asked for. `None`: the context was free.
+    /// The runs that had the context of this one from when this one was asked for until it began. `None`: the context was free.
     pub async fn queued_behind(&self, run: &RunId) -> Result<Option<QueuedBehind>, StoreError> {
         let text = "
 select before.run_id, before.agent from runs as own join runs as before on before.context_id = own.context_id
-where own.run_id = ?1 and before.started_seq < own.first_seq and before.parent_run_id is own.parent_run_id
+where own.run_id = ?1 and before.run_id <> own.run_id and before.parent_run_id is own.parent_run_id
+    and before.started_seq < coalesce(own.started_seq, 9223372036854775807)
+    and (own.ended_us is null or (select time_us from events where seq = before.started_seq) <= own.ended_us)
     and (before.ended_us is null or (select time_us from events where seq = own.first_seq) <= before.ended_us)
-order by before.started_seq desc limit 1";
-        let row = sqlx::query(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
-        Ok(row.map(|row| QueuedBehind {
+order by before.started_seq limit ?2";
+        let rows =
+            sqlx::query(text).bind(run.as_str()).bind(MOST_BEHIND).fetch_all(&self.shared.readers).await?;
+        let named = |row: &SqliteRow| NextHolder {
             run_id: row.get::<&str, _>("run_id").into(),
             agent: row.get::<&str, _>("agent").into(),
-        }))
+        };
+        let mut holders = rows.iter().map(named);
+        let Some(NextHolder { run_id, agent }) = holders.next() else { return Ok(None) };
+        let then = holders.next();
+        Ok(Some(QueuedBehind { run_id, agent, then, more: holders.count() as u64 }))
     }
 
     /// The run that has the context for which this one waits. `None`: none has it now, or this one waits for none.

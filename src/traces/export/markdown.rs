@@ -43,7 +43,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             // The call that it is for tells it all.
             SpanKind::Mcp => {}
         },
-        SpanEdge::Resumed(span, event) => resumed(span, event, out),
+        SpanEdge::Resumed(span, event, questions) => resumed(span, event, questions, out),
         SpanEdge::Open(span) if span.kind == SpanKind::Run => {
             paragraph(out, &format!("**{}** {}.", agent(span), standing(span)));
         }
@@ -55,11 +55,18 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
 }
 
 /// A run that goes on, told where that happened.
-fn resumed(span: &TraceSpan, event: &SpanEvent, out: &mut String) {
+fn resumed(span: &TraceSpan, event: &SpanEvent, questions: &[TraceSpan], out: &mut String) {
+    questions.iter().for_each(|question| questions::left_open(question, out));
     let (agent, at) = (agent(span), moment(event.at));
-    let told = match event.text.as_str() {
-        "" => format!("**{agent}** goes on, at {at}."),
-        why => format!("**{agent}** was interrupted: {}. It goes on, at {at}.", plain(why)),
+    let is_queued = span.run.as_ref().is_some_and(|run| run.waits_for.is_some());
+    let told = match (event.text.as_str(), is_queued) {
+        ("", false) => format!("**{agent}** goes on, at {at}."),
+        ("", true) => format!("**{agent}** goes on waiting in its queue, at {at}."),
+        // What had not begun was not interrupted.
+        (why, true) => {
+            format!("**{agent}** waited in its queue: {}. It goes on waiting, at {at}.", plain(why))
+        }
+        (why, false) => format!("**{agent}** was interrupted: {}. It goes on, at {at}.", plain(why)),
     };
     paragraph(out, &told);
     if let Some(turn) = span.turn {

@@ -1,6 +1,6 @@
 //! What does an open run wait for, and where did the time of one go that waited in queues or for a daemon?
 
-use protocol::{QueuedBehind, SpanKind, TraceFormat, WaitCause};
+use protocol::{NextHolder, QueuedBehind, SpanKind, TraceFormat, WaitCause};
 
 use super::{documents::document, *};
 use crate::{decided, queued_said, standing_said, wait_said};
@@ -173,10 +173,16 @@ fn a_daemon_that_was_away_is_no_time_of_hooks_or_of_a_queue() {
 /// Others may have had the context after that one.
 #[test]
 fn a_queue_is_not_told_as_the_doing_of_one_run() {
-    let behind = QueuedBehind { run_id: "r0".into(), agent: "lead".into() };
+    let mut behind = QueuedBehind { run_id: "r0".into(), agent: "lead".into(), then: None, more: 0 };
     let said = "in a queue (behind run r0 of lead, which had its context when it was asked for)";
     assert_eq!(queued_said(Some(&behind)), said);
     assert_eq!(queued_said(None), "in a queue");
+    behind.then = Some(NextHolder { run_id: "r7".into(), agent: "other".into() });
+    behind.more = 2;
+    assert_eq!(
+        queued_said(Some(&behind)),
+        "in a queue (behind run r0 of lead, which had its context when it was asked for, then run r7 of other and 2 more)"
+    );
 }
 
 /// How much of the time without a daemon a person took, too, nobody knows.

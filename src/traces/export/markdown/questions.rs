@@ -8,7 +8,8 @@ use crate::said::{EDITED, STALE, answer_said, granted, is_unanswered, overruled,
 /// A question, or a version of one, that is over.
 pub(super) fn over(span: &TraceSpan, out: &mut String) {
     let Some(asked) = span.confirmation.as_deref() else { return };
-    begun(span, asked, out);
+    let again = if asked.restarts == 0 { "" } else { ", after the daemon was started again" };
+    begun(span, asked, again, out);
     let answer = asked.decision.as_ref().map_or_else(|| "Nobody answered.".to_owned(), answered);
     paragraph(out, &answer);
     block("json", asked.edited_input.as_ref(), out);
@@ -22,11 +23,24 @@ pub(super) fn open(span: &TraceSpan, out: &mut String) {
     block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
 }
 
+/// A question that was open as the daemon ended: it stands where it was asked, and is asked again below that.
+pub(super) fn left_open(span: &TraceSpan, out: &mut String) {
+    let Some(asked) = span.confirmation.as_deref() else { return };
+    // The next time it is told where it is over.
+    if asked.restarts == 0 {
+        begun(span, asked, "", out);
+        paragraph(out, "Nobody had answered when the daemon ended.");
+    }
+}
+
 /// What was asked, and about what.
-fn begun(span: &TraceSpan, asked: &ConfirmationSpan, out: &mut String) {
+fn begun(span: &TraceSpan, asked: &ConfirmationSpan, after: &str, out: &mut String) {
     let (title, rule) = (plain(&span.name), code(&asked.rule));
-    let asks = asked.version.map(|version| format!("asks again (version {version})"));
-    let asks = asks.unwrap_or_else(|| "asks".to_owned());
+    let asks = match (asked.version, after) {
+        (Some(version), after) => format!("asks again (version {version}){after}"),
+        (None, "") => "asks".to_owned(),
+        (None, after) => format!("asks again{after}"),
+    };
     paragraph(out, &format!("**{}** {asks}: {title} ({rule}: {})", agent(span), plain(&asked.reason)));
     block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
 }

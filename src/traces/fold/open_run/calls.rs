@@ -203,7 +203,9 @@ impl OpenRun {
         if let Some(tool) = &mut call.span.tool
             && tool.files_changed.len() < MOST_FILES
         {
-            let (change, undo_id) = (facts.word("change"), facts.word("undoId"));
+            let is_same = facts.has("before") && facts.value("before") == facts.value("after");
+            let change = if is_same { "unchanged".to_owned() } else { facts.word("change") };
+            let undo_id = facts.word("undoId");
             tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id });
         }
         push_event(&mut call.span, moment, &path);

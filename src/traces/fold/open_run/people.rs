@@ -60,6 +60,7 @@ impl OpenRun {
             version: version.number,
             edited_input: None,
             down_ms: 0,
+            restarts: 0,
             revisions: version.revisions,
             decision: None,
         }));
@@ -72,6 +73,15 @@ impl OpenRun {
         for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
             asked.down_ms = asked.down_ms.saturating_add(down_ms);
         }
+    }
+
+    /// The questions that a daemon left open which ended, as they were then; the next one asks them again.
+    pub(super) fn questions_left_open(&mut self) -> Vec<TraceSpan> {
+        let open = self.questions.values().map(|it| it.span.clone()).collect();
+        for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
+            asked.restarts = asked.restarts.saturating_add(1);
+        }
+        open
     }
 
     fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {

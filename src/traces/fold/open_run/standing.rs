@@ -118,7 +118,12 @@ impl OpenRun {
         }
         // The turn that goes on is no field of a run, but of its going on.
         let turn = self.turn.as_ref().filter(|_| is_taken_up).and_then(|turn| turn.turn);
-        let resumed = SpanEdge::Resumed(Box::new(TraceSpan { turn, ..self.span.clone() }), event);
+        let mut span = TraceSpan { turn, ..self.span.clone() };
+        if let Some(run) = span.run.as_mut().filter(|_| self.standing.queued.is_some()) {
+            run.waits_for = self.waits_for();
+        }
+        let open = if is_taken_up { self.questions_left_open() } else { Vec::new() };
+        let resumed = SpanEdge::Resumed(Box::new(span), event, open);
         // A request that the restart cut off is told before it: that is what the log says next.
         match self.model.is_some() && is_taken_up {
             true => self.standing.resumed = Some(resumed),

@@ -77,6 +77,36 @@ fn parsed(name: &str, args: &[WordValue]) -> ParsedArguments {
     anywhere(&spec(name), args)
 }
 
+/// Sub-commands that merge, with the letters of options that take a value; of the last ones `-s` says nothing of a strategy.
+const MERGING: &[(&str, &str)] =
+    &[("merge", "FSXm"), ("pull", "SXjo"), ("rebase", "CSXx"), ("cherry-pick", "s"), ("revert", "s")];
+/// The strategies that git has of its own (git-merge(1), MERGE STRATEGIES). Another one is a program, which may lie anywhere.
+const STRATEGIES: &[&str] = &["octopus", "ort", "ours", "recursive", "resolve", "subtree"];
+
+/// The strategy that a sub-command is told and that git does not have of its own, or that nobody can tell.
+fn foreign_strategy(name: &str, args: &[WordValue]) -> Option<String> {
+    let (_, valued) = MERGING.iter().find(|(merging, _)| *merging == name)?;
+    let told = args.iter().enumerate().filter_map(|(at, arg)| {
+        let lead = arg.lead();
+        let rest = match lead.strip_prefix('-') {
+            Some("-strategy") => "",
+            Some(long) if long.starts_with('-') => long.strip_prefix("-strategy=")?,
+            Some(letters) => {
+                let begin = letters.find(|letter| letter == 's' || valued.contains(letter))?;
+                letters[begin..].strip_prefix('s').filter(|_| !valued.contains('s'))?
+            }
+            None => return None,
+        };
+        Some(match (rest, arg.known()) {
+            (_, None) => arg.raw().to_owned(),
+            ("", _) => args.get(at + 1)?.raw().to_owned(),
+            (rest, _) => rest.to_owned(),
+        })
+    });
+    told.map(|told| told.trim_matches(['"', '\'']).to_owned())
+        .find(|told| !STRATEGIES.contains(&told.as_str()))
+}
+
 impl ScriptWalk<'_> {
     /// Finds commands that run because a word turns out to be an option, or a sub-command.
     pub(super) fn git_may_run(&mut self, name: &str, args: &[WordValue]) {
@@ -87,6 +117,9 @@ impl ScriptWalk<'_> {
                 "nobody can tell whether `{}` is an option by which `git {name}` runs a command",
                 word.raw()
             ));
+        }
+        if let Some(strategy) = foreign_strategy(name, args) {
+            self.draft.unknown(format!("`git {name}` may run a program `git-merge-{strategy}`"));
         }
         let first = args.iter().find(|arg| arg.known().is_none_or(|text| !text.starts_with('-')));
         if HAVE_SUB_COMMANDS.contains(&name)

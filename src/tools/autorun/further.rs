@@ -23,9 +23,11 @@ const OBEYED: &str = "programs run what it says, or take what they run from ther
 const KEYS: &str = "programs take keys from there, and some of them what they run";
 /// The list of what is left of a rebase, in the folder of a repository (git-rebase(1), INTERACTIVE MODE).
 pub(super) const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
+/// The names of strategies by which git goes on, which are programs unless git has them of its own.
+const STRATEGIES: &[&str] = &["rebase-merge/strategy", "sequencer/opts"];
 /// Settings of one linked worktree (git-worktree(1), CONFIGURATION FILE).
 const WORKTREE_SETTINGS: &str = "config.worktree";
-const REBASE: &str = "git runs its `exec` lines when the rebase goes on";
+const REBASE: &str = "git runs its `exec` lines, or the strategy that it names, when the rebase goes on";
 /// Linked worktrees, and repositories of submodules, of one repository.
 const MOST_PARTS: usize = 1_000;
 const PROGRAMS: &str = "a shell finds its programs there";
@@ -161,6 +163,11 @@ const MADE_BY_PROGRAMS: &[&str] = &[
     ".zsh_history",
 ];
 
+/// True of a file by which git goes on with what waits.
+pub(super) fn is_of_what_waits(path: &Path) -> bool {
+    path.ends_with(REBASE_TODO) || STRATEGIES.iter().any(|name| path.ends_with(name))
+}
+
 /// Places beside those of the table.
 #[derive(Debug, Clone, Default)]
 pub struct FurtherPlaces {
@@ -265,7 +272,8 @@ fn named_by_git(
         let parts = parts.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let parts = parts.take(MOST_PARTS).map(|entry| entry.path());
         for folder in std::iter::once(repository.folder.clone()).chain(parts) {
-            found.push(AutorunPlace { path: folder.join(REBASE_TODO), why: REBASE });
+            let lists = STRATEGIES.iter().chain(&[REBASE_TODO]).map(|name| folder.join(name));
+            found.extend(lists.map(|path| AutorunPlace { path, why: REBASE }));
             // Of the workspace's own working tree it is kept beside its other settings.
             if folder != repository.folder {
                 found.push(AutorunPlace { path: folder.join(WORKTREE_SETTINGS), why: GIT_CONFIG });

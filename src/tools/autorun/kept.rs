@@ -17,7 +17,7 @@ use std::{
 use super::{
     MOST_ENTRIES,
     dotted::DOTTED,
-    further::{FurtherPlaces, REBASE_TODO},
+    further::{FurtherPlaces, is_of_what_waits},
     modules::OF_SUBMODULE,
     rows::kept_in,
     states::{AutorunFileState, PlaceState, changed_at, holds_any},
@@ -137,7 +137,7 @@ impl AutorunGuard {
                     && !roots.iter().any(|root| root.starts_with(real))
             });
             // The folder around it is kept by others.
-            let real = real.filter(|real| has_covers && !real.ends_with(REBASE_TODO));
+            let real = real.filter(|real| has_covers && !is_of_what_waits(real));
             let is_covered = real.is_some();
             covered.extend(real);
             if is_covered && why != DOTTED {
@@ -311,9 +311,9 @@ impl WatchedPlaces {
                 }
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
                 (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
-                (None, None) if path.ends_with(REBASE_TODO) && !runs_more(&path, None) => (),
+                (None, None) if is_of_what_waits(&path) && !runs_more(&path, None) => (),
                 // git makes no link of it, so whoever writes what it leads to decides what runs.
-                (Some(_), None) if path.ends_with(REBASE_TODO) && is_link(&path) => {
+                (Some(_), None) if is_of_what_waits(&path) && is_link(&path) => {
                     self.put_aside(&path, why, None, &mut done);
                 }
                 (None, None) => {
@@ -367,10 +367,10 @@ impl WatchedPlaces {
             }
             match before.files.get(file) {
                 None if before.is_cut => (),
-                None if file.ends_with(REBASE_TODO) && !runs_more(file, None) => (),
+                None if is_of_what_waits(file) && !runs_more(file, None) => (),
                 None => self.put_aside(file, why, None, done),
                 Some(before) if before.is_same(state, file) => (),
-                Some(before) if file.ends_with(REBASE_TODO) && !runs_more(file, Some(before)) => (),
+                Some(before) if is_of_what_waits(file) && !runs_more(file, Some(before)) => (),
                 Some(before) => self.put_aside(file, why, Some(before), done),
             }
         }

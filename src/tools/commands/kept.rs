@@ -67,7 +67,7 @@ struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
-    /// What git brought counts before it is looked at what else came.
+    /// Goes first: what git brought counts before it is looked at what else came.
     allowed: Option<AllowedChanges>,
     autorun: Option<AutorunGuard>,
     /// Tells what was found at the start of this daemon, and whose.

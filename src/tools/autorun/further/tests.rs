@@ -242,6 +242,18 @@ fn a_rebase_that_a_command_made_up_runs_nothing_and_one_of_a_persons_goes_on() {
     assert!(!is_left(None, "x touch x\n"));
     assert!(is_left(Some("pick 1 a\nexec make\npick 2 b\nexec make\n"), "pick 2 b\nexec make\n"));
     assert!(!is_left(Some("pick 1 a\nexec make\n"), "exec touch x\n"));
+    for (name, own, foreign) in [
+        ("rebase-merge/strategy", "ort\n", "../../ev\n"),
+        ("sequencer/opts", "[options]\n\tstrategy = ort\n", "[options]\n\tstrategy = ../../ev\n"),
+    ] {
+        let path = root.join(".git").join(name);
+        for text in [own, foreign] {
+            let (mut guard, _) = guard(false);
+            put(&path, text);
+            let done = guard.finish();
+            assert_eq!(fs::read_to_string(&path).unwrap(), own, "{name}: {done:?}");
+        }
+    }
 }
 
 #[test]

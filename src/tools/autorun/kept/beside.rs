@@ -24,7 +24,7 @@ use crate::{digest, repositories::brought_by_git};
 pub struct AutorunGuards {
     going_on: Arc<Mutex<Vec<Weak<WatchedPlaces>>>>,
     pub(super) notes: AutorunNotes,
-    /// What the next command of each session tells, by the session's folder for what is temporary.
+    /// The words that the next command of each session tells, by the session's folder for what is temporary.
     pub(super) left: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
 }
 
@@ -64,7 +64,7 @@ pub struct AllowedChanges {
 }
 
 impl AutorunGuards {
-    /// Those of a daemon that keeps its state there, in which notes are left for the next one.
+    /// The guards of a daemon that keeps its state there, in which notes are left for the next one.
     pub fn noting_in(state_dir: &Path) -> AutorunGuards {
         AutorunGuards { notes: AutorunNotes::new(state_dir), ..AutorunGuards::default() }
     }
@@ -78,9 +78,14 @@ impl AutorunGuards {
         earlier
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<WatchedPlaces>> {
+    fn all(&self) -> Vec<Arc<WatchedPlaces>> {
         let all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect()
+    }
+
+    /// Has those who go on know that git begins beside them, and may remove files.
+    pub fn git_begins(&self) {
+        self.all().iter().for_each(|it| it.has_git_beside.store(true, Ordering::Release));
     }
 
     /// True if nobody watches over anything.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::{
         dotted::DottedEntries,
-        further::{FurtherPlaces, REBASE_TODO},
+        further::{FurtherPlaces, is_of_what_waits},
         modules::SubmoduleRepositories,
         states::{AutorunFileState, PlaceState, changed_at},
     },
@@ -49,7 +49,7 @@ enum NotedPath {
 struct AutorunNote {
     /// The folder for what the session's commands put aside for a while, which tells the session.
     session: NotedPath,
-    /// With the rights to each.
+    /// The workspace's folders, with the rights to each.
     roots: Vec<(NotedPath, Option<u32>)>,
     named: Vec<NotedPath>,
     further: Vec<NotedPath>,
@@ -60,7 +60,7 @@ struct AutorunNote {
     submodules: (Vec<NotedPath>, Vec<NotedPath>),
     /// `None` = a mount keeps it.
     places: Vec<(NotedPath, Option<NotedPlace>)>,
-    second_names: Vec<(NotedPath, NotedFile)>,
+    second_names: Vec<(NotedPath, NotedAutorunFile)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,14 +74,14 @@ struct NotedDotted {
 
 #[derive(Serialize, Deserialize)]
 struct NotedPlace {
-    files: Vec<(NotedPath, NotedFile)>,
+    files: Vec<(NotedPath, NotedAutorunFile)>,
     is_cut: bool,
     is_deep: bool,
 }
 
 /// A file, or a link, without what is in it.
 #[derive(Serialize, Deserialize)]
-enum NotedFile {
+enum NotedAutorunFile {
     Link(NotedPath),
     File((u64, u64, u64, i64, i64), u32),
 }
@@ -108,20 +108,20 @@ impl From<NotedPath> for PathBuf {
     }
 }
 
-impl From<&AutorunFileState> for NotedFile {
-    fn from(state: &AutorunFileState) -> NotedFile {
+impl From<&AutorunFileState> for NotedAutorunFile {
+    fn from(state: &AutorunFileState) -> NotedAutorunFile {
         match state {
-            AutorunFileState::Link(to) => NotedFile::Link(to.as_path().into()),
-            AutorunFileState::File { stamp, mode, .. } => NotedFile::File(*stamp, *mode),
+            AutorunFileState::Link(to) => NotedAutorunFile::Link(to.as_path().into()),
+            AutorunFileState::File { stamp, mode, .. } => NotedAutorunFile::File(*stamp, *mode),
         }
     }
 }
 
-impl From<NotedFile> for AutorunFileState {
-    fn from(noted: NotedFile) -> AutorunFileState {
+impl From<NotedAutorunFile> for AutorunFileState {
+    fn from(noted: NotedAutorunFile) -> AutorunFileState {
         match noted {
-            NotedFile::Link(to) => AutorunFileState::Link(to.into()),
-            NotedFile::File(stamp, mode) => AutorunFileState::File { stamp, mode, bytes: None },
+            NotedAutorunFile::Link(to) => AutorunFileState::Link(to.into()),
+            NotedAutorunFile::File(stamp, mode) => AutorunFileState::File { stamp, mode, bytes: None },
         }
     }
 }
@@ -308,7 +308,7 @@ impl WatchedPlaces {
             };
             self.tell_if_cut((&path, why), was, &now, done);
             for (file, state) in &now.files {
-                let is_harmless = || file.ends_with(REBASE_TODO) && !runs_more(file, None);
+                let is_harmless = || is_of_what_waits(file) && !runs_more(file, None);
                 match was.files.get(file) {
                     Some(was) if was.is_same(state, file) => (),
                     _ if is_harmless() => (),
@@ -395,7 +395,7 @@ impl AutorunGuards {
         all
     }
 
-    /// What a session's next command tells of what was found so; once.
+    /// The words that a session's next command tells of what was found so; once.
     pub fn take_found(&self, session: &Path) -> Vec<String> {
         // Nothing panics while it is held.
         self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(session).unwrap_or_default()

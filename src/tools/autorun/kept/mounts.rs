@@ -12,7 +12,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{AutorunGuards, DoneAtEnd, PlaceState, WatchedPlaces};
+use super::{DoneAtEnd, PlaceState, WatchedPlaces};
 use crate::repositories::brought_by_git;
 
 /// The file or folder over which something is mounted: another one has none.
@@ -28,13 +28,6 @@ impl MountPoint {
     pub fn at(path: &Path) -> Option<MountPoint> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(MountPoint { device: found.dev(), inode: found.ino(), created: found.created().ok() })
-    }
-}
-
-impl AutorunGuards {
-    /// Has those who go on know that git begins beside them, and may remove files.
-    pub fn git_begins(&self) {
-        self.all().iter().for_each(|it| it.has_git_beside.store(true, Ordering::Release));
     }
 }
 

@@ -1,8 +1,11 @@
-//! Does the list of a rebase that waits run something?
+//! Does git run something by a file with which it goes on?
 
 use std::{collections::HashSet, fs, path::Path};
 
-use super::super::states::{AutorunFileState, LONGEST};
+use super::super::{
+    further::REBASE_TODO,
+    states::{AutorunFileState, LONGEST},
+};
 use sys::regular_file;
 
 /// True if it is a link, or lies in a folder of git's that is one.
@@ -23,7 +26,11 @@ pub(super) fn runs_more(path: &Path, before: Option<&AutorunFileState>) -> bool 
         None => &[],
     };
     let (now, before) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(before));
-    let is_run = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+    // The strategies that git has of its own have no `/` in their names, and others are looked for where git's own programs are.
+    let is_run = |line: &&str| match path.ends_with(REBASE_TODO) {
+        true => matches!(line.split_whitespace().next(), Some("exec" | "x")),
+        false => line.contains('/'),
+    };
     let known: HashSet<&str> = before.lines().map(str::trim).collect();
     now.lines().map(str::trim).filter(is_run).any(|line| !known.contains(line))
 }

@@ -1,6 +1,6 @@
 //! What becomes of such files while commands go on.
 
-use super::*;
+use super::{super::further::REBASE_TODO, *};
 
 fn guarded(root: &Path, told: WritesTold, has_covers: bool) -> (AutorunGuard, Vec<PathBuf>) {
     beside(root, told, has_covers, &AutorunGuards::default())

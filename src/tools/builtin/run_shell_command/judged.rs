@@ -125,7 +125,12 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
     let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
     let (brings_files, brings_patch) = (reading.commands.iter().any(brings), is_any(BRING_PATCH));
     let (goes_on, settings) = (goes_on(reading), git_settings(reading));
-    let (folders, is_anywhere) = folders_of_git(reading, directory);
+    let (folders, may_be_anywhere) = folders_of_git(reading, directory);
+    let is_beside = |command: &ShellCommand| {
+        sub_command(command).is_none_or(|name| BRING_FILES.contains(&name) || RUN_NOTHING.contains(&name))
+    };
+    // One that runs something frees nothing because another one brings files.
+    let is_anywhere = may_be_anywhere || !reading.commands.iter().all(is_beside);
     let makes_commits = is_any(MAKE_COMMITS);
     GitUse {
         is_alone,
@@ -209,6 +214,39 @@ const BRING_FILES: &[&str] = &[
     "worktree",
 ];
 
+/// The sub-command of git; `None` = it is none of git's, or no more than options.
+fn sub_command(command: &ShellCommand) -> Option<&str> {
+    let mut words = command.words.iter().map(CommandWord::text);
+    words.next().filter(|name| *name == "git")?;
+    while let Some(word) = words.next() {
+        match word {
+            "-C" => drop(words.next()),
+            option if option.starts_with('-') => (),
+            name => return Some(name),
+        }
+    }
+    None
+}
+
+/// Sub-commands of git that run nothing but what settings and hooks say that are looked at where files are brought.
+const RUN_NOTHING: &[&str] = &[
+    "add",
+    "branch",
+    "commit",
+    "diff",
+    "fetch",
+    "log",
+    "ls-files",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "show",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "tag",
+];
+
 /// Sub-commands of git that may make commits.
 const MAKE_COMMITS: &[&str] = &["cherry-pick", "commit", "merge", "pull", "rebase", "revert"];
 
@@ -255,7 +293,7 @@ fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
     if is_told { keys.collect() } else { Vec::new() }
 }
 
-/// Whether nothing runs but git, and what that does is known.
+/// True if nothing runs but git, and what that does is known.
 fn is_git_alone(reading: &ShellAnalysis) -> bool {
     let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());
     let is_git = |name: &str| name == "git";
@@ -292,7 +330,7 @@ fn entries(folder: &Path, guarded: &GuardedFiles) -> Option<Vec<CandidateName>> 
     Some(entries)
 }
 
-/// What a person is shown who is asked.
+/// The details that a person is shown who is asked.
 pub fn details(
     command: &str,
     directory: &Path,
@@ -333,7 +371,15 @@ mod tests {
     /// The folders below `/w` in which git may begin by these words; `None` = nobody can tell all of them.
     fn folders(text: &str) -> Option<Vec<String>> {
         let directory = Path::new("/w");
-        let reading = shell::read(
+        let reading = read_in(text, directory);
+        assert!(is_git_alone(&reading), "{text}");
+        let (folders, is_anywhere) = folders_of_git(&reading, directory);
+        let below = |path: &PathBuf| path.strip_prefix(directory).unwrap().display().to_string();
+        (!is_anywhere).then(|| folders.iter().map(below).collect())
+    }
+
+    fn read_in(text: &str, directory: &Path) -> ShellAnalysis {
+        shell::read(
             text,
             &ShellEnvironment {
                 directory,
@@ -346,11 +392,30 @@ mod tests {
                 entries: &|_: &Path| Some(Vec::new()),
                 is_wanted: &|| true,
             },
-        );
-        assert!(is_git_alone(&reading), "{text}");
-        let (folders, is_anywhere) = folders_of_git(&reading, directory);
-        let below = |path: &PathBuf| path.strip_prefix(directory).unwrap().display().to_string();
-        (!is_anywhere).then(|| folders.iter().map(below).collect())
+        )
+    }
+
+    #[test]
+    fn a_line_that_brings_files_frees_no_other_command_of_git() {
+        let use_of = |text: &str| {
+            let directory = Path::new("/w");
+            git_use(&read_in(text, directory), directory, false)
+        };
+        for text in
+            ["git switch b", "git fetch && git merge -q b && git status", "git pull --rebase; git log -1"]
+        {
+            let git = use_of(text);
+            assert!(git.is_alone && git.brings_files && !git.is_anywhere, "{text}");
+        }
+        for text in [
+            "git push . HEAD:refs/heads/n; git switch b",
+            "git gc; git switch b",
+            "git difftool -y; git pull",
+            "git --no-pager push . HEAD:refs/heads/n switch; git -P switch b",
+        ] {
+            assert!(use_of(text).is_anywhere, "{text}");
+        }
+        assert!(!use_of("git rebase -s ../../ev b").is_alone);
     }
 
     #[test]

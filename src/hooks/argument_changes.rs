@@ -1,7 +1,7 @@
 //! Do the hooks that change a call's arguments come to an end, and who is asked next?
 //!
 //! Hooks that were asked at once each saw the same arguments. All that they change counts together, as long as it is about different
-//! arguments; of several changes of one argument that of the first hook counts, in the order of their origins, and the others are
+//! arguments; of several changes of one argument that of the last hook counts, in the order of their origins, and the others are
 //! asked again about what it made. When nobody changes anything further, all are asked that have not judged just these arguments: so
 //! each has judged what runs, or has made it. Arguments that were there before are no progress: the call is denied.
 
@@ -86,7 +86,7 @@ impl ArgumentChanges {
         let mut taken: BTreeMap<Option<&str>, (Option<&Value>, &HookId)> = BTreeMap::new();
         let mut counted: Vec<&(HookId, Value)> = Vec::new();
         let mut outdone: Vec<(HookId, HookId)> = Vec::new();
-        for wish in of_each.iter().copied() {
+        for wish in of_each.iter().rev().copied() {
             let (hook, wanted) = wish;
             let changes = changed(now, wanted);
             if let Some(other) = in_the_way(&taken, &changes) {
@@ -101,6 +101,8 @@ impl ArgumentChanges {
         if counted.is_empty() {
             return None;
         }
+        counted.reverse();
+        outdone.reverse();
         let arguments = with(now, taken.into_iter().map(|(name, (value, _))| (name, value)));
         let makers = counted.iter().filter(|(_, wanted)| *wanted == arguments).map(|(hook, _)| hook.clone());
         let makers = makers.collect();

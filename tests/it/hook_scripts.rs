@@ -438,7 +438,7 @@ async fn changed_arguments_are_shown_to_the_other_guards_and_to_and_fro_denies()
     // It is nobody's refusal, and each of the two is named.
     assert_eq!(fired.verdict.decided_by, None);
     let ids: Vec<String> = fired.records[..2].iter().map(|record| record.hook_id.clone()).collect();
-    let why = format!("the hooks {} and {} undo each other's change of `command`", ids[0], ids[1]);
+    let why = format!("the hooks {} and {} undo each other's change of `command`", ids[1], ids[0]);
     assert_eq!(fired.verdict.reason, Some(format!("{why}; neither counts: the call is denied")));
     for record in &fired.records {
         assert_eq!(record.dropped_change.as_ref().map(|it| it.why.as_str()), Some(why.as_str()));
@@ -469,20 +469,20 @@ if '{line}' not in asked['command']:
     let fired = bench.fire(call("echo")).await;
     assert_eq!(
         fired.verdict.updated_input,
-        Some(json!({ "command": "echo head one two" })),
+        Some(json!({ "command": "echo two one head" })),
         "{}",
         told(&fired)
     );
     assert_eq!((fired.verdict.decision, fired.verdict.changed_by.len()), (None, 3));
     // Who only looks is asked about what the model wanted and about what runs.
-    assert_eq!(std::fs::read_to_string(bench.work().join("seen")).unwrap(), "echo\necho head one two\n");
+    assert_eq!(std::fs::read_to_string(bench.work().join("seen")).unwrap(), "echo\necho two one head\n");
     let rounds: Vec<(u32, bool)> = fired.records.iter().map(|it| (it.round, it.changed)).collect();
-    let first = [(1, true), (1, false), (1, false), (1, false)];
+    let first = [(1, false), (1, false), (1, true), (1, false)];
     assert_eq!(
         rounds,
-        [&first[..], &[(2, true), (2, false), (3, true), (4, false), (4, false), (4, false)]].concat()
+        [&first[..], &[(2, false), (2, true), (3, true), (4, false), (4, false), (4, false)]].concat()
     );
-    let why = format!("that of the hook {} counted", fired.records[0].hook_id);
+    let why = format!("that of the hook {} counted", fired.records[2].hook_id);
     assert_eq!(fired.records[1].dropped_change.as_ref().map(|it| it.why.as_str()), Some(&*why));
 
     let sets = |name: &str, field: &str, to: &str| {

@@ -158,7 +158,7 @@ async fn change_that_does_not_count_is_none() {
         (json!([wants(to("c.txt")), denies]), vec![Some(("c.txt", "the call was denied")), None]),
         (
             json!([["write_file", once], wants(to("d.txt"))]),
-            vec![None, Some(("d.txt", "that of the hook user/PreToolUse")), None, None],
+            vec![Some(("c.txt", "that of the hook user/PreToolUse")), None, None],
         ),
         (json!([wants(json!({ "path": 7 }))]), vec![Some(("7", "it is not valid: "))]),
         (json!([wants(to("secret.txt"))]), vec![Some(("secret.txt", "the call so changed was refused: "))]),
@@ -201,7 +201,7 @@ async fn to_and_fro_names_the_hooks_and_the_argument() {
     let ids: Vec<&str> = fired.take(2).map(|fired| fired["hookId"].as_str().unwrap()).collect();
     let why = format!(
         "the hooks {} and {} undo each other's change of `path`; neither counts: the call is denied",
-        ids[0], ids[1]
+        ids[1], ids[0]
     );
     let end = log.iter().find(|it| it["data"]["to"] == "error").unwrap();
     assert_eq!(end["data"]["error"], json!({ "type": "HOOK_DENIED", "message": why }));

@@ -111,7 +111,7 @@ async fn killed_in_the_middle_of_changers_that_agree_the_daemon_comes_to_the_sam
     let judged = seen(&ledger);
     for turn in 0..WRITES {
         let written = fs::read_to_string(home.work().join(format!("file-{turn}"))).unwrap();
-        assert_eq!(written, format!("{turn} head one two"), "SUBAGENTD_SEED={}\n{}", seed.0, lines(&log));
+        assert_eq!(written, format!("{turn} two one head"), "SUBAGENTD_SEED={}\n{}", seed.0, lines(&log));
         assert!(judged.contains(&written), "the guard has not judged what ran: {written}");
     }
 }

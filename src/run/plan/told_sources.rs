@@ -5,6 +5,9 @@ use sha2::{Digest as _, Sha256};
 use prompts::{ContextBlock, PromptPart};
 use protocol::{RunTold, ToldFile, ToldSystemPrompt};
 
+/// The part that is a file in place of the modules.
+pub(super) const SYSTEM_FILE: &str = "systemFile";
+
 /// Memory files and imports that the event names; the docs say the same.
 const MOST_NAMED: usize = 64;
 
@@ -16,7 +19,7 @@ pub(super) fn sources<'a>(
     (memory, imported): (impl Iterator<Item = &'a ContextBlock>, Vec<String>),
     n_skills: usize,
 ) -> RunTold {
-    let file = parts.iter().find(|part| part.name == super::told::SYSTEM_FILE);
+    let file = parts.iter().find(|part| part.name == SYSTEM_FILE);
     let source = match (file, has_modules) {
         (Some(_), _) => "file",
         (None, true) => "modules",

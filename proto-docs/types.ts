@@ -1203,12 +1203,12 @@ export interface ConfirmationResolved {
   /** In the event: when that happened. */
   at?: Timestamp | null;
   /**
-   * With `modify`: what the person changed, as the model is told it; also where a hook refused the changed
+   * The change of the person, with `modify`, as the model is told it; also where a hook refused the changed
    * call, or changed it again before it was allowed or denied.
    */
   difference?: string | null;
   /**
-   * Where a hook refused the changed call: the arguments as the person had made them. Missing in events of
+   * The arguments as the person had made them, where a hook refused the changed call. Missing in events of
    * earlier versions.
    */
   edited?: unknown;
@@ -1254,15 +1254,15 @@ export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
   /**
-   * With `changedByHook`: who changed the call, and what is now other than it was, as the model is told it.
+   * The change as the model is told it, with `changedByHook`: who changed the call, and what is now other than it was.
    */
   difference?: string | null;
   /**
-   * With `changedByHook`: the arguments as the person had made them. Missing in events of earlier versions.
+   * The arguments as the person had made them, with `changedByHook`. Missing in events of earlier versions.
    */
   edited?: unknown;
   /**
-   * With `changedByHook`: the arguments that the question is about now. Missing in events of earlier
+   * The arguments that the question is about now, with `changedByHook`. Missing in events of earlier
    * versions.
    */
   arguments?: unknown;

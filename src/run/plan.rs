@@ -166,7 +166,7 @@ pub struct RunPlan {
     pub(super) given: Vec<SkillActivated>,
     /// The memory files that it is told.
     pub(super) read_memory: Vec<PathBuf>,
-    /// Where what it is told comes from.
+    /// The sources of what it is told.
     pub(super) told: RunTold,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,

@@ -244,7 +244,7 @@ fn operation(kind: SpanKind) -> Option<&'static str> {
     }
 }
 
-/// Where what a run was told comes from.
+/// The sources of what a run was told.
 fn told(span: &TraceSpan) -> Option<&RunTold> {
     span.run.as_ref()?.told.as_deref()
 }

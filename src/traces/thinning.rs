@@ -85,6 +85,11 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
             span.name.clone_from(&asked.asks);
         }
         without_made_up_names(span);
+        if let Some(told) = span.run.as_mut().and_then(|run| run.told.as_mut()) {
+            // Whoever guesses a text can tell by its digest.
+            told.system_prompt.digest.clear();
+            told.memory.iter_mut().for_each(|file| file.digest.clear());
+        }
         if let Some(tool) = &mut span.tool {
             // A tool that takes any names has those that models and people make up.
             tool.changes.iter_mut().for_each(|change| change.arguments.clear());

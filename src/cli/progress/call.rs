@@ -52,7 +52,7 @@ impl OpenCall {
     }
 }
 
-/// What a call with these arguments is about: a path, a command.
+/// The subject of a call with these arguments: a path, a command.
 pub(super) fn subject_of(arguments: &Value) -> String {
     let told = |name: &&str| arguments.get(*name)?.as_str().map(str::to_owned);
     let told = ["path", "file_path", "command", "url"].iter().find_map(told);

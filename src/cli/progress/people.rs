@@ -176,7 +176,7 @@ impl ProgressState {
     }
 }
 
-/// What a person had made of the call that was refused: `, changed by you into rm b.txt`.
+/// The words for a person's change of the call that was refused: `, changed by you into rm b.txt`.
 fn edit_said(edited: &Value, title: &str, name: Option<&str>, me: Option<&str>) -> String {
     let who = name.map_or_else(|| "somebody".to_owned(), |name| person::told(name, me));
     let subject = subject_of(edited);

@@ -350,7 +350,7 @@ fn an_edit_that_a_hook_changes_again_is_told_to_be_taken() {
     assert!(!ran.stderr.contains("your answer was not taken"), "{}", ran.stderr);
 }
 
-/// What a person made of the call is named, not what the model had asked for.
+/// The edit is named, not the call that the model had asked for.
 #[test]
 fn an_edit_that_a_hook_refuses_is_named_as_it_was_refused() {
     let call = |seq: i64, data: Value| envelope(seq, "tool.state", data);

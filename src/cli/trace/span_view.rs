@@ -324,7 +324,7 @@ impl SpanView {
         }
     }
 
-    /// What a hook said, with the names of the arguments that it changed.
+    /// The words of a hook, with the names of the arguments that it changed.
     fn hook_said(&self, hook: &HookSpan, most: usize) -> String {
         let said = hook_said(hook, most);
         match self.changed_arguments.is_empty() {

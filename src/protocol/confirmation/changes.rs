@@ -20,13 +20,13 @@ pub struct ConfirmationRequested {
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
     pub why: RevisionReason,
-    /// With `changedByHook`: who changed the call, and what is now other than it was, as the model is told it.
+    /// The change as the model is told it, with `changedByHook`: who changed the call, and what is now other than it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
-    /// With `changedByHook`: the arguments as the person had made them. Missing in events of earlier versions.
+    /// The arguments as the person had made them, with `changedByHook`. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Value>,
-    /// With `changedByHook`: the arguments that the question is about now. Missing in events of earlier versions.
+    /// The arguments that the question is about now, with `changedByHook`. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
@@ -54,11 +54,11 @@ pub struct ConfirmationResolved {
     pub tool_call_id: Option<CallId>,
     #[serde(flatten)]
     pub resolution: Resolution,
-    /// With `modify`: what the person changed, as the model is told it; also where a hook refused the changed call, or changed it again before
+    /// The change of the person, with `modify`, as the model is told it; also where a hook refused the changed call, or changed it again before
     /// it was allowed or denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
-    /// Where a hook refused the changed call: the arguments as the person had made them. Missing in events of earlier versions.
+    /// The arguments as the person had made them, where a hook refused the changed call. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Value>,
 }

@@ -31,7 +31,8 @@ pub struct ToldSystemPrompt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub bytes: u64,
-    /// SHA-256 of it as the model reads it, as `sha256:<hex>`.
+    /// SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
 
@@ -46,7 +47,7 @@ pub struct ToldFile {
     /// Bytes of what is told of it, with what it imports.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// SHA-256 of that, as `sha256:<hex>`.
+    /// SHA-256 of that as the model reads it, as `sha256:<hex>`. Only traces of full content have it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }

@@ -1,11 +1,11 @@
 //! The hooks that speak before a question, asked about the one that a person's edit comes to where a hook changed that again.
 
-use ::hooks::HookFacts;
+use ::hooks::{HookFacts, HookedCall};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, hooked::denied};
+use super::{CallGate, JudgeContext, hooked::denied};
 use crate::{
-    hooks::{FiringName, effects_of, hooked_call, said},
-    machine::{CallRefusal, HookEffects},
+    hooks::{FiringName, effects_of, said},
+    machine::{CallRefusal, HookEffects, HookRefusal},
 };
 use protocol::{Confirmation, HookDecision, HookEventName, ToolCall};
 
@@ -16,21 +16,12 @@ impl CallGate {
         &self,
         call: &ToolCall,
         question: &mut Confirmation,
-        prepared: &PreparedToolCall,
+        asked: HookedCall,
         effects: &mut HookEffects,
         judge_context: &JudgeContext,
     ) -> Option<CallRefusal> {
         let scene = judge_context.scene.as_ref()?;
-        let name = &prepared.tool;
-        let facts = HookFacts::PermissionRequest {
-            call: hooked_call(
-                &call.call_id,
-                (name, self.is_agent(name)),
-                &prepared.arguments,
-                &prepared.call.accesses,
-            ),
-            reason: question.reason.clone(),
-        };
+        let facts = HookFacts::PermissionRequest { call: asked, reason: question.reason.clone() };
         let event = HookEventName::PermissionRequest.as_str();
         let firing = FiringName {
             // The same call may be edited several times.
@@ -40,11 +31,16 @@ impl CallGate {
         };
         let answers = self.hooks.ask(facts, scene, firing, (None, &self.supplies.redactor)).await?;
         let told = effects_of(&answers);
-        let stops = told.stop.is_some();
+        let stop = told.stop.clone();
         effects.add(told);
         let verdict = &answers.verdict;
-        if verdict.decision == Some(HookDecision::Deny) || stops {
-            return Some(denied(said(verdict, "refused the call")));
+        if let Some(why) = stop {
+            return Some(denied(why));
+        }
+        if verdict.decision == Some(HookDecision::Deny) {
+            let message = said(verdict, "refused the call");
+            effects.refusal = Some(HookRefusal { message: message.clone(), interrupt: verdict.interrupt });
+            return Some(denied(message));
         }
         if let Some(delegate) = &verdict.delegate {
             let reason = &question.reason;

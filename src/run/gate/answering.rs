@@ -201,8 +201,12 @@ impl CallGate {
                 let made = briefly(&edit.made);
                 now.reason =
                     format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
-                let refusal = self.advise_again(call, &mut now, &prepared, &mut hooks, judge_context).await;
+                let asked = self.hooked(&call.call_id, &prepared);
+                let refusal = self.advise_again(call, &mut now, asked, &mut hooks, judge_context).await;
                 if let Some(refusal) = refusal {
+                    // It is the person's version of which the record speaks.
+                    let arguments = self.without_secrets(&prepared.arguments);
+                    hooks.drop_change(Some(&arguments), &refusal.error.message);
                     return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
                 }
                 let now = self.shown(now);

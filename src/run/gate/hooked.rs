@@ -15,7 +15,7 @@ use crate::{
 };
 use policy::PolicyDecision;
 use protocol::{
-    CallHooks, Confirmation, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName,
+    CallHooks, CallId, Confirmation, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName,
     HookSource, PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSelection, ToolSource,
     Verdict,
 };
@@ -335,7 +335,10 @@ impl CallGate {
         };
         let mut effects = effects_of(&asked);
         let verdict = asked.verdict;
-        if verdict.decision == Some(HookDecision::Deny) || effects.stop.is_some() {
+        if let Some(why) = effects.stop.clone() {
+            return Ok(ShownCall::Refused(denied(why), effects));
+        }
+        if verdict.decision == Some(HookDecision::Deny) {
             return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
         }
         let was = judge_context.hooked.as_deref().cloned().unwrap_or_default();
@@ -382,6 +385,12 @@ impl CallGate {
             prepare: PrepareContext { reads: SeenFileDigests::default(), ..self.prepare.clone() },
             ..(**self).clone()
         })
+    }
+
+    /// A call that was prepared, as hooks read it.
+    pub(super) fn hooked(&self, call_id: &CallId, prepared: &PreparedToolCall) -> HookedCall {
+        let name = &prepared.tool;
+        hooked_call(call_id, (name, self.is_agent(name)), &prepared.arguments, &prepared.call.accesses)
     }
 
     /// True if an agent answers the calls of this tool.

@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ImportRules, PlanError, RunPlan, memory, skills, told_sources::sources};
+use super::{
+    ImportRules, PlanError, RunPlan, memory, skills,
+    told_sources::{SYSTEM_FILE, sources},
+};
 use crate::{
     child::CallableAgents,
     resources::{PromptRules, RunResources},
@@ -40,8 +43,6 @@ const SKILL: &str = "skill";
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
 const MEMORY: &str = "memory";
-/// The part that is a file in place of the modules.
-pub(super) const SYSTEM_FILE: &str = "systemFile";
 /// The parts that are what memory files import.
 const IMPORT: &str = "import";
 /// The reason why a memory file is left out that would be told otherwise.
@@ -90,7 +91,7 @@ pub(crate) struct RunPrompt {
     pub skills: Vec<ActivatedSkill>,
     /// The memory files that it is told.
     pub memory: Vec<PathBuf>,
-    /// Where all of it comes from.
+    /// The sources of all of it.
     pub sources: RunTold,
     /// The modules, as a file that could stand in their place; of an agent that has them.
     pub exported: Option<String>,
@@ -136,7 +137,7 @@ impl PromptSubject<'_> {
         let PromptExtent::Whole { append, skills, is_first } = self.extent else {
             told.system = redactor.owned(joined(&told.parts));
             told.sources =
-                sources(&told.system, &told.parts, definition.prompt_modules, ([].iter(), Vec::new()), 0);
+                sources(&told.system, &told.parts, definition.prompt_modules, (Vec::new(), Vec::new()), 0);
             return Ok(told);
         };
         if !has_skills {
@@ -165,11 +166,14 @@ impl PromptSubject<'_> {
             told.parts.push(PromptPart::new(kind, source, text.clone()));
         }
         told.parts.extend(left);
+        // As the model reads them: a digest of what is hidden would tell it to whoever tries.
+        let memory = blocks.iter().filter(is_memory);
+        let memory = memory.map(|block| (block.source.clone(), redactor.owned(block.text.clone()))).collect();
         told.sources = sources(
             &told.system,
             &told.parts,
             definition.prompt_modules,
-            (blocks.iter().filter(is_memory), imported),
+            (memory, imported),
             told.skills.len(),
         );
         self.tell_of_skills_left_out(&mut told, *is_first);

@@ -2,21 +2,25 @@
 
 use sha2::{Digest as _, Sha256};
 
-use prompts::{ContextBlock, PromptPart};
+use prompts::PromptPart;
 use protocol::{RunTold, ToldFile, ToldSystemPrompt};
+
+/// The part that is a file in place of the modules.
+pub(super) const SYSTEM_FILE: &str = "systemFile";
 
 /// Memory files and imports that the event names; the docs say the same.
 const MOST_NAMED: usize = 64;
 
-/// The sources of a prompt. `system`: as the model reads it. `memory`: the memory files that are told, and those that these import.
-pub(super) fn sources<'a>(
+/// The sources of a prompt. `system`: as the model reads it. `memory`: the places of memory files with their texts as the model reads
+/// them, and the files that these import.
+pub(super) fn sources(
     system: &str,
     parts: &[PromptPart],
     has_modules: bool,
-    (memory, imported): (impl Iterator<Item = &'a ContextBlock>, Vec<String>),
+    (memory, imported): (Vec<(String, String)>, Vec<String>),
     n_skills: usize,
 ) -> RunTold {
-    let file = parts.iter().find(|part| part.name == super::told::SYSTEM_FILE);
+    let file = parts.iter().find(|part| part.name == SYSTEM_FILE);
     let source = match (file, has_modules) {
         (Some(_), _) => "file",
         (None, true) => "modules",
@@ -28,11 +32,11 @@ pub(super) fn sources<'a>(
         bytes: system.len() as u64,
         digest: digest(system),
     };
-    let files = memory.map(|block| ToldFile {
+    let files = memory.into_iter().map(|(path, text)| ToldFile {
         kind: "memory".to_owned(),
-        path: block.source.clone(),
-        bytes: block.text.len() as u64,
-        digest: digest(&block.text),
+        path,
+        bytes: text.len() as u64,
+        digest: digest(&text),
     });
     let imports =
         imported.into_iter().map(|path| ToldFile { kind: "import".to_owned(), path, ..ToldFile::default() });

@@ -126,7 +126,7 @@ fn a_denial_names_the_version_that_was_denied() {
         **lead** is still at work."#]].assert_eq(&told(&document(TraceFormat::Markdown, &log)));
 }
 
-/// What is asked now, not what was.
+/// The newest version counts.
 #[test]
 fn an_open_question_is_told_as_it_is_asked_now() {
     let log = asked_again("");
@@ -181,7 +181,7 @@ fn a_question_about_something_else_by_now_is_asked_again() {
     assert!(story.contains("ada (pts/0) answered after 3.0 s, when what the call would touch had changed, so it was asked again."), "{story}");
 }
 
-/// What a person made of a call goes to others as the call does.
+/// Others read a person's edit as they do the call.
 #[test]
 fn an_edit_keeps_to_what_others_may_read() {
     let question =

@@ -41,7 +41,7 @@ fn a_question_that_was_open_at_the_end_of_a_daemon_stands_where_it_was_asked() {
         **lead** calls `write_file`: not allowed to run yet, since 2025-11-24 16:00:00Z."#]].assert_eq(&told(ASKED));
 }
 
-/// What had not begun is not said to have been interrupted.
+/// A run that had not begun is not said to have been interrupted.
 #[test]
 fn a_queued_run_was_not_interrupted() {
     let log = r#"

@@ -292,7 +292,7 @@ impl MachineStep<'_> {
     }
 
     /// A hook said that the run is not to go on.
-    fn stopped_by_hook(&mut self, why: String) {
+    pub(super) fn stopped_by_hook(&mut self, why: String) {
         match &self.machine.phase {
             RunPhase::Finished => (),
             // It stops for another reason already, and that one stays.

@@ -72,6 +72,8 @@ impl MachineStep<'_> {
                 self.go_on();
             }
             AnswerEffect::Refuse { mut resolved, refusal, hooks } => {
+                let no = hooks.refusal.as_ref().filter(|no| no.interrupt).map(|no| no.message.clone());
+                let stop = hooks.stop.clone().or(no);
                 let context = self.tell_hooks(*hooks);
                 resolved.difference = resolved.difference.or_else(|| self.noted(&call));
                 let change = resolved.difference.clone().map(MessagePart::text);
@@ -80,7 +82,10 @@ impl MachineStep<'_> {
                 // The model did not ask for what was refused.
                 result.llm_content.splice(0..0, change);
                 self.end_call(&call, result);
-                self.go_on();
+                match stop {
+                    Some(why) => self.stopped_by_hook(why),
+                    None => self.go_on(),
+                }
             }
             AnswerEffect::Revise { revised, prepared, hooks } => {
                 self.tell_hooks(*hooks);

@@ -33,7 +33,7 @@ pub(super) fn left_open(span: &TraceSpan, out: &mut String) {
     }
 }
 
-/// What was asked, and about what.
+/// The question and its subject.
 fn begun(span: &TraceSpan, asked: &ConfirmationSpan, after: &str, out: &mut String) {
     let (title, rule) = (plain(&span.name), code(&asked.rule));
     let asks = match (asked.version, after) {

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    CallDecision, CallId, McpSpan, RUN_SHELL_COMMAND, RuleOrigin, SpanError, SpanFileChange, SpanKind,
-    SpanStatus, Timestamp, ToolName, ToolSpan, TraceSpan,
+    ArgumentChange, CallDecision, CallId, McpSpan, RUN_SHELL_COMMAND, RuleOrigin, SpanError, SpanFileChange,
+    SpanKind, SpanStatus, Timestamp, ToolName, ToolSpan, TraceSpan,
 };
 use serde_json::Value;
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
     MOST_FILES, OpenRun,
-    changes::PendingChanges,
+    changes::{self, PendingChanges},
     push_event,
 };
 use crate::{facts::EventFacts, text};
@@ -318,6 +318,63 @@ impl OpenToolSpan {
             return Some(SpanStatus::Error);
         }
         Some(status)
+    }
+}
+
+impl OpenRun {
+    /// A person changed the arguments of a call: the log tells next what they are by now, unless they came to the same.
+    pub(super) fn modified(&mut self, call_id: &CallId, by: &str, at: Timestamp) {
+        if let Some(call) = self.calls.get_mut(call_id) {
+            call.changes.person(by, at);
+        }
+    }
+
+    /// A person changed the arguments of a call, and hooks changed that again, or refused it. Logs of earlier versions do not say to what.
+    pub(super) fn edited_by(&mut self, call_id: &CallId, (by, at): (&str, Timestamp), told: EventFacts<'_>) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        call.changes.person(by, at);
+        let edited = told.value("edited");
+        if edited.is_null() {
+            return;
+        }
+        let now = if told.has("arguments") { told.value("arguments") } else { edited };
+        let changes = call.changes.settle_edit(edited, now);
+        call.take_changes(changes, now);
+    }
+
+    /// A hook changed the arguments of a call: the log tells next what they are by now, unless they came to the same, or the call was
+    /// refused.
+    pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str, at: Timestamp) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
+            call.changes.hook(hook_id, at);
+        }
+    }
+}
+
+impl OpenToolSpan {
+    /// The log tells what the call is by now; what it had been asked for with is kept, where that was something else.
+    pub(super) fn settle_changes(&mut self, facts: EventFacts<'_>) {
+        if !facts.has("arguments") {
+            return self.changes.forget();
+        }
+        let now = facts.value("arguments");
+        let changes = self.changes.settle(now);
+        match changes.is_empty() {
+            true => self.span.input = text::of_value(now),
+            false => self.take_changes(changes, now),
+        }
+    }
+
+    /// The arguments are these by now, since they were changed.
+    fn take_changes(&mut self, changes: Vec<ArgumentChange>, now: &Value) {
+        let before = std::mem::replace(&mut self.span.input, text::of_value(now));
+        let Some(tool) = self.span.tool.as_deref_mut() else { return };
+        tool.asked_input.get_or_insert(before.unwrap_or_default());
+        if let Some(about) = description(now) {
+            tool.description = Some(about);
+        }
+        changes::add(tool, changes);
     }
 }
 

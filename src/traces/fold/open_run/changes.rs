@@ -5,11 +5,10 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use protocol::{ArgumentChange, CallId, Timestamp, ToolSpan};
+use protocol::{ArgumentChange, Timestamp, ToolSpan};
 use serde_json::Value;
 
-use super::{OpenRun, calls::OpenToolSpan, calls::description};
-use crate::{facts::EventFacts, said::PERSON, text};
+use crate::said::PERSON;
 
 /// The author of a change, where that is a hook.
 const HOOK: &str = "hook";
@@ -35,7 +34,7 @@ impl PendingChanges {
         PendingChanges { changes: Vec::new(), known: digests(arguments) }
     }
 
-    fn hook(&mut self, id: &str, at: Timestamp) {
+    pub(super) fn hook(&mut self, id: &str, at: Timestamp) {
         let is_told_last = self.changes.last().is_some_and(|last| last.source == HOOK && last.name == id);
         if !is_told_last {
             self.changes.push(change(HOOK, id, at));
@@ -43,18 +42,18 @@ impl PendingChanges {
     }
 
     /// The guards that were asked about what the person made of it may have been told before.
-    fn person(&mut self, client: &str, at: Timestamp) {
+    pub(super) fn person(&mut self, client: &str, at: Timestamp) {
         let later = self.changes.iter().position(|change| at <= change.at).unwrap_or(self.changes.len());
         self.changes.insert(later, change(PERSON, client, at));
     }
 
     /// Nothing came of them: the call was refused, or goes on as it was.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.changes.clear();
     }
 
     /// The changes that came to these arguments; none where these are what they were.
-    fn settle(&mut self, now: &Value) -> Vec<ArgumentChange> {
+    pub(super) fn settle(&mut self, now: &Value) -> Vec<ArgumentChange> {
         let names = self.names(now);
         let mut changes = std::mem::take(&mut self.changes);
         if let [alone] = changes.as_mut_slice() {
@@ -64,7 +63,7 @@ impl PendingChanges {
     }
 
     /// The same where the log tells what the person made of it, before a hook changed that.
-    fn settle_edit(&mut self, edited: &Value, now: &Value) -> Vec<ArgumentChange> {
+    pub(super) fn settle_edit(&mut self, edited: &Value, now: &Value) -> Vec<ArgumentChange> {
         let by_person = self.names(edited);
         let by_hooks = self.names(now);
         let mut changes = std::mem::take(&mut self.changes);
@@ -99,64 +98,8 @@ fn bounded<'a>(mut names: impl Iterator<Item = &'a String>) -> Vec<String> {
     told
 }
 
-impl OpenRun {
-    /// A person changed the arguments of a call: the log tells next what they are by now, unless they came to the same.
-    pub(super) fn modified(&mut self, call_id: &CallId, by: &str, at: Timestamp) {
-        if let Some(call) = self.calls.get_mut(call_id) {
-            call.changes.person(by, at);
-        }
-    }
-
-    /// A person changed the arguments of a call, and hooks changed that again, or refused it. Logs of earlier versions do not say to what.
-    pub(super) fn edited_by(&mut self, call_id: &CallId, (by, at): (&str, Timestamp), told: EventFacts<'_>) {
-        let Some(call) = self.calls.get_mut(call_id) else { return };
-        call.changes.person(by, at);
-        let edited = told.value("edited");
-        if edited.is_null() {
-            return;
-        }
-        let now = if told.has("arguments") { told.value("arguments") } else { edited };
-        let changes = call.changes.settle_edit(edited, now);
-        call.take_changes(changes, now);
-    }
-
-    /// A hook changed the arguments of a call: the log tells next what they are by now, unless they came to the same, or the call was
-    /// refused.
-    pub(super) fn changed_by_hook(&mut self, call_id: &CallId, hook_id: &str, at: Timestamp) {
-        let Some(call) = self.calls.get_mut(call_id) else { return };
-        if call.span.tool.as_ref().is_some_and(|tool| tool.waited_ms.is_none()) {
-            call.changes.hook(hook_id, at);
-        }
-    }
-}
-
-impl OpenToolSpan {
-    /// The log tells what the call is by now; what it had been asked for with is kept, where that was something else.
-    pub(super) fn settle_changes(&mut self, facts: EventFacts<'_>) {
-        if !facts.has("arguments") {
-            return self.changes.forget();
-        }
-        let now = facts.value("arguments");
-        let changes = self.changes.settle(now);
-        match changes.is_empty() {
-            true => self.span.input = text::of_value(now),
-            false => self.take_changes(changes, now),
-        }
-    }
-
-    /// The arguments are these by now, since they were changed.
-    fn take_changes(&mut self, changes: Vec<ArgumentChange>, now: &Value) {
-        let before = std::mem::replace(&mut self.span.input, text::of_value(now));
-        let Some(tool) = self.span.tool.as_deref_mut() else { return };
-        tool.asked_input.get_or_insert(before.unwrap_or_default());
-        if let Some(about) = description(now) {
-            tool.description = Some(about);
-        }
-        add(tool, changes);
-    }
-}
-
-fn add(tool: &mut ToolSpan, changes: Vec<ArgumentChange>) {
+/// Adds changes to those of a call.
+pub(super) fn add(tool: &mut ToolSpan, changes: Vec<ArgumentChange>) {
     for change in &changes {
         if !tool.changed_by.contains(&change.name) {
             tool.changed_by.push(change.name.clone());

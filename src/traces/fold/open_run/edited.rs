@@ -25,7 +25,7 @@ pub(super) struct EditedCallHooks {
 }
 
 impl EditedCallHooks {
-    /// What the person made of the call is known: the first ones were asked about that.
+    /// Says what the person made of the call: the first ones were asked about that.
     pub(super) fn describe(&mut self, edited: &Value) {
         let about = description(edited);
         for span in self.edges.iter_mut().map(SpanEdge::span_mut) {

@@ -8,7 +8,6 @@ use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun, OpenToolSpan,
     edited::MODIFY,
-    versions::{QuestionVersion, confirmation_id},
 };
 use crate::{facts::EventFacts, rule, said::decider, text};
 
@@ -16,6 +15,14 @@ use crate::{facts::EventFacts, rule, said::decider, text};
 #[derive(Debug)]
 pub(super) struct OpenQuestion {
     pub(super) span: TraceSpan,
+}
+
+/// The version of a question that is asked.
+#[derive(Debug, Default)]
+pub(super) struct QuestionVersion {
+    /// From 2 on.
+    pub(super) number: Option<u64>,
+    pub(super) revisions: u64,
 }
 
 impl OpenRun {
@@ -179,4 +186,9 @@ fn about(asked: EventFacts<'_>) -> String {
     };
     let arguments = || details.has("arguments").then(|| details.value("arguments").to_string());
     whole.or_else(listed).or_else(questions).or_else(arguments).unwrap_or_default()
+}
+
+/// The question that is asked, or asked anew.
+pub(super) fn confirmation_id(moment: EventMoment<'_>) -> Option<ConfirmationId> {
+    moment.facts.within("confirmation").text("confirmationId").map(ConfirmationId::from)
 }

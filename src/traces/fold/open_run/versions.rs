@@ -5,21 +5,13 @@ use protocol::{CallDecision, ConfirmationId, SpanStatus};
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun,
-    people::OpenQuestion,
+    people::{OpenQuestion, QuestionVersion, confirmation_id},
     push_event,
 };
 use crate::{
     said::{EDITED, PERSON, STALE},
     text,
 };
-
-/// The version of a question that is asked.
-#[derive(Debug, Default)]
-pub(super) struct QuestionVersion {
-    /// From 2 on.
-    pub(super) number: Option<u64>,
-    pub(super) revisions: u64,
-}
 
 impl OpenRun {
     /// The question is another one now, or has only another deadline.
@@ -79,9 +71,4 @@ impl OpenRun {
         self.tell_edited(edges);
         self.ask(id, moment, version, edges);
     }
-}
-
-/// The question that is asked, or asked anew.
-pub(super) fn confirmation_id(moment: EventMoment<'_>) -> Option<ConfirmationId> {
-    moment.facts.within("confirmation").text("confirmationId").map(ConfirmationId::from)
 }

@@ -33,6 +33,9 @@ pub(crate) const EDITED: &str = "edited";
 /// The outcome of a question that was asked again, since the answer was about something else by then.
 pub(crate) const STALE: &str = "stale";
 
+/// The words for a guard that is asked about what a person made of a call.
+const EDIT_ASKED: &str = "asked about the call as a person changed it";
+
 /// The source of what a person decides or changes.
 pub(crate) const PERSON: &str = "client";
 
@@ -185,6 +188,9 @@ pub fn wait_said(cause: &WaitCause) -> String {
     match (cause.waits_for.as_str(), about) {
         ("person", Some(title)) => format!("waits for a person's answer to “{title}”"),
         ("person", None) => "waits for a person's answer".to_owned(),
+        ("hook", Some(hook)) if cause.confirmation_id.is_some() => {
+            format!("waits for the hook {hook}, {EDIT_ASKED}")
+        }
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
         ("context", Some(run)) => {
@@ -302,10 +308,10 @@ pub fn interrupted_said(hook: &HookSpan, heard_at: Option<Timestamp>) -> Option<
 }
 
 /// The words for a guard that was asked about other arguments than the call was asked for with.
-pub(crate) fn asked_about(hook: &HookSpan) -> Option<&'static str> {
+pub fn asked_about(hook: &HookSpan) -> Option<&'static str> {
     match (hook.round, hook.edited) {
         (Some(_), _) => Some("asked about the changed arguments"),
-        (None, true) => Some("asked about the call as a person changed it"),
+        (None, true) => Some(EDIT_ASKED),
         (None, false) => None,
     }
 }
@@ -313,6 +319,11 @@ pub(crate) fn asked_about(hook: &HookSpan) -> Option<&'static str> {
 /// `ask: who knows; changed it; added: The file is generated.`; empty where it said nothing. `most`: characters of each text that it
 /// added or told people.
 pub fn hook_said(hook: &HookSpan, most: usize) -> String {
+    hook_said_naming(hook, &[], most)
+}
+
+/// The same with the names of the arguments that it changed, where they are known: `ask: who knows; changed content, path`.
+pub fn hook_said_naming(hook: &HookSpan, names: &[String], most: usize) -> String {
     let cut = |text: &String| match text.char_indices().nth(most) {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.clone(),
@@ -320,7 +331,8 @@ pub fn hook_said(hook: &HookSpan, most: usize) -> String {
     let again = asked_about(hook).map(str::to_owned);
     let went_on = (hook.outcome == GOES_ON).then(|| WENT_ON.to_owned());
     let decided = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
-    let changed = hook.changed.then(|| "changed it".to_owned());
+    let what = if names.is_empty() { "it".to_owned() } else { names.join(", ") };
+    let changed = hook.changed.then(|| format!("changed {what}"));
     let dropped = hook.dropped_change.as_ref();
     let dropped = dropped.map(|it| format!("proposed {}, which did not count: {}", cut(&it.input), it.why));
     // The text itself says that it was withheld, and why.

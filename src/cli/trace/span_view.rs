@@ -15,8 +15,9 @@ use protocol::{
     SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
-    answer_said, at_least, changers_said, confinement_said, decided, decider, hook_said, interrupted_said,
-    lets_run, queued_said, requested_said, result_said, standing_said, stated_reason, without_daemon,
+    answer_said, asked_about, at_least, changers_said, confinement_said, decided, decider, hook_said_naming,
+    interrupted_said, lets_run, queued_said, requested_said, result_said, standing_said, stated_reason,
+    without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -52,10 +53,13 @@ pub(super) struct SpanView {
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
     pub(super) events: Vec<SpanEvent>,
-    /// The names of the arguments of its call that a hook changed, as the call says.
+    /// The names of the arguments of its call that a hook changed then, as the call says.
     #[serde(skip)]
     pub(super) changed_arguments: Vec<String>,
 }
+
+/// The words where one changed a call and another one took that back.
+const AS_ASKED: &str = ", back to what was asked for";
 
 /// The reason of a run that somebody stopped.
 const ABORTED: &str = "ABORTED";
@@ -129,15 +133,13 @@ impl CallSpanView {
         changers_said(&self.changes, &self.changed_by, str::to_owned, str::to_owned)
     }
 
-    /// The same without the person who allowed the call with that change, and changed it last.
-    fn changed_before(&self) -> Option<String> {
+    /// The same for a row: where nobody but the person who allowed the call with that change changed it, that is said.
+    fn changed_by(&self) -> Option<String> {
         let allowed = self.decision.as_ref().filter(|decision| decision.outcome == "modify").map(decider);
-        let changes = match self.changes.split_last() {
-            Some((last, before)) if Some(last.name.as_str()) == allowed => before,
-            _ => &self.changes,
+        let who = match self.changes.as_slice() {
+            [alone] if Some(alone.name.as_str()) == allowed => String::new(),
+            _ => self.changers(),
         };
-        let before = if self.changes.is_empty() { self.changed_by.as_slice() } else { &[] };
-        let who = changers_said(changes, before, str::to_owned, str::to_owned);
         (!who.is_empty()).then(|| format!("; changed by {who}"))
     }
 }
@@ -202,7 +204,7 @@ impl RunSpanView {
 
 /// The subject of a call, behind its name. Its lines are told apart: the first is a command, say, and the last the model's words for
 /// it, which would read as an argument.
-fn told_after(description: &str) -> Option<String> {
+pub(super) fn told_after(description: &str) -> Option<String> {
     let lines: Vec<&str> = description.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     (!lines.is_empty()).then(|| format!(" {}", lines.join(" · ")))
 }
@@ -277,7 +279,9 @@ impl SpanView {
                 Some(why) => format!("nobody answered: {why}; "),
                 None => unfinished.map(|status| format!("{status}, ")).unwrap_or_default(),
             };
-            let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
+            // Where a guard is at work on an answer, there is nothing to say to it.
+            let is_unanswered = self.end_us.is_none() && question.decision.is_none();
+            let id = question.confirmation_id.as_deref().filter(|_| is_unanswered);
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
             let again =
                 question.decision.as_ref().filter(|it| matches!(it.outcome.as_str(), "edited" | "stale"));
@@ -288,15 +292,17 @@ impl SpanView {
             let down = without_daemon(question.down_ms).map(|down| format!("; {down}"));
             return cell(&format!("{status}asked by {}{}{how}", question.rule, down.unwrap_or_default()));
         }
+        let about = self.hook.as_ref().and_then(asked_about).map(|about| format!("{about}; "));
+        let about = about.unwrap_or_default();
         if let (Some(_), None) = (&self.hook, self.end_us) {
-            return cell("at work");
+            return cell(&format!("{about}at work"));
         }
         let cut_off = self.hook.as_ref().filter(|_| self.status == "cancelled");
         if let Some(how) = cut_off.and_then(|hook| interrupted_said(hook, self.ended_at)) {
-            return cell(&how);
+            return cell(&format!("{about}{how}"));
         }
         if let (Some(hook), None, true) = (&self.hook, &self.error, unfinished.is_none()) {
-            return cell(&self.hook_said(hook, HOOK_CHARACTERS));
+            return cell(&hook_said_naming(hook, &self.changed_arguments, HOOK_CHARACTERS));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -304,7 +310,9 @@ impl SpanView {
         let wanted =
             call.and_then(|call| requested_said(call.requested_by.as_deref(), call.follows_tool.as_deref()));
         let read: String = [wanted, read].into_iter().flatten().map(|said| format!("; {said}")).collect();
-        let changed = call.and_then(CallSpanView::changed_before).unwrap_or_default();
+        let changed = call.and_then(CallSpanView::changed_by);
+        let changed = changed.map(|by| format!("{by}{}", if self.is_as_asked() { AS_ASKED } else { "" }));
+        let changed = changed.unwrap_or_default();
         let red = |text: &str| cell(&format!("{text}{changed}{read}")).painted(Some(TextColor::Red));
         match (decision, &self.error) {
             (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
@@ -324,30 +332,32 @@ impl SpanView {
         }
     }
 
-    /// The words of a hook, with the names of the arguments that it changed.
-    fn hook_said(&self, hook: &HookSpan, most: usize) -> String {
-        let said = hook_said(hook, most);
-        match self.changed_arguments.is_empty() {
-            true => said,
-            false => {
-                said.replacen("changed it", &format!("changed {}", self.changed_arguments.join(", ")), 1)
-            }
-        }
-    }
-
     /// The arguments that hooks or a person changed, before and after.
     pub(super) fn changed(&self) -> Option<String> {
         let tool = self.tool.as_ref()?;
         let (before, after) = (&tool.asked_input.as_ref()?.text, &self.input.as_ref()?.text);
         let who = tool.changers();
-        Some(format!("{who} changed {before} → {after}"))
+        Some(match self.is_as_asked() {
+            true => format!("{who} changed {before}{AS_ASKED}"),
+            false => format!("{who} changed {before} → {after}"),
+        })
+    }
+
+    /// True of a call that was changed, and whose arguments are in the end what they had been; of long ones that is not known.
+    fn is_as_asked(&self) -> bool {
+        let asked = self.tool.as_ref().and_then(|tool| tool.asked_input.as_ref());
+        asked.is_some_and(|asked| asked.bytes.is_none() && Some(asked) == self.input.as_ref())
     }
 
     /// Lines for which a row has no room: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
     pub(super) fn beside(&self) -> Vec<String> {
         /// Characters of what a hook said.
         const MOST: usize = 2_000;
-        let hook = self.hook.as_ref().map(|hook| self.hook_said(hook, MOST)).filter(|said| !said.is_empty());
+        let hook = self
+            .hook
+            .as_ref()
+            .map(|hook| hook_said_naming(hook, &self.changed_arguments, MOST))
+            .filter(|said| !said.is_empty());
         let decision = self.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
         let granted = decision.map(traces::granted).unwrap_or_default();
         let ran = self.hook.as_ref().and_then(|hook| hook.confinement.as_ref()).map(confinement_said);
@@ -396,6 +406,45 @@ mod tests {
 
     fn view(span: Value) -> SpanView {
         serde_json::from_value(span).unwrap()
+    }
+
+    /// A second person's change stands with the others, and one that a hook took back says so.
+    #[test]
+    fn all_who_changed_a_call_are_told_and_a_change_that_was_taken_back_is() {
+        let call = |input: &str| {
+            view(json!({
+                "kind": "tool", "name": "write_file", "status": "ok", "endUs": 1, "input": { "text": input }, "tool": {
+                    "decision": { "outcome": "modify", "source": "client", "name": "bob@pts/2-05d751bc", "version": 2 },
+                    "askedInput": { "text": "A" }, "changes": [
+                        { "source": "client", "name": "ada@pts/0-3fa91c02", "at": "2026-11-26T11:04:01.000Z" },
+                        { "source": "hook", "name": "h", "at": "2026-11-26T11:04:01.000Z" },
+                        { "source": "client", "name": "bob@pts/2-05d751bc", "at": "2026-11-26T11:04:09.000Z" },
+                    ],
+                },
+            }))
+        };
+        let said = "yes, with a change (version 2 of the question): bob (pts/2); changed by ada (pts/0), then the hook h and then bob (pts/2)";
+        assert_eq!(call("C").note().text(), said);
+        let back = call("A");
+        assert_eq!(back.note().text(), format!("{said}, back to what was asked for"));
+        let changed =
+            "ada (pts/0), then the hook h and then bob (pts/2) changed A, back to what was asked for";
+        assert_eq!(back.changed().unwrap(), changed);
+    }
+
+    /// The daemon ended while a guard was asked about what a person had made of a call.
+    #[test]
+    fn a_guard_of_a_change_says_so_while_it_works_and_where_it_was_cut_off() {
+        let hook = |end: Value| {
+            view(json!({
+                "kind": "hook", "name": "PreToolUse", "status": "cancelled", "endUs": end, "endedAt": "2026-11-26T11:04:01.000Z",
+                "hook": { "hookId": "h", "outcome": "interrupted", "edited": true },
+            }))
+        };
+        let about = "asked about the call as a person changed it; ";
+        assert_eq!(hook(Value::Null).note().text(), format!("{about}at work"));
+        let cut_off = "was interrupted, as the daemon ended; last heard of at 2026-11-26 11:04:01Z";
+        assert_eq!(hook(json!(1)).note().text(), format!("{about}{cut_off}"));
     }
 
     /// Ada edits, a hook changes that, and bob allows it: three rows, in their order.

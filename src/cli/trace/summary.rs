@@ -1,6 +1,6 @@
 //! What a waterfall has no room for: which run it is, and below it who changed which file, what was used, and what went wrong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use super::{
     waits::{RESUMED, waits},
 };
 use crate::{human, safe_text};
-use protocol::{SpanError, Usage, UsdAmount};
+use protocol::{SpanError, Timestamp, Usage, UsdAmount};
 
 /// Characters of a prompt or result.
 const MOST_CHARACTERS: usize = 300;
@@ -108,26 +108,33 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
     }
 }
 
-/// Has hooks that changed the arguments of a call say which ones: the call has that.
+/// Has each hook that changed the arguments of a call say which ones it changed then: the call has that, with the time.
 pub(super) fn name_changed_arguments(spans: &mut [SpanView]) {
-    let mut changes: HashMap<(String, String, String), Vec<String>> = HashMap::new();
-    for span in spans.iter() {
-        let Some((tool, call)) = span.tool.as_ref().and_then(|tool| Some((tool, tool.call_id.clone()?)))
-        else {
-            continue;
-        };
-        for change in tool.changes.iter().filter(|change| !change.arguments.is_empty()) {
-            let key = (span.run_id.clone(), call.clone(), change.name.clone());
-            changes.entry(key).or_default().extend(change.arguments.iter().cloned());
+    let named: Vec<(usize, Vec<String>)> = {
+        type Changer<'trace> = (&'trace str, &'trace str, &'trace str);
+        let mut changes: HashMap<(Changer<'_>, Timestamp), &[String]> = HashMap::new();
+        for span in spans.iter() {
+            let call = span.tool.as_ref().and_then(|tool| Some((tool, tool.call_id.as_deref()?)));
+            for (call, change) in
+                call.iter().flat_map(|(tool, call)| tool.changes.iter().map(|it| (*call, it)))
+            {
+                changes.insert(((&span.run_id, call, &change.name), change.at), &change.arguments);
+            }
         }
-    }
-    for span in spans.iter_mut() {
-        let Some(hook) = span.hook.as_ref().filter(|hook| hook.changed) else { continue };
-        let Some(call) = &hook.call_id else { continue };
-        let key = (span.run_id.clone(), call.to_string(), hook.hook_id.clone());
-        if let Some(names) = changes.get(&key) {
-            let mut names = names.clone();
-            names.dedup();
+        let changers = spans.iter().enumerate().filter_map(|(row, span)| {
+            let hook = span.hook.as_ref().filter(|hook| hook.changed)?;
+            let key: Changer<'_> = (&span.run_id, hook.call_id.as_ref()?.as_str(), &hook.hook_id);
+            Some((row, key, span.ended_at.and_then(|at| changes.get(&(key, at)))))
+        });
+        let changers: Vec<_> = changers.collect();
+        // One change may stand for several rounds of a hook: then none of them is told to have made all of it.
+        let joined: HashSet<Changer<'_>> =
+            changers.iter().filter(|(.., names)| names.is_none()).map(|(_, key, _)| *key).collect();
+        let alone = changers.into_iter().filter(|(_, key, _)| !joined.contains(key));
+        alone.filter_map(|(row, _, names)| Some((row, names?.to_vec()))).collect()
+    };
+    for (row, names) in named {
+        if let Some(span) = spans.get_mut(row) {
             span.changed_arguments = names;
         }
     }
@@ -371,23 +378,37 @@ mod tests {
         assert_eq!(hook.note().text(), "wants one more call in place of this result");
     }
 
-    /// The call says which arguments a hook changed.
+    /// The call says which arguments a hook changed, and when.
     #[test]
-    fn a_hook_that_changed_a_call_says_what() {
-        let call = json!({
-            "spanId": "1", "kind": "tool", "name": "write_file", "runId": "r", "status": "ok", "endUs": 9, "tool": {
-                "callId": "c", "changes": [
-                    { "source": "hook", "name": "h", "at": "2026-11-26T11:04:00.000Z", "arguments": ["content", "path"] },
-                ],
-            },
-        });
-        let hook = json!({
-            "spanId": "2", "kind": "hook", "name": "PreToolUse", "runId": "r", "status": "ok", "endUs": 5,
-            "hook": { "hookId": "h", "callId": "c", "outcome": "answered", "changed": true, "decision": "ask" },
-        });
-        let mut spans: Vec<SpanView> = [call, hook].map(|span| serde_json::from_value(span).unwrap()).into();
-        name_changed_arguments(&mut spans);
-        assert_eq!(spans[1].note().text(), "ask; changed content, path");
+    fn a_hook_that_changed_a_call_says_what_it_changed_then() {
+        let change =
+            |at: &str, names: Value| json!({ "source": "hook", "name": "h", "at": at, "arguments": names });
+        let (first, second) = ("2026-11-26T11:04:00.000Z", "2026-11-26T11:04:09.000Z");
+        let call = |changes: Value| {
+            json!({
+                "spanId": "1", "kind": "tool", "name": "write_file", "runId": "r", "status": "ok", "endUs": 9,
+                "tool": { "callId": "c", "changes": changes },
+            })
+        };
+        let hook = |at: &str| {
+            json!({
+                "spanId": "2", "kind": "hook", "name": "PreToolUse", "runId": "r", "status": "ok", "endUs": 5, "endedAt": at,
+                "hook": { "hookId": "h", "callId": "c", "outcome": "answered", "changed": true, "decision": "ask", "reason": "I changed it" },
+            })
+        };
+        let said = |changes: Value| {
+            let spans = [call(changes), hook(first), hook(second)];
+            let mut spans: Vec<SpanView> = spans.map(|span| serde_json::from_value(span).unwrap()).into();
+            name_changed_arguments(&mut spans);
+            [1, 2].map(|row: usize| spans[row].note().text().to_owned())
+        };
+        assert_eq!(
+            said(json!([change(first, json!(["content"])), change(second, json!(["path", "content"]))])),
+            ["ask: I changed it; changed content", "ask: I changed it; changed path, content"]
+        );
+        // Two rounds of which the call tells as one.
+        let words = "ask: I changed it; changed it";
+        assert_eq!(said(json!([change(first, json!(["content", "path"]))])), [words, words]);
     }
 
     /// A run that an agent called was asked something, too: its record has no prompt.

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     listing::{MOST_LINES, listed},
-    span_view::SpanView,
+    span_view::{SpanView, told_after},
 };
 use crate::human;
 use protocol::SpanEvent;
@@ -83,6 +83,19 @@ fn of_span<'trace>(
     let llm = span.llm.as_ref();
     tell(llm.and_then(|llm| llm.first_token_ms), None, &|ms| format!("{}: nothing came for {ms}", place()));
     tell(llm.and_then(|llm| llm.retry_after_ms), None, &|ms| format!("{}: asked again after {ms}", place()));
+    // A guard that is asked about what a person made of a call: neither the person's time nor what the call waited for before them.
+    if let Some((hook, end)) = span.hook.as_ref().filter(|hook| hook.edited).zip(span.end_us) {
+        let ms = u64::try_from(end.saturating_sub(span.start_us).max(0) / 1_000).ok();
+        let tool = hook.tool.as_ref().map(|tool| tool.as_str()).unwrap_or("a call");
+        let about = hook.description.as_deref().and_then(told_after).unwrap_or_default();
+        let id = &hook.hook_id;
+        tell(ms, None, &|ms| {
+            format!(
+                "{}, {tool}{about}: waited {ms} for the hook {id}, asked about the call as a person changed it",
+                span.turn_of()
+            )
+        });
+    }
     let Some(tool) = &span.tool else { return waits };
     // How long a person took stands beside the call: here is what it waited for before that.
     let asked_after =
@@ -201,6 +214,19 @@ mod tests {
         ]);
         let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
         let told = "lead, turn 1, complete_task: waited 4.1 s until it ran, while a person was asked about run_shell_command false\n";
+        assert_eq!(waits(&spans), told);
+    }
+
+    /// A guard that is asked about what a person made of a call is waited for beside the person.
+    #[test]
+    fn a_guard_of_a_change_is_among_the_waits() {
+        let spans = json!([
+            { "spanId": "2", "parentSpanId": "1", "kind": "hook", "name": "PreToolUse", "agent": "lead", "turn": 1, "startUs": 8_000_000,
+              "endUs": 20_400_000,
+              "hook": { "hookId": "user/PreToolUse/1", "tool": "write_file", "description": "a.rs", "edited": true } },
+        ]);
+        let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
+        let told = "lead, turn 1, write_file a.rs: waited 12.4 s for the hook user/PreToolUse/1, asked about the call as a person changed it\n";
         assert_eq!(waits(&spans), told);
     }
 

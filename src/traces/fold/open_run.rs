@@ -71,6 +71,8 @@ pub(super) struct OpenRun {
     is_ending: bool,
     /// The event before this one, of the run or of one below it.
     told_at: Timestamp,
+    /// The last one of its own.
+    own_told_at: Timestamp,
     /// The longest time without events before a run below was taken up by another daemon, since this run was.
     away_below: Option<AwayBelow>,
     standing: RunStanding,
@@ -149,6 +151,7 @@ impl OpenRun {
             is_ending: false,
             questions: BTreeMap::new(),
             told_at: moment.at,
+            own_told_at: moment.at,
             away_below: None,
             standing: RunStanding::default(),
         };
@@ -185,15 +188,21 @@ impl OpenRun {
 
     /// All that is open, the run itself first. What a reply asked for has not begun before all of it is told.
     pub(super) fn open(&self, until: impl Fn(Timestamp) -> Timestamp) -> impl Iterator<Item = TraceSpan> {
-        let untold = |span: &&TraceSpan| {
+        let untold = |span: &TraceSpan| {
             let later = self.replied.iter().flat_map(|reply| &reply.later);
             later.into_iter().any(|edge| edge.span().span_id == span.span_id)
         };
         let alone = [self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
-        let questions = self.questions.values().map(|question| &question.span);
-        let all = alone.into_iter().flatten().chain(calls).chain(questions).chain(self.hooks.open());
-        let all = all.filter(move |span| !untold(span)).cloned().chain(self.results.so_far());
+        let questions = self.questions.values().map(OpenQuestion::so_far);
+        let all = alone
+            .into_iter()
+            .flatten()
+            .chain(calls)
+            .cloned()
+            .chain(questions)
+            .chain(self.hooks.open().cloned());
+        let all = all.filter(move |span| !untold(span)).chain(self.results.so_far());
         std::iter::once(self.so_far(until(self.told_at))).chain(all)
     }
 
@@ -204,7 +213,7 @@ impl OpenRun {
         edges.extend(before);
         self.apply_in_order(moment, edges);
         edges.extend(after);
-        self.told_at = moment.at;
+        (self.told_at, self.own_told_at) = (moment.at, moment.at);
     }
 
     fn apply_in_order(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {

@@ -89,3 +89,78 @@ fn a_change_that_a_guard_refuses_is_refused_by_the_guard() {
     let said = "no, with a change by ada (pts/3): the hook user/PreToolUse/1 refused the call: no, 3.0 s";
     assert_eq!(decided(call), said);
 }
+
+/// A guard takes 12 s for what a person made of a call, and after that the person is asked again.
+const GUARDED: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    0 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a.rs"}}
+    0 tool.state {"callId": "c1", "from": "validating", "to": "awaitingApproval", "name": "write_file"}
+    0 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}}
+    0 run.waiting {"waiting": true}
+    9000 hook.started {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+"#;
+const CHANGED_AGAIN: &str = r#"
+    20000 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 12000, "startedAt": "AT8000"}
+    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}, "why": "changedByHook", "edited": {"path": "b.rs"}, "arguments": {"path": "c.rs"}, "^": {"by": "ada@pts/3-3fa91c02"}}
+    25000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d"}
+    25000 run.waiting {"waiting": false}
+    25000 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file"}
+    25000 run.completed {"reason": "GOAL", "result": "x", "turns": 1, "toolCalls": 1, "activeMs": 0}
+"#;
+
+fn guarded(end: &str) -> Vec<TraceSpan> {
+    let at = |ms: i64| Timestamp(BEGAN_US + ms * 1_000).to_string();
+    spans(&format!("{GUARDED}{end}").replace("AT8000", &at(8_000)).replace("AT19200", &at(19_200)))
+}
+
+fn waits_of_people(spans: &[TraceSpan]) -> (u64, u64, Vec<(Option<u64>, u64)>) {
+    let run = spans.iter().find_map(|span| span.run.as_deref()).unwrap();
+    let asked = spans.iter().filter_map(|span| span.confirmation.as_deref()?.decision.as_ref());
+    let asked = asked.map(|decision| (decision.waited_ms, decision.down_ms)).collect();
+    (run.waiting_ms, run.waiting_down_ms, asked)
+}
+
+#[test]
+fn the_time_of_a_guard_of_a_change_is_none_of_the_persons() {
+    let told = guarded(CHANGED_AGAIN);
+    assert_eq!(waits_of_people(&told), (13_000, 0, vec![(Some(8_000), 0), (Some(5_000), 0)]));
+}
+
+/// The guard is asked anew by the next daemon; the person had answered before.
+#[test]
+fn a_daemon_that_ends_while_a_guard_of_a_change_works_makes_no_person_slower() {
+    let again = r#"
+        19000 run.resumed {"unclean": true, "awayMs": 9000}
+        19000 run.waiting {"waiting": true}
+        20000 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 800, "attempt": 2, "startedAt": "AT19200"}
+    "#;
+    let ended = &CHANGED_AGAIN[CHANGED_AGAIN.find("    20000 confirmation").unwrap()..];
+    let told = guarded(&format!("{again}{ended}"));
+    assert_eq!(waits_of_people(&told), (13_200, 0, vec![(Some(8_000), 0), (Some(5_000), 0)]));
+    let cut_off = told.iter().find_map(|span| span.hook.as_deref()).unwrap();
+    assert_eq!((cut_off.outcome.as_str(), cut_off.edited), ("interrupted", true));
+    // The answer was lost with the daemon, and came once more.
+    let lost = r#"
+        19000 run.resumed {"unclean": true, "awayMs": 9000}
+        19000 run.waiting {"waiting": true}
+        25000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d"}
+        25000 run.completed {"reason": "GOAL", "result": "x", "turns": 1, "toolCalls": 1, "activeMs": 0}
+    "#;
+    assert_eq!(waits_of_people(&guarded(lost)), (14_000, 0, vec![(Some(25_000), 9_000)]));
+}
+
+#[test]
+fn a_run_waits_for_the_guard_of_a_change_and_not_for_the_person_who_made_it() {
+    let told = guarded("");
+    let run = told.iter().find_map(|span| span.run.as_deref()).unwrap();
+    let waits = run.waits_for.as_ref().unwrap();
+    let said = "waits for the hook user/PreToolUse/1, asked about the call as a person changed it";
+    assert_eq!((crate::wait_said(waits).as_str(), run.waiting_ms), (said, 8_000));
+    let asked = told.iter().find(|span| span.kind == SpanKind::Confirmation).unwrap();
+    let decision = asked.confirmation.as_deref().unwrap().decision.as_ref().unwrap();
+    assert_eq!(
+        (asked.status, decision.outcome.as_str(), decision.waited_ms),
+        (SpanStatus::Open, "edited", Some(8_000))
+    );
+}

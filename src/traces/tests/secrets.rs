@@ -111,9 +111,7 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         run.reason
         run.startedBy
         run.stoppedBy
-        run.told.memory.digest
         run.told.memory.path
-        run.told.systemPrompt.digest
         run.told.systemPrompt.path
         run.told.systemPrompt.source
         tool.callId

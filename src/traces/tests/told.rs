@@ -216,6 +216,10 @@ fn a_run_below_that_is_taken_up_late_is_no_sign_of_another_end() {
     };
     assert_eq!(told(&(lead(70_000, 30_000) + &scout(70_010, 30_000))), (39_000, 30_000));
     assert_eq!(told(&(scout(70_000, 30_000) + &lead(70_010, 30_000))), (39_000, 30_000));
+    // Something of the scout is told by the next daemon before either is taken up.
+    let early = format!("69990 @r2 warning {{\"message\": \"slow\", {below}}}\n");
+    assert_eq!(told(&(early.clone() + &lead(70_000, 30_000) + &scout(70_010, 30_000))), (38_990, 30_000));
+    assert_eq!(told(&(early + &scout(70_000, 30_000) + &lead(70_010, 30_000))), (39_000, 30_000));
     // The scout was left for a minute; then there was no daemon for a second.
     let late = lead(70_000, 30_000) + &scout(130_000, 30_000) + &lead(150_000, 1_000);
     assert_eq!(told(&late).1, 31_000);

@@ -34,11 +34,12 @@ impl EditedCallHooks {
             }
         }
     }
+}
 
-    /// The time of the person's answer: the first guard was asked just then.
-    fn began_at(&self) -> Option<Timestamp> {
-        self.edges.iter().filter(|edge| is_edited(edge.span())).map(|edge| edge.span().started_at).min()
-    }
+/// The question whose answer a guard is asked about: its firing is named by that, too.
+fn edited_question(facts: EventFacts<'_>) -> Option<ConfirmationId> {
+    let firing = facts.text("firingId").filter(|_| facts.text("event") == Some(BEFORE_CALLS))?;
+    firing.rsplit_once(':').map(|(_, last)| ConfirmationId::from(last))
 }
 
 /// True of the span of such a guard.
@@ -47,22 +48,24 @@ pub(super) fn is_edited(span: &TraceSpan) -> bool {
 }
 
 impl OpenRun {
-    /// True if an event is of a guard that is asked about a change: its firing is named by the question, too, that the person answered.
+    /// True if an event is of a guard that is asked about a change.
     pub(super) fn is_of_edit(&self, facts: EventFacts<'_>) -> bool {
-        let firing = facts.text("firingId").filter(|_| facts.text("event") == Some(BEFORE_CALLS));
-        let question = firing.and_then(|firing| firing.rsplit_once(':')).map(|(_, last)| last);
-        question.is_some_and(|id| self.questions.contains_key(&ConfirmationId::from(id)))
+        edited_question(facts).is_some_and(|id| self.questions.contains_key(&id))
+    }
+
+    /// A guard is asked about a change since then: the person has answered, and it is the guard that is waited for.
+    pub(super) fn guard_of_edit(&mut self, facts: EventFacts<'_>, asked_at: Timestamp) {
+        let Some(question) = edited_question(facts).and_then(|id| self.questions.get_mut(&id)) else {
+            return;
+        };
+        question.answered_by(asked_at);
+        self.count_waiting(asked_at);
     }
 
     /// Keeps what is told of such a guard until the question is over.
     pub(super) fn keep_edited(&mut self, facts: EventFacts<'_>, told: Vec<SpanEdge>) {
         self.edited.call = facts.text("callId").map(CallId::from);
         self.edited.edges.extend(told);
-    }
-
-    /// The time at which a question was answered that ends now.
-    pub(super) fn answered_at(&self, asked_at: Timestamp, at: Timestamp) -> Timestamp {
-        self.edited.began_at().map_or(at, |answered| answered.clamp(asked_at, at))
     }
 
     /// Before an event: whatever says nothing of the change comes after these guards.

@@ -173,6 +173,7 @@ impl OpenRun {
         for open in cut {
             self.cut_off(open, moment.at, edges);
         }
+        self.guard_of_edit(moment.facts, span.started_at);
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         same.push_back(span);
         self.hooks.open.insert(key, same);
@@ -188,9 +189,14 @@ impl OpenRun {
             };
             self.end_hooks(moment.at, |span| span.hook.as_deref().is_some_and(is_over), &mut told);
         }
-        match told.iter().any(|edge| is_edited(edge.span())) {
-            true => self.keep_edited(moment.facts, told),
-            false => self.results.hooked(moment.facts, told, edges),
+        let asked_at =
+            told.iter().map(SpanEdge::span).filter(|span| is_edited(span)).map(|span| span.started_at);
+        match asked_at.min() {
+            Some(asked_at) => {
+                self.guard_of_edit(moment.facts, asked_at);
+                self.keep_edited(moment.facts, told);
+            }
+            None => self.results.hooked(moment.facts, told, edges),
         }
     }
 

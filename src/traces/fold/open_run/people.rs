@@ -9,12 +9,80 @@ use super::{
     OpenRun, OpenToolSpan,
     edited::MODIFY,
 };
-use crate::{facts::EventFacts, rule, said::decider, text};
+use crate::{
+    facts::EventFacts,
+    rule,
+    said::{EDITED, PERSON, decider},
+    text,
+};
 
 /// A question that is not over.
 #[derive(Debug)]
 pub(super) struct OpenQuestion {
     pub(super) span: TraceSpan,
+    /// A person changed the call at that time, and guards are asked about the change.
+    answered_at: Option<Timestamp>,
+    /// The same of an answer that a daemon before this one took: no guard has been asked anew about it yet.
+    answered_before: Option<AnsweredBefore>,
+}
+
+/// The answer to a question that was there as the daemon ended.
+#[derive(Debug)]
+struct AnsweredBefore {
+    at: Timestamp,
+    /// The time without a daemon since then.
+    down_ms: u64,
+}
+
+impl OpenQuestion {
+    /// True while it is guards that are waited for, and no person.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered_at.is_some()
+    }
+
+    /// A guard is asked about what a person made of the call, from then on.
+    pub(super) fn answered_by(&mut self, asked_at: Timestamp) {
+        let before = self.answered_before.take().map(|before| before.at);
+        let known = [self.answered_at, before, Some(asked_at)].into_iter().flatten().min();
+        self.answered_at = known.map(|at| at.max(self.span.started_at));
+    }
+
+    /// The time of its answer, where it is over or asked anew at that time.
+    pub(super) fn settle(&mut self, at: Timestamp) -> Timestamp {
+        // The answer was lost with the daemon that took it, and came once more.
+        if let (Some(before), Some(asked)) = (self.answered_before.take(), &mut self.span.confirmation) {
+            asked.down_ms = asked.down_ms.saturating_add(before.down_ms);
+        }
+        self.answered_at.map_or(at, |answered| answered.min(at))
+    }
+
+    /// The daemon was away for so long: nobody could answer meanwhile.
+    fn was_down(&mut self, down_ms: u64) {
+        let taken = self.answered_at.take().map(|at| AnsweredBefore { at, down_ms: 0 });
+        self.answered_before = taken.or(self.answered_before.take());
+        let asked = self.span.confirmation.as_mut().map(|asked| &mut asked.down_ms);
+        let down = self.answered_before.as_mut().map(|before| &mut before.down_ms).or(asked);
+        if let Some(down) = down {
+            *down = down.saturating_add(down_ms);
+        }
+    }
+
+    /// Its span while it is open: who has answered is not told before the guards are done.
+    pub(super) fn so_far(&self) -> TraceSpan {
+        let mut span = self.span.clone();
+        if let (Some(at), Some(asked)) = (self.answered_at, &mut span.confirmation) {
+            asked.decision = Some(CallDecision {
+                outcome: EDITED.to_owned(),
+                source: PERSON.to_owned(),
+                rule: Some(asked.rule.clone()),
+                version: asked.version,
+                waited_ms: Some(millis(span.started_at, at)),
+                down_ms: asked.down_ms,
+                ..CallDecision::default()
+            });
+        }
+        span
+    }
 }
 
 /// The version of a question that is asked.
@@ -72,14 +140,14 @@ impl OpenRun {
             decision: None,
         }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
-        self.questions.insert(id, OpenQuestion { span });
+        let question = OpenQuestion { span, answered_at: None, answered_before: None };
+        self.questions.insert(id, question);
+        self.count_waiting(moment.at);
     }
 
     /// The daemon was away for so long: nobody could answer meanwhile.
     pub(super) fn questions_were_down(&mut self, down_ms: u64) {
-        for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
-            asked.down_ms = asked.down_ms.saturating_add(down_ms);
-        }
+        self.questions.values_mut().for_each(|question| question.was_down(down_ms));
     }
 
     /// The questions that a daemon left open which ended, as they were then; the next one asks them again.
@@ -94,8 +162,10 @@ impl OpenRun {
     fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         let question = facts.text("confirmationId").and_then(|id| self.questions.remove(id));
-        let Some(OpenQuestion { mut span }) = question else { return };
-        let at = self.answered_at(span.started_at, at);
+        let Some(mut question) = question else { return };
+        self.count_waiting(at);
+        let at = question.settle(at);
+        let mut span = question.span;
         let source = facts.word("by");
         let is_over_by_itself = source == "system";
         let mut decision = CallDecision {
@@ -146,6 +216,7 @@ impl OpenRun {
         for question in ids.iter().filter_map(|id| self.questions.remove(id)).collect::<Vec<_>>() {
             cut_off(question, at, edges);
         }
+        self.count_waiting(at);
     }
 
     /// Ends the questions that the run's end leaves open.
@@ -153,6 +224,7 @@ impl OpenRun {
         for question in std::mem::take(&mut self.questions).into_values() {
             cut_off(question, at, edges);
         }
+        self.count_waiting(at);
     }
 }
 

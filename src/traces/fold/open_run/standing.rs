@@ -6,7 +6,9 @@ use protocol::{ConfirmationId, RunSpan, SpanEvent, Timestamp, TraceSpan, WaitCau
 
 use super::{
     super::{EventMoment, SpanEdge, millis},
-    OpenRun, away_from, start_of,
+    OpenRun, away_from,
+    people::OpenQuestion,
+    start_of,
 };
 use crate::text;
 
@@ -17,6 +19,9 @@ const FOR_HOOKS: &str = "hooks";
 #[derive(Debug, Default)]
 pub(super) struct RunStanding {
     queued: Option<QueueStay>,
+    /// All that is open in it is a question to people, as the log tells it.
+    is_waiting: bool,
+    /// The time from which on it waits for people: where they have answered, and guards are asked about what they made of a call, it does not.
     waiting: Option<Timestamp>,
     parked: Option<ParkStay>,
     /// That it goes on, where a request is told before it that was cut off.
@@ -61,8 +66,10 @@ impl OpenRun {
                     self.standing.queued = Some(QueueStay { since: at, counted_from: at, waits_for });
                 }
             }
-            "run.waiting" if facts.flag("waiting") => self.standing.waiting = Some(at),
-            "run.waiting" => self.stop_waiting(at),
+            "run.waiting" => {
+                self.standing.is_waiting = facts.flag("waiting");
+                self.count_waiting(at);
+            }
             "run.parked" => {
                 // Whether it waits for somebody is told anew when it goes on.
                 self.stop_waiting(at);
@@ -81,8 +88,9 @@ impl OpenRun {
         self.unpark(at);
         // One that was taken up later than this one says nothing of the next start.
         let below = self.away_below.take().filter(|below| below.start == start_of(moment));
-        let below = below.map_or(0, |below| below.ms);
+        let below = below.map_or(0, |below| below.ms).max(self.noted_away(away_from, moment));
         // A person is waited for as long as there is a daemon.
+        self.standing.is_waiting = false;
         let waiting_since = self.standing.waiting.take();
         let waited = waiting_since.map_or(0, |since| millis(since, away_from));
         self.facts().waiting_ms += waited.saturating_sub(below);
@@ -136,6 +144,12 @@ impl OpenRun {
         }
     }
 
+    /// The time without a daemon that the next one noted, where runs below had told something by that daemon before this one was taken up.
+    fn noted_away(&self, away_from: Timestamp, resumed: EventMoment<'_>) -> u64 {
+        let noted = start_of(resumed).map(|_| self::away_from(self.own_told_at, resumed));
+        noted.map_or(0, |noted| if noted < away_from { millis(noted, resumed.at) } else { 0 })
+    }
+
     pub(super) fn leave_queue(&mut self, at: Timestamp) {
         if let Some(stay) = self.standing.queued.take() {
             self.leave(stay, at);
@@ -151,8 +165,22 @@ impl OpenRun {
     }
 
     fn stop_waiting(&mut self, at: Timestamp) {
-        let waited = self.standing.waiting.take().map_or(0, |since| millis(since, at));
-        self.facts().waiting_ms += waited;
+        self.standing.is_waiting = false;
+        self.count_waiting(at);
+    }
+
+    /// It waits for people from then on, or does so no more: the time of a guard that is asked about a person's answer is none of theirs.
+    pub(super) fn count_waiting(&mut self, at: Timestamp) {
+        let is_guarded = self.questions.values().any(OpenQuestion::is_answered);
+        let waits = self.standing.is_waiting && !is_guarded;
+        match (waits, self.standing.waiting) {
+            (true, None) => self.standing.waiting = Some(at),
+            (false, Some(since)) => {
+                self.standing.waiting = None;
+                self.facts().waiting_ms += millis(since, at);
+            }
+            _ => {}
+        }
     }
 
     fn unpark(&mut self, at: Timestamp) {
@@ -209,14 +237,23 @@ impl OpenRun {
         }
         let first =
             |spans: &mut dyn Iterator<Item = &TraceSpan>| spans.min_by_key(|span| span.start_us).cloned();
-        if let Some(asked) = first(&mut self.questions.values().map(|question| &question.span)) {
+        let unanswered = self.questions.values().filter(|question| !question.is_answered());
+        if let Some(asked) = first(&mut unanswered.map(|question| &question.span)) {
             let id: Option<ConfirmationId> = asked.confirmation.map(|asked| asked.confirmation_id);
             let cause = cause("person", asked.started_at, Some(asked.name));
             return cause.map(|cause| WaitCause { confirmation_id: id, ..cause });
         }
         let is_awaited = |span: &&TraceSpan| span.hook.as_ref().is_some_and(|hook| !hook.is_async);
         if let Some(span) = first(&mut self.hooks.open().filter(is_awaited)) {
-            return cause("hook", span.started_at, span.hook.map(|hook| hook.hook_id));
+            let edited = self.questions.iter().filter(|(_, question)| question.is_answered());
+            let about = span.hook.as_ref().filter(|hook| hook.edited).and_then(|hook| hook.call_id.as_ref());
+            let is_about = |question: &OpenQuestion| {
+                about.is_some()
+                    && question.span.confirmation.as_ref().and_then(|asked| asked.call_id.as_ref()) == about
+            };
+            let id = edited.filter(|(_, question)| is_about(question)).map(|(id, _)| id.clone()).next();
+            let cause = cause("hook", span.started_at, span.hook.map(|hook| hook.hook_id));
+            return cause.map(|cause| WaitCause { confirmation_id: id, ..cause });
         }
         if let Some(span) = first(&mut self.calls.values().map(|call| &call.span)) {
             let tool = span.tool.map(|tool| *tool);

@@ -5,7 +5,7 @@ use protocol::{CallDecision, ConfirmationId, SpanStatus};
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
     OpenRun,
-    people::{OpenQuestion, QuestionVersion, confirmation_id},
+    people::{QuestionVersion, confirmation_id},
     push_event,
 };
 use crate::{
@@ -39,9 +39,10 @@ impl OpenRun {
         moment: EventMoment<'_>,
         edges: &mut Vec<SpanEdge>,
     ) {
-        let Some(OpenQuestion { mut span }) = self.questions.remove(&id) else { return };
+        let Some(mut question) = self.questions.remove(&id) else { return };
         let facts = moment.facts;
-        let at = self.answered_at(span.started_at, moment.at);
+        let at = question.settle(moment.at);
+        let mut span = question.span;
         let by = moment.event.head.by.clone();
         let mut version = QuestionVersion { number: Some(2), revisions: 1 };
         if let Some(asked) = &mut span.confirmation {

@@ -6236,7 +6236,7 @@ export interface WaitCause {
    * that has the context now (`run ID of AGENT`), or the reason why it is parked or was not taken up.
    */
   about?: string | null;
-  /** The question, where it waits for a person. */
+  /** The question, where it waits for a person, or for a hook about their change. */
   confirmationId?: ConfirmationId | null;
   /** The number of runs before it in the same queue, without the one that is at work. */
   ahead?: number | null;

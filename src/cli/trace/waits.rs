@@ -34,7 +34,7 @@ struct Wait<'trace> {
 pub(super) fn waits(spans: &[SpanView]) -> String {
     // The first question within each call.
     let mut asked: HashMap<&str, i64> = HashMap::new();
-    for span in spans.iter().filter(|span| span.confirmation.is_some()) {
+    for span in spans.iter().filter(|span| span.confirmation.is_some() && !is_of_hook(span)) {
         let Some(call) = span.parent_span_id.as_deref() else { continue };
         asked.entry(call).and_modify(|at| *at = span.start_us.min(*at)).or_insert(span.start_us);
     }
@@ -48,6 +48,12 @@ pub(super) fn waits(spans: &[SpanView]) -> String {
         format!("{line}{}", cause.map(|cause| format!(", {cause}")).unwrap_or_default())
     });
     listed(&lines.collect::<Vec<_>>(), "wait")
+}
+
+/// True of a question that a hook answered, so that no person was asked.
+fn is_of_hook(span: &SpanView) -> bool {
+    let decision = span.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
+    decision.is_some_and(|decision| decision.source == "hook" && decision.name.is_none())
 }
 
 /// The times at which each run was taken up again after there was no daemon.
@@ -135,7 +141,8 @@ fn cause((call, down_ms): (&SpanView, u64), waited_ms: u64, spans: &[SpanView]) 
         let is_guard = GUARDS.contains(&span.name.as_str());
         if let Some(hook) = span.hook.as_ref().filter(|_| is_guard) {
             let own = span.parent_span_id.as_deref() == Some(call.span_id.as_str());
-            let about = hook.tool.as_ref().filter(|_| !own).map(|tool| format!(" about {tool}"));
+            let which = hook.description.as_deref().and_then(told_after).unwrap_or_default();
+            let about = hook.tool.as_ref().filter(|_| !own).map(|tool| format!(" about {tool}{which}"));
             let cause = format!("for the hook {}{}", hook.hook_id, about.unwrap_or_default());
             *guards.entry(cause).or_default() += overlap(span.start_us, span.end_us.unwrap_or(to));
         }
@@ -227,6 +234,22 @@ mod tests {
         ]);
         let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
         let told = "lead, turn 1, write_file a.rs: waited 12.4 s for the hook user/PreToolUse/1, asked about the call as a person changed it\n";
+        assert_eq!(waits(&spans), told);
+    }
+
+    /// A hook answered in place of a person, and another call's guard took most of the time.
+    #[test]
+    fn a_call_whose_question_a_hook_answered_waited_until_it_ran() {
+        let spans = json!([
+            { "spanId": "1", "kind": "tool", "name": "write_file", "agent": "lead", "turn": 1, "startUs": 0, "endUs": 2_100_000,
+              "tool": { "callId": "c", "description": "a.rs", "waitedMs": 2_000 } },
+            { "spanId": "2", "parentSpanId": "9", "kind": "hook", "name": "PreToolUse", "turn": 1, "startUs": 0, "endUs": 1_950_000,
+              "hook": { "hookId": "user/PreToolUse/1", "tool": "write_file", "description": "b.rs" } },
+            { "spanId": "3", "parentSpanId": "1", "kind": "confirmation", "name": "Write?", "turn": 1, "startUs": 1_000_000,
+              "endUs": 1_000_000, "confirmation": { "callId": "c", "decision": { "outcome": "allowOnce", "source": "hook" } } },
+        ]);
+        let spans: Vec<SpanView> = serde_json::from_value(spans).unwrap();
+        let told = "lead, turn 1, write_file a.rs: waited 2.0 s until it ran, for the hook user/PreToolUse/1 about write_file b.rs\n";
         assert_eq!(waits(&spans), told);
     }
 

@@ -43,7 +43,7 @@ pub struct WaitCause {
     /// (`run ID of AGENT`), or the reason why it is parked or was not taken up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// The question, where it waits for a person, or for a hook that is asked about what a person made of the call.
+    /// The question, where it waits for a person, or for a hook about their change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation_id: Option<ConfirmationId>,
     /// The number of runs before it in the same queue, without the one that is at work.

@@ -164,3 +164,14 @@ fn a_run_waits_for_the_guard_of_a_change_and_not_for_the_person_who_made_it() {
         (SpanStatus::Open, "edited", Some(8_000))
     );
 }
+
+/// A guard takes back what a person made of a call.
+#[test]
+fn a_change_that_is_taken_back_is_told_as_that() {
+    let at = Timestamp(BEGAN_US + 8_000_000).to_string();
+    let log = format!("{GUARDED}{}", CHANGED_AGAIN.replace("c.rs", "a.rs")).replace("AT8000", &at);
+    let story = document(TraceFormat::Markdown, &log);
+    let said = "ada (pts/3) and then the hook `user/PreToolUse/1` changed the arguments, back to what was asked for.\n";
+    assert!(story.contains(said), "{story}");
+    assert!(!story.contains("The model had asked for"), "{story}");
+}

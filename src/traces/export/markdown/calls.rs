@@ -58,10 +58,14 @@ pub(super) fn ended(span: &TraceSpan, out: &mut String) {
             Some(rest) => format!("The hook{rest}"),
             None => who,
         };
-        let first = tool.requested_by.as_deref().map(|hook| format!("The hook {}", code(hook)));
-        let first = first.unwrap_or_else(|| "The model".to_owned());
-        paragraph(out, &format!("{who} changed the arguments. {first} had asked for:"));
-        block("json", Some(asked), out);
+        if asked.bytes.is_none() && Some(asked) == span.input.as_ref() {
+            paragraph(out, &format!("{who} changed the arguments, back to what was asked for."));
+        } else {
+            let first = tool.requested_by.as_deref().map(|hook| format!("The hook {}", code(hook)));
+            let first = first.unwrap_or_else(|| "The model".to_owned());
+            paragraph(out, &format!("{who} changed the arguments. {first} had asked for:"));
+            block("json", Some(asked), out);
+        }
     }
     for file in &tool.files_changed {
         paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));

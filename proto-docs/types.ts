@@ -498,8 +498,8 @@ export interface ArgumentChange {
   /** The time at which the hook or the person had changed them. */
   at: Timestamp;
   /**
-   * The names of the arguments that were changed; empty where the log tells only what several changes came
-   * to.
+   * The names of the arguments that were changed, at most 16 of at most 80 characters; `…` stands for more.
+   * Empty where the log tells only what several changes came to, and without full content.
    */
   arguments?: string[];
 }
@@ -1254,7 +1254,8 @@ export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
   /**
-   * The change as the model is told it, with `changedByHook`: who changed the call, and what is now other than it was.
+   * The change as the model is told it, with `changedByHook`: who changed the call, and what is now other
+   * than it was.
    */
   difference?: string | null;
   /**
@@ -5520,7 +5521,7 @@ export interface ToldFile {
   path?: string;
   /** Bytes of what is told of it, with what it imports. */
   bytes?: number;
-  /** SHA-256 of that, as `sha256:<hex>`. */
+  /** SHA-256 of that as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
   digest?: string;
 }
 
@@ -5534,7 +5535,7 @@ export interface ToldSystemPrompt {
   /** That file. */
   path?: string | null;
   bytes?: number;
-  /** SHA-256 of it as the model reads it, as `sha256:<hex>`. */
+  /** SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
   digest?: string;
 }
 

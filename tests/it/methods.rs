@@ -2677,7 +2677,7 @@ fn rows() -> Vec<Row> {
                 CURSOR_GONE: the cursor 1 is of another log; the newest event of this one is 15
                 INVALID_PARAMS
                   /consumer: needed with `from: "consumer"`
-                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1","contextWindow":1073741824,"care":{"compressAt":"<compressAt>","loopCalls":true,"loopText":true,"loopJudge":true,"nextSpeaker":false}}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1","contextWindow":1073741824,"care":{"compressAt":"<compressAt>","loopCalls":true,"loopText":true,"loopJudge":true,"nextSpeaker":false},"told":{"systemPrompt":{"source":"agent","bytes":"<bytes>","digest":"<digest>"}}}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
                 {"at":"<at>","type":"signal.caughtUp","data":{"head":"<head>"}}
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
@@ -2880,7 +2880,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS: this cursor was not made by this list
                 ["application/jsonl",4]
                 ["application/json",6]
-                ["text/markdown",16]
+                ["text/markdown",18]
             "#]],
         },
     ]

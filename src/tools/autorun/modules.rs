@@ -95,7 +95,8 @@ mod tests {
         fs::write(hook.join("hooks/post-checkout"), "#!/bin/sh\n").unwrap();
         wanted.push(hook);
         let mut found = all.new_ones();
-        (found.sort(), wanted.sort());
+        found.sort();
+        wanted.sort();
         assert_eq!(found, wanted);
     }
 }

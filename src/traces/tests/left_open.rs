@@ -62,10 +62,11 @@ fn a_file_that_is_written_as_it_was_is_unchanged() {
         0 tool.state {"callId": "c1", "to": "executing", "name": "write_file", "arguments": {"path": "a"}}
         1 file.changed {"callId": "c1", "path": "/w/a", "change": "modified", "undoId": "u", "before": "sha256:00", "after": "sha256:00"}
         1 file.changed {"callId": "c1", "path": "/w/b", "change": "modified", "undoId": "u", "before": "sha256:00", "after": "sha256:01"}
+        1 file.changed {"callId": "c1", "path": "/w/c", "change": "moved", "undoId": "u", "before": "sha256:00", "after": "sha256:00"}
         2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "write_file"}
     "#;
     let spans = spans(log);
     let call = spans.iter().find_map(|span| span.tool.as_deref()).unwrap();
     let changes: Vec<&str> = call.files_changed.iter().map(|file| file.change.as_str()).collect();
-    assert_eq!(changes, ["unchanged", "modified"]);
+    assert_eq!(changes, ["unchanged", "modified", "moved"]);
 }

@@ -197,3 +197,34 @@ async fn an_edited_call_that_cannot_be_made_any_more_is_told_as_edited() {
     assert!(resolved["data"]["difference"].as_str().unwrap().contains("header two"), "{resolved}");
     running.stop().await;
 }
+
+/// A hook that ends runs ends them also where the call is a person's edit.
+#[tokio::test]
+async fn hook_that_stops_at_an_edit_ends_the_run() {
+    let halt = json!({ "continue": false, "stopReason": "enough for today" });
+    let ask = pre("ask", &json!({ "permissionDecisionReason": "a look, please" }));
+    let interrupts = json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest",
+        "decision": { "behavior": "deny", "message": "enough for today", "interrupt": true } } });
+    let when_two = |said: &Value| format!("case $(cat) in *two*) echo '{said}' ;; esac");
+    let cases = [
+        json!({ "PreToolUse": [["Write", ask], ["Write", when_two(&halt)]] }),
+        json!({ "PreToolUse": [["Write", header()]], "PermissionRequest": [["Write", when_two(&halt)]] }),
+        json!({ "PreToolUse": [["Write", header()]], "PermissionRequest": [["Write", when_two(&interrupts)]] }),
+    ];
+    for settings in cases {
+        let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+        let house = house(&script, &settings);
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        let asked = open_question(&mut client, &run, |_| true).await;
+        let mut edit = answer(&asked, "modify");
+        edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+        client.call("confirmation/respond", edit).await;
+        let ended = client.ended(&run).await;
+        assert!(ended.to_string().contains("enough for today"), "{settings}: {ended}");
+        assert!(ended.to_string().contains("HOOK_STOPPED"), "{settings}: {ended}");
+        assert!(!house.work().join("b.txt").exists(), "{settings}");
+        running.stop().await;
+    }
+}

@@ -203,8 +203,10 @@ impl OpenRun {
         if let Some(tool) = &mut call.span.tool
             && tool.files_changed.len() < MOST_FILES
         {
+            let change = facts.word("change");
             let is_same = facts.has("before") && facts.value("before") == facts.value("after");
-            let change = if is_same { "unchanged".to_owned() } else { facts.word("change") };
+            // What is moved has the content that it had.
+            let change = if is_same && change == "modified" { "unchanged".to_owned() } else { change };
             let undo_id = facts.word("undoId");
             tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id });
         }

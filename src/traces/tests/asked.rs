@@ -1,6 +1,6 @@
 //! Requests to models that hooks and tools make, and those that nobody answers: when were they, within what, and how did they end?
 
-use protocol::TraceFormat;
+use protocol::{SpanKind, TraceFormat};
 
 use super::{documents::document, *};
 
@@ -53,6 +53,29 @@ fn a_request_of_a_hook_lies_within_the_hook_at_its_own_time() {
             1 in -: run lead 0..… open in="q"
         "#]],
     );
+}
+
+/// A hook's times are told in whole milliseconds, so what it asked last may begin after its end.
+#[test]
+fn a_request_that_begins_after_the_rounded_end_of_its_hook_lies_within_the_hook() {
+    let log = format!(
+        r#"
+        0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
+        0 turn.started {{"turn": 1}}
+        0 tool.state {{"callId": "c1", "to": "validating", "name": "write_file", "arguments": {{}}}}
+        900 model.consulted {{"purpose": "hook", "model": "small", "text": "no", "usage": {{}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 0}}
+        900 hook.fired {{"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 0, "startedAt": "{}"}}
+        950 tool.state {{"callId": "c1", "from": "validating", "to": "cancelled", "name": "write_file"}}
+        5000 turn.completed {{"turn": 1}}
+        "#,
+        at(151),
+        at(150),
+    );
+    let spans = spans(&log);
+    let hook = spans.iter().find(|span| span.kind == SpanKind::Hook).unwrap();
+    let request = spans.iter().find(|span| span.llm.is_some()).unwrap();
+    assert_eq!(request.parent_span_id.as_ref(), Some(&hook.span_id));
+    hold(&spans);
 }
 
 /// A hook that is cut off has asked all the same.

@@ -33,6 +33,8 @@ pub(super) struct HookSpans {
     cut_off: BTreeSet<(String, String)>,
     /// Requests to models of hooks that are told next, by firing and hook.
     asked: Vec<((String, String), TraceSpan)>,
+    /// The last span of each firing and hook of the turn that has asked a model.
+    last_asking: BTreeMap<(String, String), TraceSpan>,
     /// Calls of the turn that have ended, which hooks are told of after that.
     ended_calls: BTreeMap<CallId, (ToolName, Option<String>)>,
     /// The last ones of earlier turns: a hook beside the run is told later than those of its turn.
@@ -96,26 +98,33 @@ impl HookSpans {
 
     /// Tells the requests of a hook within its span.
     fn tell_asked_by(&mut self, key: &(String, String), hook: &TraceSpan, edges: &mut Vec<SpanEdge>) {
+        if !self.asked.iter().any(|(of, _)| of == key) {
+            return;
+        }
         let until = hook.ended_at.unwrap_or(hook.started_at);
         // Of several rounds each has what was asked by its end.
         let is_its = |(of, request): &(_, TraceSpan)| of == key && request.started_at <= until;
         let (own, others) = std::mem::take(&mut self.asked).into_iter().partition(is_its);
         self.asked = others;
-        for (_, mut request) in own {
-            let from = request.started_at.max(hook.started_at);
-            (request.started_at, request.start_us) = (from, from.0);
-            let (ended, status) = (request.ended_at.unwrap_or(until), request.status);
-            end(&mut request, ended.min(until).max(from), status);
-            request.parent_span_id = Some(hook.span_id.clone());
-            tell_asked(request, hook.lane, edges);
+        for (_, request) in own {
+            tell_within(request, hook, edges);
         }
+        self.last_asking.insert(key.clone(), hook.clone());
     }
 
     /// Tells the requests of hooks of which nothing more is told.
     pub(super) fn tell_asked(&mut self, edges: &mut Vec<SpanEdge>) {
-        for (_, request) in std::mem::take(&mut self.asked) {
-            let lane = self.lanes.take(request.started_at, request.ended_at.unwrap_or(request.started_at));
-            tell_asked(request, lane, edges);
+        let last = std::mem::take(&mut self.last_asking);
+        for (key, request) in std::mem::take(&mut self.asked) {
+            match last.get(&key) {
+                // A hook's times have whole milliseconds, so what it asked last may begin after its end.
+                Some(hook) => tell_within(request, hook, edges),
+                None => {
+                    let ended = request.ended_at.unwrap_or(request.started_at);
+                    let lane = self.lanes.take(request.started_at, ended);
+                    tell_asked(request, lane, edges);
+                }
+            }
         }
     }
 
@@ -366,6 +375,17 @@ fn key(facts: EventFacts<'_>) -> (String, String) {
     let (firing, hook) = (facts.text("firingId").unwrap_or_default(), facts.word("hookId"));
     let own = firing.strip_suffix(hook.as_str()).and_then(|firing| firing.strip_suffix(':'));
     (own.unwrap_or(firing).to_owned(), hook)
+}
+
+/// A request of a hook that has ended, within the hook's span and times.
+fn tell_within(mut request: TraceSpan, hook: &TraceSpan, edges: &mut Vec<SpanEdge>) {
+    let until = hook.ended_at.unwrap_or(hook.started_at);
+    let from = request.started_at.max(hook.started_at).min(until);
+    (request.started_at, request.start_us) = (from, from.0);
+    let (ended, status) = (request.ended_at.unwrap_or(until), request.status);
+    end(&mut request, ended.min(until).max(from), status);
+    request.parent_span_id = Some(hook.span_id.clone());
+    tell_asked(request, hook.lane, edges);
 }
 
 /// A request that has ended, on the lane of whoever made it.

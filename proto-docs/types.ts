@@ -2953,8 +2953,8 @@ export interface LlmSpan {
   /** The request before it was cut off as the daemon ended, and it asks the same once more. */
   again?: boolean;
   /**
-   * Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing
-   * came, and on what the daemon itself asked for.
+   * Time from the request to the first that came of the reply: text, thoughts or calls; without that of hooks
+   * of the request. Missing when nothing came, and on what the daemon itself asked for.
    */
   firstTokenMs?: number | null;
   /** Time from its end until it was asked again; missing when it was not, or at once. */
@@ -4541,7 +4541,7 @@ export interface RunRecord {
   childCost?: Cost | null;
   turns: number;
   toolCalls: number;
-  /** Paths the run changed. */
+  /** Paths that the run changed; not those that it wrote with the content that they had. */
   filesChanged: string[];
   /** When it began; while it waits in a queue, when it was asked for. */
   startedAt: Timestamp;
@@ -4565,6 +4565,8 @@ export interface RunSpan {
   /** The run that called it, and its call. */
   parentRunId?: RunId | null;
   parentCallId?: CallId | null;
+  /** The message that its model reads first, where an agent's file makes that of what was asked. */
+  query?: SpanText | null;
   /** The sources of what it was told before its first message. Missing in logs of earlier versions. */
   told?: RunTold | null;
   /** The end reason, as in the run's record. */
@@ -4605,7 +4607,7 @@ export interface RunSpan {
   waitsFor?: WaitCause | null;
   /** The time of the last that the log tells of it; of a run that has not ended. */
   lastEventAt?: Timestamp | null;
-  /** Paths that it changed; the first 100. */
+  /** Paths that it changed, not those that it wrote with the content that they had; the first 100. */
   filesChanged?: string[];
   /** Commands that it ran; which files those changed is not known. */
   commands?: number;
@@ -4780,8 +4782,8 @@ export type RunTask =
 export interface RunTold {
   systemPrompt?: ToldSystemPrompt;
   /**
-   * The memory files that it is told, in their order, and what these import; the first 64. Files of
-   * sub-folders are told later, with the first call that comes there.
+   * The memory files that it is told, in their order, each with what it imports behind it; the first 64.
+   * Files of sub-folders are told later, with the first call that comes there.
    */
   memory?: ToldFile[];
   /** The number of further ones. */
@@ -5519,6 +5521,8 @@ export interface ToldFile {
   kind?: string;
   /** Absolute. */
   path?: string;
+  /** The file that imports it, with `import`. */
+  by?: string | null;
   /** Bytes of what is told of it, with what it imports. */
   bytes?: number;
   /** SHA-256 of that as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
@@ -5527,14 +5531,15 @@ export interface ToldFile {
 
 /** The system prompt of a run, without its text. */
 export interface ToldSystemPrompt {
-  /**
-   * `modules`: the daemon's own, with the agent's text. `file`: a file in their place, with the agent's text.
-   * `agent`: the agent's text alone.
-   */
+  /** `modules`: the daemon's own. `file`: a file in their place. `agent`: neither. */
   source?: string;
   /** That file. */
   path?: string | null;
   bytes?: number;
+  /** The text of the agent's own file stands in it, too, with `modules` and `file`. */
+  hasAgentText?: boolean;
+  /** It ends with the `systemAppend` of the session. */
+  hasSystemAppend?: boolean;
   /** SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
   digest?: string;
 }

@@ -100,6 +100,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}{why}"))));
             facts.extend(text("input", span.input.as_ref()));
+            facts.extend(text("read as", run.query.as_ref()));
             if !run.files_changed.is_empty() {
                 facts.push(("changed", run.files_changed.join("\n")));
             }

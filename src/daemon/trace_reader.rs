@@ -102,7 +102,8 @@ impl TraceReader {
             Some(reading) => (reading, cursor.given),
             None => {
                 // As of the same moment as the spans, so that all pages have the same.
-                let numbers = store.run_numbers(subject.session(), cursor.head).await?;
+                let in_session = matches!(subject, TraceSubject::Session(_));
+                let numbers = store.run_numbers(subject.session(), in_session, cursor.head).await?;
                 (TraceReading::begin(subject, numbers), 0)
             }
         };

@@ -212,6 +212,13 @@ pub struct FileChanged {
     pub after: Option<String>,
 }
 
+impl FileChanged {
+    /// The file was written with the content that it had.
+    pub fn is_unchanged(&self) -> bool {
+        self.change == FileChange::Modified && self.before.is_some() && self.before == self.after
+    }
+}
+
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

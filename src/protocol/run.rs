@@ -222,7 +222,7 @@ pub struct RunRecord {
     pub child_cost: Option<UsdAmount>,
     pub turns: u32,
     pub tool_calls: u32,
-    /// Paths the run changed.
+    /// Paths that the run changed; not those that it wrote with the content that they had.
     pub files_changed: Vec<String>,
     /// When it began; while it waits in a queue, when it was asked for.
     pub started_at: Timestamp,

@@ -218,6 +218,9 @@ pub struct RunSpan {
     pub parent_run_id: Option<RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<CallId>,
+    /// The message that its model reads first, where an agent's file makes that of what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<SpanText>,
     /// The sources of what it was told before its first message. Missing in logs of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Box<RunTold>>,
@@ -269,7 +272,7 @@ pub struct RunSpan {
     /// The time of the last that the log tells of it; of a run that has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_event_at: Option<Timestamp>,
-    /// Paths that it changed; the first 100.
+    /// Paths that it changed, not those that it wrote with the content that they had; the first 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
     /// Commands that it ran; which files those changed is not known.
@@ -299,8 +302,8 @@ pub struct LlmSpan {
     /// The request before it was cut off as the daemon ended, and it asks the same once more.
     #[serde(skip_serializing_if = "is_default")]
     pub again: bool,
-    /// Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing came, and on what
-    /// the daemon itself asked for.
+    /// Time from the request to the first that came of the reply: text, thoughts or calls; without that of hooks of the request.
+    /// Missing when nothing came, and on what the daemon itself asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
     /// Time from its end until it was asked again; missing when it was not, or at once.

@@ -101,7 +101,8 @@ impl ModelCall {
                 ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Finished(_),
             )) = &item
             {
-                self.meter.speaks(self.clock.monotonic().saturating_sub(asked_at));
+                let took = self.hooked.as_ref().map(ModelHookLedger::took).unwrap_or_default();
+                self.meter.speaks(self.clock.monotonic().saturating_sub(asked_at).saturating_sub(took));
             }
             let circles = self.circles.as_mut();
             let (pushed, circle) = match item {

@@ -6,6 +6,8 @@
 use protocol::{ArgumentChange, RunTold, SpanKind, SpanStatus, SpanText, TraceSpan};
 use serde_json::{Value, json};
 
+use crate::said::UNCHANGED;
+
 /// The version of OpenTelemetry's semantic conventions that the names below are of.
 pub const CONVENTIONS: &str = "1.41.1";
 
@@ -174,8 +176,9 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.tool.down_ms", |span| positive(span.tool.as_ref()?.down_ms)),
     ("subagentd.tool.files_changed", |span| {
         let files = &span.tool.as_ref()?.files_changed;
-        (!files.is_empty())
-            .then(|| AttributeValue::Texts(files.iter().map(|file| file.path.clone()).collect()))
+        let paths: Vec<String> =
+            files.iter().filter(|file| file.change != UNCHANGED).map(|file| file.path.clone()).collect();
+        (!paths.is_empty()).then_some(AttributeValue::Texts(paths))
     }),
     ("subagentd.confirmation.outcome", |span| {
         span.confirmation.as_ref()?.decision.as_ref().map(|decision| text(&decision.outcome))

@@ -36,6 +36,9 @@ pub(crate) const STALE: &str = "stale";
 /// The words for a guard that is asked about what a person made of a call.
 const EDIT_ASKED: &str = "asked about the call as a person changed it";
 
+/// The change of a file that was written with the content that it had.
+pub(crate) const UNCHANGED: &str = "unchanged";
+
 /// The source of what a person decides or changes.
 pub(crate) const PERSON: &str = "client";
 

@@ -150,8 +150,8 @@ fn hold(spans: &[TraceSpan]) {
 
 /// A run that thinks, reads, asks a person about a change, is denied one call, and is done.
 const STORY: &str = r#"
-    0 run.queued {"for": "place", "run": {"agent": "lead", "model": "gemini/flash", "prompt": "Mend the docs", "query": "q"}}
-    40 run.started {"agent": "lead", "model": "gemini/flash", "prompt": "Mend the docs", "query": "q"}
+    0 run.queued {"for": "place", "run": {"agent": "lead", "model": "gemini/flash", "prompt": "Mend the docs", "query": "Mend the docs"}}
+    40 run.started {"agent": "lead", "model": "gemini/flash", "prompt": "Mend the docs", "query": "Mend the docs"}
     40 turn.started {"turn": 1}
     40 model.started {"model": "gemini/flash", "stream": "s1", "attempt": 1}
     240 model.retrying {"stream": "s1", "attempt": 2, "message": "503", "usage": {"promptTokens": 3}}

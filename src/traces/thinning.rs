@@ -104,8 +104,9 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         TraceContent::Redacted => {
             let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
             let edited = span.confirmation.as_mut().and_then(|asked| asked.edited_input.as_mut());
+            let query = span.run.as_mut().and_then(|run| run.query.as_mut());
             let texts = [&mut span.input, &mut span.output].into_iter().flatten();
-            for text in texts.chain(asked).chain(edited) {
+            for text in texts.chain(asked).chain(edited).chain(query) {
                 let SpanText { text, bytes } = text;
                 let whole = bytes.unwrap_or(u64::try_from(text.len()).unwrap_or(u64::MAX));
                 *text = size(whole);
@@ -120,6 +121,7 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
             (span.input, span.output) = (None, None);
             span.tool.iter_mut().for_each(|tool| tool.asked_input = None);
             span.confirmation.iter_mut().for_each(|asked| asked.edited_input = None);
+            span.run.iter_mut().for_each(|run| run.query = None);
             texts_beside(span).for_each(String::clear);
             without_empty_texts(span);
         }

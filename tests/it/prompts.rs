@@ -337,6 +337,10 @@ async fn what_a_session_appends_ends_the_prompts_of_its_root_runs() {
     assert!(request.system.ends_with("\n\nAnswer in Latin.\n"), "{}", request.system);
     let shown = client.call("prompt/render", json!({ "agent": "alone", "sessionId": session })).await;
     assert_eq!(text(&shown), &*request.system);
+    // The run's first event says so.
+    let log = running.log().await;
+    let sources = &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["told"]["systemPrompt"];
+    assert_eq!(sources["hasSystemAppend"], true, "{sources}");
     let other = asked(&mut client, &running, &script, "alone", json!({})).await;
     assert!(!other.system.contains("Latin"));
     client.call("session/update", json!({ "sessionId": session, "systemAppend": null })).await;

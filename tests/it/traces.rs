@@ -4,6 +4,7 @@ mod full_disk;
 mod numbered;
 mod said;
 mod standing;
+mod unchanged;
 
 use std::collections::{HashMap, HashSet};
 

@@ -69,6 +69,7 @@ const ABORTED: &str = "ABORTED";
 pub(super) struct RunSpanView {
     pub(super) model: String,
     pub(super) told: Option<RunTold>,
+    pub(super) query: Option<SpanText>,
     pub(super) parent_run_id: Option<String>,
     pub(super) started_by: Option<String>,
     pub(super) stopped_by: Option<String>,

@@ -63,7 +63,9 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let line = format!("{} · run {}{model}{began}{by}\n", root.label(), root.run_id);
     let told = run.and_then(|run| run.told.as_ref());
     let told = told.map(|told| format!("told: {}\n", traces::told_said(told, str::to_owned)));
-    let told = [caller, outer, asked, told].into_iter().flatten().collect::<String>();
+    let query = run.and_then(|run| run.query.as_ref()).map(|query| query.text.as_str());
+    let query = query.map(|query| format!("read as: {}\n", first_line(query)));
+    let told = [caller, outer, asked, query, told].into_iter().flatten().collect::<String>();
     safe_text::lines(&format!("{line}{told}\n"))
 }
 

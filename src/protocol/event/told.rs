@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", default)]
 pub struct RunTold {
     pub system_prompt: ToldSystemPrompt,
-    /// The memory files that it is told, in their order, and what these import; the first 64. Files of sub-folders are told later, with the
+    /// The memory files that it is told, in their order, each with what it imports behind it; the first 64. Files of sub-folders are told later, with the
     /// first call that comes there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<ToldFile>,
@@ -24,13 +24,18 @@ pub struct RunTold {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToldSystemPrompt {
-    /// `modules`: the daemon's own, with the agent's text. `file`: a file in their place, with the agent's text. `agent`: the agent's text
-    /// alone.
+    /// `modules`: the daemon's own. `file`: a file in their place. `agent`: neither.
     pub source: String,
     /// That file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub bytes: u64,
+    /// The text of the agent's own file stands in it, too, with `modules` and `file`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_agent_text: bool,
+    /// It ends with the `systemAppend` of the session.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_system_append: bool,
     /// SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -44,6 +49,9 @@ pub struct ToldFile {
     pub kind: String,
     /// Absolute.
     pub path: String,
+    /// The file that imports it, with `import`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Bytes of what is told of it, with what it imports.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -55,4 +63,9 @@ pub struct ToldFile {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(it: &bool) -> bool {
+    !it
 }

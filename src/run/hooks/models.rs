@@ -67,12 +67,19 @@ pub(crate) struct ModelHookLedger {
 struct ModelHookState {
     effects: HookEffects,
     is_stand_in: bool,
+    /// The time in which hooks were waited for, and not the model.
+    took: Duration,
 }
 
 impl ModelHookLedger {
     /// All of it, once.
     pub fn take(&self) -> HookEffects {
         mem::take(&mut self.state().effects)
+    }
+
+    /// The time that hooks took of the request so far.
+    pub fn took(&self) -> Duration {
+        self.state().took
     }
 
     /// True if no model was asked.
@@ -160,7 +167,10 @@ impl HookedRequest {
     async fn ask(&self, facts: HookFacts) -> Option<HookVerdict> {
         let id = format!("{}:{}:{}", self.scene.subject(), facts.event().as_str(), self.about);
         let name = FiringName { id, attempt: 1, call: None };
-        let asked = self.hooks.ask(facts, &self.scene, name, (None, &self.redactor)).await?;
+        let asked_at = self.clock.monotonic();
+        let asked = self.hooks.ask(facts, &self.scene, name, (None, &self.redactor)).await;
+        self.said.state().took += self.clock.monotonic().saturating_sub(asked_at);
+        let asked = asked?;
         let mut effects = effects_of(&asked).unread();
         if effects.context.take().is_some() {
             effects

@@ -134,7 +134,7 @@ impl RunMachine {
                 }
             }
             EventBody::FileChanged(data) => {
-                if !self.files_changed.contains(&data.path) {
+                if !data.is_unchanged() && !self.files_changed.contains(&data.path) {
                     Arc::make_mut(&mut self.files_changed).push(data.path.clone());
                 }
             }

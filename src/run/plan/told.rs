@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ImportRules, PlanError, RunPlan, memory, skills,
-    told_sources::{SYSTEM_FILE, sources},
+    told_sources::{BODY, ImportedFile, SYSTEM_APPEND, SYSTEM_FILE, sources},
 };
 use crate::{
     child::CallableAgents,
@@ -126,10 +126,10 @@ impl PromptSubject<'_> {
             has_skills = self.tell_modules(&mut told)?;
             if !body.trim().is_empty() {
                 let text = format!("# {}\n{}", definition.title, body.trim_end());
-                told.parts.push(PromptPart::new("body", OWN_TEXT, text));
+                told.parts.push(PromptPart::new(BODY, OWN_TEXT, text));
             }
         } else if !body.trim().is_empty() {
-            told.parts.push(PromptPart::new("body", OWN_TEXT, body.trim_end().to_owned()));
+            told.parts.push(PromptPart::new(BODY, OWN_TEXT, body.trim_end().to_owned()));
         }
         let environment = environment(today, self.roots);
         told.parts.push(PromptPart::new("environment", "the daemon", environment));
@@ -146,7 +146,7 @@ impl PromptSubject<'_> {
             told.parts.extend(catalogue.map(|text| PromptPart::new("skills", &source, text)));
         }
         if let Some(append) = append {
-            told.parts.push(PromptPart::new("systemAppend", "the session", append.clone()));
+            told.parts.push(PromptPart::new(SYSTEM_APPEND, "the session", append.clone()));
         }
         told.system = redactor.owned(joined(&told.parts));
         told.skills = self.given(skills, &mut told.warnings)?;
@@ -360,7 +360,10 @@ impl PromptSubject<'_> {
             left.extend(found.files.iter().filter_map(memory_left).take(MOST_OFF));
             left.extend(found.imports.iter().map(import_told).take(MOST_OFF));
             let is_told = |import: &&MemoryImport| import.left.is_none();
-            imported.extend(found.imports.iter().filter(is_told).map(|it| it.path.display().to_string()));
+            imported.extend(found.imports.iter().filter(is_told).map(|it| ImportedFile {
+                path: it.path.display().to_string(),
+                by: it.by.display().to_string(),
+            }));
             let is_told = |text: &String| is_first || !text.contains(SHOWN_TO_HOOKS);
             warnings.extend(found.warnings.into_iter().filter(is_told));
         }
@@ -376,7 +379,7 @@ struct MemoryTold {
     /// Files that are not told, and what those that are told import.
     left: Vec<PromptPart>,
     /// Files that the memory files which are told import.
-    imported: Vec<String>,
+    imported: Vec<ImportedFile>,
 }
 
 /// A memory file that is not told, and why.

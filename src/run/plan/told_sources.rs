@@ -7,9 +7,19 @@ use protocol::{RunTold, ToldFile, ToldSystemPrompt};
 
 /// The part that is a file in place of the modules.
 pub(super) const SYSTEM_FILE: &str = "systemFile";
+/// The part that is the agent's own text.
+pub(super) const BODY: &str = "body";
+/// The part that is the session's.
+pub(super) const SYSTEM_APPEND: &str = "systemAppend";
 
 /// Memory files and imports that the event names; the docs say the same.
 const MOST_NAMED: usize = 64;
+
+/// A file that a memory file imports, or another import.
+pub(super) struct ImportedFile {
+    pub path: String,
+    pub by: String,
+}
 
 /// The sources of a prompt. `system`: as the model reads it. `memory`: the places of memory files with their texts as the model reads
 /// them, and the files that these import.
@@ -17,10 +27,11 @@ pub(super) fn sources(
     system: &str,
     parts: &[PromptPart],
     has_modules: bool,
-    (memory, imported): (Vec<(String, String)>, Vec<String>),
+    (memory, mut imported): (Vec<(String, String)>, Vec<ImportedFile>),
     n_skills: usize,
 ) -> RunTold {
-    let file = parts.iter().find(|part| part.name == SYSTEM_FILE);
+    let part = |name: &str| parts.iter().find(|part| part.name == name && part.off.is_none());
+    let file = part(SYSTEM_FILE);
     let source = match (file, has_modules) {
         (Some(_), _) => "file",
         (None, true) => "modules",
@@ -30,20 +41,37 @@ pub(super) fn sources(
         source: source.to_owned(),
         path: file.map(|file| file.source.clone()),
         bytes: system.len() as u64,
+        has_agent_text: source != "agent" && part(BODY).is_some(),
+        has_system_append: part(SYSTEM_APPEND).is_some(),
         digest: digest(system),
     };
-    let files = memory.into_iter().map(|(path, text)| ToldFile {
-        kind: "memory".to_owned(),
-        path,
-        bytes: text.len() as u64,
-        digest: digest(&text),
-    });
-    let imports =
-        imported.into_iter().map(|path| ToldFile { kind: "import".to_owned(), path, ..ToldFile::default() });
-    let mut memory: Vec<ToldFile> = files.chain(imports).collect();
-    let more_memory = memory.len().saturating_sub(MOST_NAMED) as u64;
-    memory.truncate(MOST_NAMED);
-    RunTold { system_prompt, memory, more_memory, skills: n_skills as u64 }
+    let mut told: Vec<ToldFile> = Vec::new();
+    for (path, text) in memory {
+        let file = ToldFile {
+            kind: "memory".to_owned(),
+            bytes: text.len() as u64,
+            digest: digest(&text),
+            path: path.clone(),
+            by: None,
+        };
+        told.push(file);
+        take_imports(&path, &mut imported, &mut told);
+    }
+    let more_memory = told.len().saturating_sub(MOST_NAMED) as u64;
+    told.truncate(MOST_NAMED);
+    RunTold { system_prompt, memory: told, more_memory, skills: n_skills as u64 }
+}
+
+/// Moves what a file imports behind it, and what that imports.
+fn take_imports(by: &str, imported: &mut Vec<ImportedFile>, told: &mut Vec<ToldFile>) {
+    let mut open = vec![by.to_owned()];
+    while let Some(by) = open.pop() {
+        for import in imported.extract_if(.., |import| import.by == by) {
+            open.push(import.path.clone());
+            let (kind, by) = ("import".to_owned(), Some(import.by));
+            told.push(ToldFile { kind, path: import.path, by, ..ToldFile::default() });
+        }
+    }
 }
 
 fn digest(text: &str) -> String {

@@ -51,21 +51,22 @@ impl EventStore {
         }))
     }
 
-    /// The numbers of a session's runs among those of the same agent below the same root, in the order in which they began, up to this place
-    /// in the log. Of an agent that has one run there it is not told.
+    /// The numbers of a session's runs among those of the same agent below the same root, or in the whole session, in the order in which
+    /// they began, up to this place in the log. Of an agent that has one run there it is not told.
     pub async fn run_numbers(
         &self,
         session: &SessionId,
+        in_session: bool,
         head: EventSeq,
     ) -> Result<HashMap<RunId, u64>, StoreError> {
         let text = "
 select run_id, number from (
     select run_id, row_number() over (of_agent order by first_seq) as number, count(*) over of_agent as runs
     from runs where session_id = ?1 and first_seq <= ?2
-    window of_agent as (partition by root_run_id, agent)
+    window of_agent as (partition by iif(?3, session_id, root_run_id), agent)
 )
 where 1 < runs";
-        let rows = sqlx::query(text).bind(session.as_str()).bind(head.0);
+        let rows = sqlx::query(text).bind(session.as_str()).bind(head.0).bind(in_session);
         let rows = rows.fetch_all(&self.shared.readers).await?;
         let number = |row: &sqlx::sqlite::SqliteRow| row.get::<i64, _>("number").unsigned_abs();
         Ok(rows.iter().map(|row| (row.get::<&str, _>("run_id").into(), number(row))).collect())

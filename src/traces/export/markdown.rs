@@ -144,6 +144,10 @@ fn run_began(span: &TraceSpan, out: &mut String) {
         ),
     );
     quote(span.input.as_ref(), out);
+    if let Some(query) = span.run.as_ref().and_then(|run| run.query.as_ref()) {
+        paragraph(out, "Its model reads that, by the template of the agent's file, as:");
+        quote(Some(query), out);
+    }
     if let Some(told) = span.run.as_ref().and_then(|run| run.told.as_ref()) {
         paragraph(out, &format!("Told before that: {}.", told_said(told, code)));
     }

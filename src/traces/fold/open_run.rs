@@ -156,9 +156,12 @@ impl OpenRun {
             standing: RunStanding::default(),
         };
         if begins {
-            let asked = started.text("prompt").or(started.text("query")).unwrap_or_default();
+            let read = started.text("query").or(started.text("prompt")).unwrap_or_default();
+            let asked = started.text("prompt").unwrap_or(read);
+            let query = text::said(read);
             run.span.input = text::said(asked);
-            run.unread = UnreadMessages::of_prompt(run.span.input.as_ref());
+            run.unread = UnreadMessages::of_prompt(query.as_ref());
+            run.facts().query = query.filter(|_| read != asked);
             let initiator = started.within("approval").owned("initiator");
             let facts = run.facts();
             facts.model = started.word("model");

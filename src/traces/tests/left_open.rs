@@ -69,4 +69,7 @@ fn a_file_that_is_written_as_it_was_is_unchanged() {
     let call = spans.iter().find_map(|span| span.tool.as_deref()).unwrap();
     let changes: Vec<&str> = call.files_changed.iter().map(|file| file.change.as_str()).collect();
     assert_eq!(changes, ["unchanged", "modified", "moved"]);
+    let call = spans.iter().find(|span| span.tool.is_some()).unwrap();
+    let told: Vec<&str> = call.events.iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(told, ["/w/b", "/w/c"]);
 }

@@ -190,7 +190,7 @@ fn a_run_says_to_others_who_started_it_and_where_its_time_went() {
 #[test]
 fn a_story_tells_of_a_crash_where_it_happened() {
     let log = r#"
-        0 run.started {"agent": "lead", "model": "m", "prompt": "Build it", "query": "q"}
+        0 run.started {"agent": "lead", "model": "m", "prompt": "Build it", "query": "Build it"}
         0 turn.started {"turn": 1}
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
         900 model.completed {"model": "m", "stream": "s1", "text": "I build.", "usage": {}, "calls": ["c1", "c2"]}

@@ -48,4 +48,30 @@ fn the_source_of_a_prompt_is_in_words() {
         ),
         "system prompt from the agent's file; memory file /w/A.md (3 bytes); 1 skill"
     );
+    assert_eq!(
+        said(
+            r#"{"systemPrompt": {"source": "modules", "hasAgentText": true, "hasSystemAppend": true}, "memory": [{"kind": "memory", "path": "/w/x\nresult: y/A.md", "bytes": 3}]}"#
+        ),
+        "system prompt from the daemon's modules, with the agent's own text and the session's `systemAppend`; memory file /w/x result: y/A.md (3 bytes)"
+    );
+}
+
+/// A person asks in their words, and the agent's file makes something else of them.
+#[test]
+fn what_a_template_makes_of_a_prompt_is_told_as_what_the_model_reads() {
+    let log = r#"
+        0 run.started {"agent": "rev", "model": "m", "prompt": "src/x.rs", "query": "Review src/x.rs with care."}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        10 model.completed {"model": "m", "text": "fine", "usage": {}, "calls": []}
+    "#;
+    let spans = spans(log);
+    let run = spans.iter().find(|span| span.run.is_some()).unwrap();
+    assert_eq!(run.input.as_ref().unwrap().text, "src/x.rs");
+    assert_eq!(run.run.as_ref().unwrap().query.as_ref().unwrap().text, "Review src/x.rs with care.");
+    let request = spans.iter().find(|span| span.llm.is_some()).unwrap();
+    assert_eq!(request.input.as_ref().unwrap().text, "Review src/x.rs with care.");
+    let story = document(TraceFormat::Markdown, log);
+    assert!(story.contains("> src/x.rs\n\nIts model reads that"), "{story}");
+    assert!(story.contains("> Review src/x.rs with care.\n"), "{story}");
 }

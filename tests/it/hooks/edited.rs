@@ -25,6 +25,23 @@ fn answer(asked: &Value, outcome: &str) -> Value {
     json!({ "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": outcome })
 }
 
+/// A run that asks about its call, and a person's answer with "two" in place of "one".
+async fn asked(house: &House) -> (Running, crate::support::Client, String, Value) {
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let asked = open_question(&mut client, &run, |_| true).await;
+    let mut edit = answer(&asked, "modify");
+    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    (running, client, run, edit)
+}
+
+/// All that the model was told.
+fn told(script: &Script) -> String {
+    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
+    format!("{told:?}")
+}
+
 #[tokio::test]
 async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
@@ -57,8 +74,7 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     assert!(change.contains("`content` is now: \"header two\""), "{change}");
     assert!(change.starts_with("Hooks and a person changed the call, the hook user/PreToolUse/"), "{change}");
     // The model knows the content that the file has.
-    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    let told = format!("{told:?}");
+    let told = told(&script);
     assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].to_string();
     assert!(spans.contains("header two") && spans.contains("changedBy"), "{spans}");
@@ -92,18 +108,12 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
 async fn the_denial_of_an_edit_that_a_hook_changed_again_names_what_was_denied() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
     let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] }));
-    let running = house.boot().await;
-    let mut client = running.client();
-    let (run, _) = client.start(&running, "worker", json!({})).await;
-    let asked = open_question(&mut client, &run, |_| true).await;
-    let mut edit = answer(&asked, "modify");
-    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    let (running, mut client, run, edit) = asked(&house).await;
     client.refused("confirmation/respond", edit).await;
     let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
     client.call("confirmation/respond", answer(&again, "deny")).await;
     client.ended(&run).await;
-    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    let told = format!("{told:?}");
+    let told = told(&script);
     assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
     let call = spans.as_array().unwrap().iter().find(|span| span["kind"] == "tool").unwrap();
@@ -119,12 +129,7 @@ async fn the_edit_of_a_person_that_a_hook_refuses_is_told() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
     let ask = pre("ask", &json!({ "permissionDecisionReason": "a look, please" }));
     let house = house(&script, &json!({ "PreToolUse": [["Write", ask], ["Write", guard]] }));
-    let running = house.boot().await;
-    let mut client = running.client();
-    let (run, _) = client.start(&running, "worker", json!({})).await;
-    let asked = open_question(&mut client, &run, |_| true).await;
-    let mut edit = answer(&asked, "modify");
-    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    let (running, mut client, run, edit) = asked(&house).await;
     client.call("confirmation/respond", edit).await;
     client.ended(&run).await;
     let log = running.log().await;
@@ -132,8 +137,7 @@ async fn the_edit_of_a_person_that_a_hook_refuses_is_told() {
     assert_eq!(resolved["data"]["outcome"], "deny", "{resolved}");
     assert!(resolved["data"]["difference"].as_str().unwrap().contains("two"), "{resolved}");
     assert!(!house.work().join("b.txt").exists());
-    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    let told = format!("{told:?}");
+    let told = told(&script);
     assert!(told.contains("A person changed the call, and it did not run"), "{told}");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
     let call = spans.as_array().unwrap().iter().find(|span| span["kind"] == "tool").unwrap();
@@ -151,12 +155,7 @@ async fn guard_of_questions_is_asked_about_an_edit_that_a_hook_changed_again() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
     let settings = json!({ "PreToolUse": [["Write", header()]], "PermissionRequest": [["Write", guard]] });
     let house = house(&script, &settings);
-    let running = house.boot().await;
-    let mut client = running.client();
-    let (run, _) = client.start(&running, "worker", json!({})).await;
-    let asked = open_question(&mut client, &run, |_| true).await;
-    let mut edit = answer(&asked, "modify");
-    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    let (running, mut client, run, edit) = asked(&house).await;
     client.call("confirmation/respond", edit).await;
     client.ended(&run).await;
     assert!(!house.work().join("b.txt").exists());
@@ -167,8 +166,7 @@ async fn guard_of_questions_is_asked_about_an_edit_that_a_hook_changed_again() {
         (&json!("deny"), &json!("hook")),
         "{resolved}"
     );
-    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    let told = format!("{told:?}");
+    let told = told(&script);
     assert!(told.contains("no two here") && told.contains("it did not run"), "{told}");
     running.stop().await;
 }
@@ -178,19 +176,13 @@ async fn guard_of_questions_is_asked_about_an_edit_that_a_hook_changed_again() {
 async fn an_edited_call_that_cannot_be_made_any_more_is_told_as_edited() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
     let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] }));
-    let running = house.boot().await;
-    let mut client = running.client();
-    let (run, _) = client.start(&running, "worker", json!({})).await;
-    let asked = open_question(&mut client, &run, |_| true).await;
-    let mut edit = answer(&asked, "modify");
-    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    let (running, mut client, run, edit) = asked(&house).await;
     client.refused("confirmation/respond", edit).await;
     let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
     fs::create_dir(house.work().join("b.txt")).unwrap();
     client.call("confirmation/respond", answer(&again, "allowOnce")).await;
     client.ended(&run).await;
-    let told: Vec<_> = script.requests().iter().flat_map(|request| request.messages.clone()).collect();
-    let told = format!("{told:?}");
+    let told = told(&script);
     assert!(told.contains("Hooks and a person changed the call") && told.contains("header two"), "{told}");
     let log = running.log().await;
     let resolved = log.iter().find(|it| it["type"] == "confirmation.resolved").unwrap();
@@ -214,12 +206,7 @@ async fn hook_that_stops_at_an_edit_ends_the_run() {
     for settings in cases {
         let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
         let house = house(&script, &settings);
-        let running = house.boot().await;
-        let mut client = running.client();
-        let (run, _) = client.start(&running, "worker", json!({})).await;
-        let asked = open_question(&mut client, &run, |_| true).await;
-        let mut edit = answer(&asked, "modify");
-        edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+        let (running, mut client, run, edit) = asked(&house).await;
         client.call("confirmation/respond", edit).await;
         let ended = client.ended(&run).await;
         assert!(ended.to_string().contains("enough for today"), "{settings}: {ended}");

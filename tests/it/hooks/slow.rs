@@ -57,3 +57,31 @@ async fn a_hook_at_work_is_told_of_and_shown_until_it_has_answered() {
     assert_eq!(told.len(), 1, "{told:?}");
     running.stop().await;
 }
+
+/// Nobody takes the time of a hook for that of the model.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_a_hook_before_a_request_is_none_of_the_models() {
+    let script = Script::new([Reply::done("x")]);
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
+    let (house, clock) = house(&script, &json!({ "BeforeModel": [waits(&pipe)] })).manual_clock();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let path = pipe.clone();
+    let writer = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(path).unwrap());
+    let writer = writer.await.unwrap();
+    clock.advance(Duration::from_secs(8));
+    drop(writer);
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let page = client.call("trace/get", json!({ "runId": run, "limit": 100 })).await;
+    let spans = page["spans"].as_array().unwrap();
+    let hook = spans.iter().find(|span| span["kind"] == "hook").unwrap();
+    let took = hook["endUs"].as_i64().unwrap() - hook["startUs"].as_i64().unwrap();
+    assert!(8_000_000 <= took, "{hook}");
+    let request = spans.iter().find(|span| span["kind"] == "llm").unwrap();
+    assert_eq!(request["llm"]["firstTokenMs"], 0, "{request}");
+    running.stop().await;
+}

@@ -185,7 +185,12 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
                 violations.add(end, format_args!("`{field}` is {counted}, the log shows {shown}"));
             }
         }
-        let shown: BTreeSet<&str> = run.of_kind("file.changed").map(|event| event.text("path")).collect();
+        let is_other = |event: &&Event| {
+            let (before, after) = (event.text("before"), event.text("after"));
+            event.text("change") != "modified" || before.is_empty() || before != after
+        };
+        let changed = run.of_kind("file.changed").filter(is_other);
+        let shown: BTreeSet<&str> = changed.map(|event| event.text("path")).collect();
         let counted: BTreeSet<&str> = end.texts("filesChanged").collect();
         if counted != shown {
             violations.add(end, format_args!("`filesChanged` is {counted:?}, the log shows {shown:?}"));

@@ -47,3 +47,30 @@ async fn runs_of_one_agent_have_numbers_where_there_are_several() {
     drop(client);
     running.stop().await;
 }
+
+/// Nobody could tell whose end stands where.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_story_of_a_session_tells_its_runs_of_one_agent_apart() {
+    let script = Cast::new([("lead", vec![Reply::done("one"), Reply::done("two")])]);
+    let running = house(&script).boot().await;
+    let mut client = running.client();
+    let (first, session) = client.start(&running, "lead", json!({})).await;
+    client.ended(&first).await;
+    let (second, _) = client.start(&running, "lead", json!({ "sessionId": session })).await;
+    client.ended(&second).await;
+    let story = export(&mut client, json!({ "sessionId": session }), "markdown").await;
+    for words in [
+        "# Trace of lead 1\n",
+        "**lead 1** ended",
+        "# Trace of lead 2\n",
+        "**lead 2** ended",
+        &first,
+        &second,
+    ] {
+        assert!(story.contains(words), "{words}\n{story}");
+    }
+    // By itself it is the only one.
+    let story = export(&mut client, json!({ "runId": second }), "markdown").await;
+    assert!(story.starts_with("# Trace of lead\n"), "{story}");
+    running.stop().await;
+}

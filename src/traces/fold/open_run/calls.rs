@@ -14,7 +14,7 @@ use super::{
     changes::{self, PendingChanges},
     push_event,
 };
-use crate::{facts::EventFacts, text};
+use crate::{facts::EventFacts, said::UNCHANGED, text};
 
 /// A call that has not ended.
 #[derive(Debug)]
@@ -200,17 +200,19 @@ impl OpenRun {
         let Some(call) = self.calls.get_mut(call_id) else { return };
         let facts = moment.facts;
         let path = facts.word("path");
+        let is_same = facts.has("before")
+            && facts.value("before") == facts.value("after")
+            && facts.text("change") == Some("modified");
         if let Some(tool) = &mut call.span.tool
             && tool.files_changed.len() < MOST_FILES
         {
-            let change = facts.word("change");
-            let is_same = facts.has("before") && facts.value("before") == facts.value("after");
-            // What is moved has the content that it had.
-            let change = if is_same && change == "modified" { "unchanged".to_owned() } else { change };
+            let change = if is_same { UNCHANGED.to_owned() } else { facts.word("change") };
             let undo_id = facts.word("undoId");
             tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id });
         }
-        push_event(&mut call.span, moment, &path);
+        if !is_same {
+            push_event(&mut call.span, moment, &path);
+        }
     }
 
     /// A person, or who stood in for one, decided about a call.

@@ -293,6 +293,9 @@ pub struct LlmSpan {
     /// The purpose of a request of the daemon's own; missing on a request of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
+    /// The id of the hook that made the request; the span lies within the hook's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_id: Option<String>,
     /// 1-based within its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

@@ -1,6 +1,7 @@
 //! Who let a call run, and what did a hook say? In a line, wherever spans are listed.
 
 mod changers;
+mod decided;
 mod told;
 
 use std::time::Duration;
@@ -9,7 +10,11 @@ use protocol::{
     CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
 };
 
-pub use self::{changers::changers_said, told::told_said};
+pub use self::{
+    changers::changers_said,
+    decided::{decided, decided_briefly},
+    told::told_said,
+};
 use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.
@@ -110,48 +115,6 @@ pub fn decider(decision: &CallDecision) -> &str {
         "hook" => "a hook",
         _ => "the daemon",
     })
-}
-
-/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
-pub fn decided(decision: &CallDecision) -> String {
-    let word = match decision.outcome.as_str() {
-        "allow" | "allowOnce" => "yes",
-        "allowSession" => "yes, in this session",
-        "allowProject" => "yes, in this project",
-        "allowUser" => "yes, always",
-        MODIFY => "yes, with a change",
-        STALE => "asked again, as what it would touch had changed",
-        "deny" => "no",
-        other => other,
-    };
-    let changed = overruled(decision).filter(|_| decision.source == "hook");
-    let changed = changed.map(|who| format!(", with a change by {who}")).unwrap_or_default();
-    let waited = waited(decision).map(|waited| format!(", {waited}"));
-    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
-    let by = match (decision.source.as_str(), &decision.rule) {
-        // With the words of the rule, where it has some.
-        ("policy", Some(rule)) => {
-            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
-        }
-        ("agent", _) => "the agent's definition".to_owned(),
-        ("grace", _) => LAST_TURN.to_owned(),
-        ("client", _) => person(decider(decision)),
-        // Nobody was asked, or the run was over before somebody answered: with the words for why.
-        ("system" | "deadline" | "hook", _) => decision
-            .message
-            .clone()
-            .filter(|said| !said.is_empty())
-            .unwrap_or_else(|| decider(decision).to_owned()),
-        _ => decider(decision).to_owned(),
-    };
-    let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
-    let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
-    format!(
-        "{word}{}{changed}: {by}{}{}",
-        of_version(decision),
-        waited.unwrap_or_default(),
-        beyond.unwrap_or_default()
-    )
 }
 
 /// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for, then run 019aa1b3 of lead and 2 more)`

@@ -305,7 +305,7 @@ fn errors(spans: &[SpanView]) -> String {
     let failed = failed.filter_map(|span| Some((span, span.error.as_ref()?)));
     let line = |(span, error): (&SpanView, &SpanError)| {
         let agent = span.agent.as_ref().map(|_| format!("{}, ", span.run_name())).unwrap_or_default();
-        format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
+        format!("✗ {agent}{}: {}: {}", span.label_alone(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
 }

@@ -214,7 +214,8 @@ fn files(run: &RunSpan) -> Option<String> {
 
 fn request(span: &TraceSpan, out: &mut String) {
     let llm = span.llm.as_deref().cloned().unwrap_or_default();
-    let purpose = llm.purpose.map(|purpose| format!(" for {}", code(&purpose))).unwrap_or_default();
+    let purpose = llm.purpose.filter(|_| llm.hook_id.is_none());
+    let purpose = purpose.map(|purpose| format!(" for {}", code(&purpose))).unwrap_or_default();
     let calls = match llm.calls {
         0 => String::new(),
         1 => ", asks for 1 call".to_owned(),
@@ -226,10 +227,13 @@ fn request(span: &TraceSpan, out: &mut String) {
     let (name, took) = (code(&span.name), duration(span));
     let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
     let attempt = attempt.map(|attempt| format!(" (attempt {attempt})")).unwrap_or_default();
-    let agent = agent(span);
+    let who = match &llm.hook_id {
+        Some(hook) => format!("The hook {}", code(hook)),
+        None => format!("**{}**", agent(span)),
+    };
     let again = if llm.again { " again, which the end of the daemon had cut off" } else { "" };
     let told =
-        format!("**{agent}** asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
+        format!("{who} asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
     paragraph(out, &told);
     quote(span.output.as_ref(), out);
     if let Some(error) = &span.error {

@@ -17,7 +17,7 @@ mod waiting;
 pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
 pub use question::ConfirmationSpan;
-pub use waiting::{NextHolder, QueuedBehind, WaitCause};
+pub use waiting::{MovedAhead, NextHolder, QueuedBehind, WaitCause};
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -237,6 +237,9 @@ pub struct RunSpan {
     /// The runs that had its context while it waited for that, from the one that had it when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_behind: Option<QueuedBehind>,
+    /// The runs that were moved ahead of it while it waited for its context; the first 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved_ahead: Vec<MovedAhead>,
     /// Time before it began in which hooks were asked about its prompt.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks_ms: u64,

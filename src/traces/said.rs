@@ -7,7 +7,8 @@ mod told;
 use std::time::Duration;
 
 use protocol::{
-    CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
+    CallDecision, HookConfinement, HookSpan, MovedAhead, PolicyRule, QueuedBehind, RuleOriginSource,
+    Timestamp, WaitCause,
 };
 
 pub use self::{
@@ -131,6 +132,19 @@ pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
     format!("in a queue{}", behind.unwrap_or_default())
 }
 
+/// `run 019aa1b3 of lead was moved ahead of it by bob (pts/2) at 2026-11-26 11:04:00Z, and 2 more were`
+pub fn moved_ahead_said(moved: &[MovedAhead]) -> Option<String> {
+    let (first, more) = moved.split_first()?;
+    let by = first.by.as_deref().map(|by| format!(" by {}", person(by))).unwrap_or_default();
+    let more = match more.len() {
+        0 => String::new(),
+        1 => ", and 1 more was".to_owned(),
+        count => format!(", and {count} more were"),
+    };
+    let MovedAhead { run_id, agent, at, .. } = first;
+    Some(format!("run {run_id} of {agent} was moved ahead of it{by} at {}{more}", moment(*at)))
+}
+
 /// The reason that somebody gave for a stop, without the word that it was one.
 pub fn stated_reason(message: &str) -> &str {
     message.strip_prefix("cancelled").map_or(message, |rest| rest.trim_start_matches([':', ' ']))
@@ -157,13 +171,12 @@ pub fn wait_said(cause: &WaitCause) -> String {
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
         ("context", Some(run)) => {
-            let ahead = ahead.map(|ahead| {
-                format!(", and {ahead} that {} queued before it", if ahead == 1 { "was" } else { "were" })
-            });
+            // One that was asked for later may have been moved there.
+            let ahead = ahead.map(|ahead| format!(", and {ahead} before it in the queue"));
             format!("is queued behind {run}, which has its context{}", ahead.unwrap_or_default())
         }
         ("context", None) => {
-            let ahead = ahead.map(|ahead| format!(", {ahead} of them queued before it"));
+            let ahead = ahead.map(|ahead| format!(", {ahead} of them before it in the queue"));
             format!("is queued behind other runs of its context{}", ahead.unwrap_or_default())
         }
         ("place", _) => {

@@ -12,13 +12,13 @@ use crate::{
     width,
 };
 use protocol::{
-    ArgumentChange, CallDecision, HookSpan, QueuedBehind, RunTold, SpanError, SpanEvent, SpanFileChange,
-    SpanText, Timestamp, Usage, UsdAmount, WaitCause,
+    ArgumentChange, CallDecision, HookSpan, MovedAhead, QueuedBehind, RunTold, SpanError, SpanEvent,
+    SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
     answer_said, asked_about, at_least, changers_said, confinement_said, decided, decided_briefly, decider,
-    hook_said_naming, interrupted_said, lets_run, queued_said, requested_said, result_said, standing_said,
-    stated_reason, without_daemon,
+    hook_said_naming, interrupted_said, lets_run, moved_ahead_said, queued_said, requested_said, result_said,
+    standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -78,6 +78,7 @@ pub(super) struct RunSpanView {
     pub(super) waits_for: Option<WaitCause>,
     pub(super) queued_ms: u64,
     pub(super) queued_behind: Option<QueuedBehind>,
+    pub(super) moved_ahead: Vec<MovedAhead>,
     pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
     pub(super) waiting_down_ms: u64,
@@ -199,7 +200,8 @@ impl RunSpanView {
             format!("the daemon was away {times}, at most {most}{unclean}")
         });
         let standing = self.ended().or_else(|| self.waits());
-        let parts: Vec<String> = standing.into_iter().chain(waits).chain(again).collect();
+        let moved = moved_ahead_said(&self.moved_ahead);
+        let parts: Vec<String> = standing.into_iter().chain(waits).chain(moved).chain(again).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 }

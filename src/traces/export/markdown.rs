@@ -16,7 +16,7 @@ use crate::{
     SpanEdge,
     said::{
         GOES_ON, LAST_TURN, WENT_ON, answer_said, asked_about, at_least, confinement_said, interrupted_said,
-        is_unanswered, queued_said, rule_said, standing_said, told_said,
+        is_unanswered, moved_ahead_said, queued_said, rule_said, standing_said, told_said,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -46,6 +46,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
         SpanEdge::Resumed(span, event, questions) => resumed(span, event, questions, out),
         SpanEdge::Open(span) if span.kind == SpanKind::Run => {
             paragraph(out, &format!("**{}** {}.", agent(span), standing(span)));
+            moved_ahead(span, out);
         }
         SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
             questions::open(span, out);
@@ -181,6 +182,7 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     }
     told.push('.');
     paragraph(out, &told);
+    moved_ahead(span, out);
     if let Some(error) = &span.error {
         failed(error, out);
     }
@@ -195,6 +197,14 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     }
     quote(span.output.as_ref(), out);
     notes(&format!("Of **{}**:", agent(span)), span, out);
+}
+
+/// The runs that were moved ahead of it.
+fn moved_ahead(span: &TraceSpan, out: &mut String) {
+    let moved = span.run.as_ref().and_then(|run| moved_ahead_said(&run.moved_ahead));
+    if let Some(moved) = moved {
+        paragraph(out, &format!("In its queue, {}.", plain(&moved)));
+    }
 }
 
 /// The files that a run changed itself, and what is not known of others.

@@ -79,7 +79,7 @@ pub(super) struct InlineConfirmations<'person> {
     waiting: VecDeque<ConfirmationId>,
     /// Those that the person put away; a revised one comes back.
     put_away: BTreeSet<ConfirmationId>,
-    /// Those that somebody else has answered with a change that hooks are asked about.
+    /// Questions that somebody else has answered with a change that hooks are asked about.
     answered: BTreeSet<ConfirmationId>,
     shown: Option<DisplayedConfirmation>,
     /// What was edited and not taken: of the question that was shown last.

@@ -352,7 +352,7 @@ pub struct Claim {
     /// As the client calls itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How long they will probably read, or hooks are asked.
+    /// The time until which they will probably read, or hooks are asked.
     pub until: Timestamp,
     /// They have answered with a change, and hooks are asked about it: no other answer counts until these have said what they think. Then
     /// the question is over, is asked again as hooks changed it, or is as open as before.

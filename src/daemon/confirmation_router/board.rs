@@ -319,7 +319,7 @@ impl OpenConfirmations {
 }
 
 impl OpenConfirmation {
-    /// Who has answered with a change, else who reads it: the first one.
+    /// The first one who has answered with a change, else who reads it.
     fn reader(&self) -> Option<Claim> {
         self.edits.first().or(self.claims.first()).map(|(_, claim)| claim.clone())
     }

@@ -693,15 +693,22 @@ export type CheckState =
   | "failed"
   | (string & {});
 
-/** Somebody is reading a question. */
+/** Somebody is reading a question, or has answered it with a change. */
 export interface Claim {
   clientId?: ClientId | null;
   /** As the client calls itself. */
   name?: string | null;
+  /** The time until which they will probably read, or hooks are asked. */
   until: Timestamp;
+  /**
+   * They have answered with a change, and hooks are asked about it: no other answer counts until these have
+   * said what they think. Then the question is over, is asked again as hooks changed it, or is as open as
+   * before.
+   */
+  answered?: boolean;
 }
 
-/** Data of `signal.claim`: who reads a question now. */
+/** Data of `signal.claim`: who reads a question now, or has answered it with a change. */
 export interface ClaimSignal {
   confirmationId: ConfirmationId;
   /** Missing = nobody any more. */
@@ -1156,7 +1163,10 @@ export interface ConfirmationRecord {
   state: ConfirmationState;
   /** True if the client that asks should put up a dialog for it. */
   offered?: boolean;
-  /** Who is reading it. A courtesy: anybody may answer. */
+  /**
+   * Who is reading it, a courtesy: anybody may answer. Or who has answered it with a change that hooks are
+   * asked about (`answered`).
+   */
   claim?: Claim | null;
   resolution?: Resolution | null;
 }
@@ -2948,6 +2958,8 @@ export interface LlmSpan {
   model?: string;
   /** The purpose of a request of the daemon's own; missing on a request of a turn. */
   purpose?: string | null;
+  /** The id of the hook that made the request; the span lies within the hook's. */
+  hookId?: string | null;
   /** 1-based within its turn. */
   attempt?: number | null;
   /** The request before it was cut off as the daemon ended, and it asks the same once more. */
@@ -3636,6 +3648,15 @@ export interface ModelsTestResult {
   cost?: Cost | null;
   /** What went wrong, in the provider's words, for people. */
   problem?: string | null;
+}
+
+/** A run that was asked for after another one, and was moved ahead of it in the queue of their context. */
+export interface MovedAhead {
+  runId: RunId;
+  agent: AgentName;
+  /** The client that moved it. */
+  by?: string | null;
+  at: Timestamp;
 }
 
 /** A model by its name, and the tokens that fit it. */
@@ -4583,6 +4604,8 @@ export interface RunSpan {
    * The runs that had its context while it waited for that, from the one that had it when it was asked for.
    */
   queuedBehind?: QueuedBehind | null;
+  /** The runs that were moved ahead of it while it waited for its context; the first 100. */
+  movedAhead?: MovedAhead[];
   /** Time before it began in which hooks were asked about its prompt. */
   hooksMs?: number;
   /** Time during which every open call waited for a person. */

@@ -87,12 +87,17 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
     }
     let rows = asked.iter().flat_map(|asked| {
         let who = match &asked.claim {
-            Some(claim) => format!("read by {}", claim.who(None)),
+            Some(claim) => claim.answer().unwrap_or_else(|| format!("read by {}", claim.who(None))),
             None if asked.state.known() == Some(ConfirmationState::Queued) => "nobody is asked".to_owned(),
             None => String::new(),
         };
         let since = asked.created_at.map(|at| format!("since {}", human::moment(at))).unwrap_or_default();
-        let about = [asked.folders(), asked.agents(), who, since];
+        // It cannot be answered now: that goes before where it comes from.
+        let is_answered = asked.claim.as_ref().is_some_and(|claim| claim.answered);
+        let mut about = [asked.folders(), asked.agents(), who, since];
+        if is_answered {
+            about.rotate_left(2);
+        }
         let about: Vec<&str> = about.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
         [
             [
@@ -112,7 +117,11 @@ fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) 
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
-                Some(claim) => cell(&format!("{} by {}", asked.state.as_str(), claim.who(None))),
+                Some(claim) => cell(
+                    &claim
+                        .answer()
+                        .unwrap_or_else(|| format!("{} by {}", asked.state.as_str(), claim.who(None))),
+                ),
                 None => state_cell(asked.state.as_str()),
             };
             [

@@ -79,6 +79,8 @@ pub(super) struct InlineConfirmations<'person> {
     waiting: VecDeque<ConfirmationId>,
     /// Those that the person put away; a revised one comes back.
     put_away: BTreeSet<ConfirmationId>,
+    /// Questions that somebody else has answered with a change that hooks are asked about.
+    answered: BTreeSet<ConfirmationId>,
     shown: Option<DisplayedConfirmation>,
     /// What was edited and not taken: of the question that was shown last.
     draft: Option<(ConfirmationId, String)>,
@@ -124,6 +126,7 @@ impl<'person> InlineConfirmations<'person> {
             key_began: None,
             waiting: VecDeque::new(),
             put_away: BTreeSet::new(),
+            answered: BTreeSet::new(),
             shown: None,
             draft: None,
             is_caught_up: false,
@@ -167,6 +170,7 @@ impl<'person> InlineConfirmations<'person> {
             ("confirmation.requested", Some(id)) if envelope.offered == Some(true) => self.expect(id),
             ("confirmation.revised", Some(id)) => {
                 if told.why.known() != Some(RevisionReason::Deadline) {
+                    self.answered.remove(&id);
                     self.put_away.remove(&id);
                     self.withdraw(&id, here);
                 }
@@ -177,6 +181,7 @@ impl<'person> InlineConfirmations<'person> {
             }
             ("confirmation.resolved", Some(id)) => {
                 self.put_away.remove(&id);
+                self.answered.remove(&id);
                 self.draft.take_if(|(of, _)| *of == id);
                 self.forget(&id, here);
             }
@@ -198,6 +203,8 @@ impl<'person> InlineConfirmations<'person> {
     /// Whether there was a question.
     pub(super) fn lose_daemon(&mut self, here: &mut QuestionContext<'_, '_, '_>) -> bool {
         self.is_caught_up = false;
+        // Who has answered says so again, or is asked again.
+        self.answered.clear();
         let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else {
             return false;
         };
@@ -219,7 +226,10 @@ impl<'person> InlineConfirmations<'person> {
     }
 
     fn knows(&self, id: &ConfirmationId) -> bool {
-        self.waiting.contains(id) || self.put_away.contains(id) || self.is_shown(id)
+        self.waiting.contains(id)
+            || self.put_away.contains(id)
+            || self.answered.contains(id)
+            || self.is_shown(id)
     }
 
     fn is_shown(&self, id: &ConfirmationId) -> bool {
@@ -318,7 +328,16 @@ impl<'person> InlineConfirmations<'person> {
                     let asked = answer.get("confirmation").map(ConfirmationView::deserialize);
                     match asked {
                         Some(Ok(asked)) if asked.is_resolved() => {}
-                        Some(Ok(asked)) => self.show(asked, here),
+                        Some(Ok(asked)) => {
+                            let claim = asked.claim.clone().filter(|claim| self.is_of_others(claim));
+                            match claim.filter(|claim| claim.answered) {
+                                Some(claim) => {
+                                    self.tell_answered(&claim, &asked.title, here);
+                                    self.answered.insert(id);
+                                }
+                                None => self.show(asked, here),
+                            }
+                        }
                         Some(Err(_)) | None => here.screen.line(&format!(
                             "! question {} cannot be read; `subagent rpc confirmation/get` shows it",
                             super::ids::shortest(id.as_str())

@@ -108,9 +108,17 @@ impl ConfirmationOptionView {
 pub(super) struct ConfirmationClaimView {
     pub(super) client_id: Option<String>,
     name: Option<String>,
+    /// They have answered with a change, and hooks are asked about it.
+    pub(super) answered: bool,
 }
 
 impl ConfirmationClaimView {
+    /// `answered with a change by ada (pts/0), and hooks are asked about it`; nothing where they only read it.
+    pub(super) fn answer(&self) -> Option<String> {
+        self.answered
+            .then(|| format!("answered with a change by {}, and hooks are asked about it", self.who(None)))
+    }
+
     /// For `me`, who reads it as well.
     pub(super) fn who(&self, me: Option<&str>) -> String {
         let told = self.client_id.as_deref().map(|id| person::told(id, me));

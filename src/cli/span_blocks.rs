@@ -108,7 +108,11 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         }
         SpanKind::Llm => {
             let llm = span.llm.as_deref().cloned().unwrap_or_default();
-            let purpose = llm.purpose.map(|purpose| format!(" for {purpose}")).unwrap_or_default();
+            let purpose = match (llm.hook_id, llm.purpose) {
+                (Some(hook), _) => format!(", asked by the hook {hook}"),
+                (None, Some(purpose)) => format!(" for {purpose}"),
+                (None, None) => String::new(),
+            };
             let first = llm.first_token_ms.map(|ms| human::duration(Duration::from_millis(ms)));
             let first = first.map(|first| format!(" · first token after {first}")).unwrap_or_default();
             facts.push(("model", format!("{}{purpose}{first}", span.name)));
@@ -258,4 +262,23 @@ fn rows(text: &str, room: Option<usize>) -> Vec<String> {
         rows.push("…".to_owned());
     }
     if rows.is_empty() { vec![String::new()] } else { rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Blocks have no tree: which hook asked stands in the block.
+    #[test]
+    fn a_request_of_a_hook_names_the_hook() {
+        let span = json!({
+            "traceId": "r1", "spanId": "1", "kind": "llm", "name": "small", "runId": "r1", "agent": "lead", "depth": 0, "lane": 0,
+            "startedAt": "2026-11-26T11:04:00.000Z", "startUs": 0, "status": "ok",
+            "llm": { "model": "small", "purpose": "hook", "hookId": "user/PreToolUse/1" },
+        });
+        let span: TraceSpan = serde_json::from_value(span).unwrap();
+        assert_eq!(facts(&span), [("model", "small, asked by the hook user/PreToolUse/1".to_owned())]);
+    }
 }

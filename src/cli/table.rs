@@ -39,6 +39,8 @@ pub(super) const fn free(name: &'static str) -> TableColumn {
 pub(super) struct TableCell {
     text: String,
     ink: Option<TextColor>,
+    /// Bytes at the end of the text that stay where it is cut.
+    kept: usize,
 }
 
 impl TableCell {
@@ -47,10 +49,27 @@ impl TableCell {
         self
     }
 
+    /// The same, where this end of its text stays as long as there is room for as much before it.
+    pub(super) fn keeping(mut self, end: &str) -> TableCell {
+        self.kept = if self.text.ends_with(end) { end.len() } else { 0 };
+        self
+    }
+
     /// Of at most so many columns.
     pub(super) fn cut(mut self, columns: usize) -> TableCell {
-        self.text = width::cut(&self.text, columns);
+        self.text = self.fitting(columns);
+        self.kept = self.kept.min(self.text.len());
         self
+    }
+
+    /// The text, in at most so many columns.
+    fn fitting(&self, columns: usize) -> String {
+        let end = self.text.get(self.text.len().saturating_sub(self.kept)..).unwrap_or_default();
+        let before = columns.saturating_sub(width::of(end));
+        if end.is_empty() || before < width::of(end) || width::of(&self.text) <= columns {
+            return width::cut(&self.text, columns);
+        }
+        format!("{}{end}", width::cut(&self.text[..self.text.len() - end.len()], before))
     }
 
     /// The cell's text.
@@ -65,12 +84,12 @@ impl TableCell {
 
 /// Words of others, as one line.
 pub(super) fn cell(text: &str) -> TableCell {
-    TableCell { text: safe_text::line(text, usize::MAX), ink: None }
+    TableCell { text: safe_text::line(text, usize::MAX), ink: None, kept: 0 }
 }
 
 /// A cell with a text that was drawn for its place, leading blanks included: one line, already harmless.
 pub(super) fn drawn(text: String) -> TableCell {
-    TableCell { text, ink: None }
+    TableCell { text, ink: None, kept: 0 }
 }
 
 /// A state, reason or status, in its colour.
@@ -112,7 +131,7 @@ impl<const N: usize> TableLayout<N> {
     pub(super) fn row(&self, row: &[TableCell; N]) -> String {
         let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
         let cells = row.iter().zip(self.widths).take(last + 1).enumerate().map(|(at, (cell, width))| {
-            let text = width::cut(&cell.text, width);
+            let text = cell.fitting(width);
             let blanks = if at == last { 0 } else { width.saturating_sub(width::of(&text)) };
             let text = match cell.ink.filter(|_| self.has_color && !text.is_empty()) {
                 Some(ink) => ink.paint(&text),

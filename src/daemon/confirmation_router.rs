@@ -349,6 +349,13 @@ impl ConfirmationRouter {
         session.is_some()
     }
 
+    /// Notes that somebody has answered with a change, until what is answered is dropped: the run may ask hooks about it first.
+    pub fn edit_begins(&self, id: &ConfirmationId, claim: Claim) -> Option<impl Send + Sync + 'static> {
+        let (session, number) = self.board().edit_begins(id, claim)?;
+        self.shared.clients.tell_of_questions(&AttachScope::One(session));
+        Some(EditGuard { desk: self.clone(), id: id.clone(), number })
+    }
+
     /// Who is there.
     ///
     /// Perf: made once for each change, not once for each client that is told of a question.
@@ -384,6 +391,22 @@ impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let sessions: BTreeSet<_> = self.desk.board().leave(self.connection);
         for session in sessions {
+            self.desk.shared.clients.tell_of_questions(&AttachScope::One(session));
+        }
+    }
+}
+
+/// Forgets that somebody has answered with a change when the run has said what becomes of that.
+struct EditGuard {
+    desk: ConfirmationRouter,
+    id: ConfirmationId,
+    number: u64,
+}
+
+impl Drop for EditGuard {
+    fn drop(&mut self) {
+        let session = self.desk.board().edit_ends(&self.id, self.number);
+        if let Some(session) = session {
             self.desk.shared.clients.tell_of_questions(&AttachScope::One(session));
         }
     }

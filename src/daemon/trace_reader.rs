@@ -159,17 +159,19 @@ impl OpenRunFacts {
         match (word, run.last_event_at) {
             (Some("context" | "place"), _) => {
                 let ahead = store.queued_before(run_id).await?;
-                let (behind, holder) = match word {
-                    Some("context") => {
-                        (store.queued_behind(run_id).await?, store.context_holder(run_id).await?)
-                    }
-                    _ => (None, None),
+                let (behind, holder, moved) = match word {
+                    Some("context") => (
+                        store.queued_behind(run_id).await?,
+                        store.context_holder(run_id).await?,
+                        store.moved_ahead(run_id).await?,
+                    ),
+                    _ => (None, None, Vec::new()),
                 };
                 if let Some(cause) = &mut run.waits_for {
                     cause.ahead = ahead;
                     cause.about = holder.map(|(run, agent)| format!("run {run} of {agent}"));
                 }
-                run.queued_behind = behind;
+                (run.queued_behind, run.moved_ahead) = (behind, moved);
             }
             // It waits for as long as it did before; of one that was going on each daemon tells first that it goes on.
             (Some("hooks" | "unparked"), _) => {}
@@ -219,7 +221,10 @@ impl TraceReading {
                     let span = edge.span_mut();
                     if traces::was_queued(span) {
                         let behind = store.queued_behind(&span.run_id).await?;
-                        span.run.iter_mut().for_each(|run| run.queued_behind.clone_from(&behind));
+                        let moved = store.moved_ahead(&span.run_id).await?;
+                        if let Some(run) = &mut span.run {
+                            (run.queued_behind, run.moved_ahead) = (behind, moved);
+                        }
                     }
                 }
                 self.hand_out(edges);

@@ -336,14 +336,14 @@ pub struct ConfirmationRecord {
     /// True if the client that asks should put up a dialog for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub offered: bool,
-    /// Who is reading it. A courtesy: anybody may answer.
+    /// Who is reading it, a courtesy: anybody may answer. Or who has answered it with a change that hooks are asked about (`answered`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
 }
 
-/// Somebody is reading a question.
+/// Somebody is reading a question, or has answered it with a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
@@ -352,7 +352,12 @@ pub struct Claim {
     /// As the client calls itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The time until which they will probably read, or hooks are asked.
     pub until: Timestamp,
+    /// They have answered with a change, and hooks are asked about it: no other answer counts until these have said what they think. Then
+    /// the question is over, is asked again as hooks changed it, or is as open as before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
 }
 
 /// How a question ended.

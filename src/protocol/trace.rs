@@ -17,7 +17,7 @@ mod waiting;
 pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan};
 pub use hook::HookSpan;
 pub use question::ConfirmationSpan;
-pub use waiting::{NextHolder, QueuedBehind, WaitCause};
+pub use waiting::{MovedAhead, NextHolder, QueuedBehind, WaitCause};
 
 /// The kinds of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -240,6 +240,9 @@ pub struct RunSpan {
     /// The runs that had its context while it waited for that, from the one that had it when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_behind: Option<QueuedBehind>,
+    /// The runs that were moved ahead of it while it waited for its context; the first 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved_ahead: Vec<MovedAhead>,
     /// Time before it began in which hooks were asked about its prompt.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks_ms: u64,
@@ -296,6 +299,9 @@ pub struct LlmSpan {
     /// The purpose of a request of the daemon's own; missing on a request of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
+    /// The id of the hook that made the request; the span lies within the hook's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_id: Option<String>,
     /// 1-based within its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,

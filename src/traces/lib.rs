@@ -21,9 +21,10 @@ pub use fold::{SpanEdge, SpanFold, interrupt, was_queued};
 pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use rule::access_said;
 pub use said::{
-    answer_said, asked_about, at_least, changers_said, confinement_said, decided, decider, granted,
-    hook_said, hook_said_naming, interrupted_said, lets_run, queued_said, requested_said, result_said,
-    rule_said, standing_said, stated_reason, told_said, wait_said, without_daemon,
+    answer_said, asked_about, at_least, changers_said, confinement_said, decided, decided_briefly, decider,
+    granted, hook_said, hook_said_naming, interrupted_said, lets_run, moved_ahead_said, queued_said,
+    requested_said, result_said, rule_said, standing_said, stated_reason, told_said, wait_said,
+    without_daemon,
 };
 pub use text::{duration, numbered, output_beside_error, person};
 pub use thinning::{thin, without_calls};

@@ -133,7 +133,10 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
         let of_call = span.tool.as_ref().and_then(|tool| tool.server.as_ref());
         of_call.or(span.mcp.as_ref().map(|request| &request.server)).map(text)
     }),
-    ("subagentd.hook.id", |span| span.hook.as_ref().map(|hook| text(&hook.hook_id))),
+    ("subagentd.hook.id", |span| {
+        let asks = span.llm.as_ref().and_then(|llm| llm.hook_id.as_ref());
+        span.hook.as_ref().map(|hook| &hook.hook_id).or(asks).map(text)
+    }),
     ("subagentd.hook.source", |span| span.hook.as_ref().map(|hook| text(&hook.source))),
     ("subagentd.hook.outcome", |span| {
         span.hook.as_ref().map(|hook| &hook.outcome).filter(|outcome| !outcome.is_empty()).map(text)

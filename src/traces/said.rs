@@ -1,15 +1,21 @@
 //! Who let a call run, and what did a hook say? In a line, wherever spans are listed.
 
 mod changers;
+mod decided;
 mod told;
 
 use std::time::Duration;
 
 use protocol::{
-    CallDecision, HookConfinement, HookSpan, PolicyRule, QueuedBehind, RuleOriginSource, Timestamp, WaitCause,
+    CallDecision, HookConfinement, HookSpan, MovedAhead, PolicyRule, QueuedBehind, RuleOriginSource,
+    Timestamp, WaitCause,
 };
 
-pub use self::{changers::changers_said, told::told_said};
+pub use self::{
+    changers::changers_said,
+    decided::{decided, decided_briefly},
+    told::told_said,
+};
 use crate::text::{duration, moment, person};
 
 /// The reason why nothing but handing in a result is left to a run.
@@ -115,48 +121,6 @@ pub fn decider(decision: &CallDecision) -> &str {
     })
 }
 
-/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
-pub fn decided(decision: &CallDecision) -> String {
-    let word = match decision.outcome.as_str() {
-        "allow" | "allowOnce" => "yes",
-        "allowSession" => "yes, in this session",
-        "allowProject" => "yes, in this project",
-        "allowUser" => "yes, always",
-        MODIFY => "yes, with a change",
-        STALE => "asked again, as what it would touch had changed",
-        "deny" => "no",
-        other => other,
-    };
-    let changed = overruled(decision).filter(|_| decision.source == "hook");
-    let changed = changed.map(|who| format!(", with a change by {who}")).unwrap_or_default();
-    let waited = waited(decision).map(|waited| format!(", {waited}"));
-    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
-    let by = match (decision.source.as_str(), &decision.rule) {
-        // With the words of the rule, where it has some.
-        ("policy", Some(rule)) => {
-            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
-        }
-        ("agent", _) => "the agent's definition".to_owned(),
-        ("grace", _) => LAST_TURN.to_owned(),
-        ("client", _) => person(decider(decision)),
-        // Nobody was asked, or the run was over before somebody answered: with the words for why.
-        ("system" | "deadline" | "hook", _) => decision
-            .message
-            .clone()
-            .filter(|said| !said.is_empty())
-            .unwrap_or_else(|| decider(decision).to_owned()),
-        _ => decider(decision).to_owned(),
-    };
-    let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
-    let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
-    format!(
-        "{word}{}{changed}: {by}{}{}",
-        of_version(decision),
-        waited.unwrap_or_default(),
-        beyond.unwrap_or_default()
-    )
-}
-
 /// `in a queue (behind run 019aa1b2 of lead, which had its context when it was asked for, then run 019aa1b3 of lead and 2 more)`
 pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
     let behind = behind.map(|it| {
@@ -169,6 +133,19 @@ pub fn queued_said(behind: Option<&QueuedBehind>) -> String {
         )
     });
     format!("in a queue{}", behind.unwrap_or_default())
+}
+
+/// `run 019aa1b3 of lead was moved ahead of it by bob (pts/2) at 2026-11-26 11:04:00Z, and 2 more were`
+pub fn moved_ahead_said(moved: &[MovedAhead]) -> Option<String> {
+    let (first, more) = moved.split_first()?;
+    let by = first.by.as_deref().map(|by| format!(" by {}", person(by))).unwrap_or_default();
+    let more = match more.len() {
+        0 => String::new(),
+        1 => ", and 1 more was".to_owned(),
+        count => format!(", and {count} more were"),
+    };
+    let MovedAhead { run_id, agent, at, .. } = first;
+    Some(format!("run {run_id} of {agent} was moved ahead of it{by} at {}{more}", moment(*at)))
 }
 
 /// The reason that somebody gave for a stop, without the word that it was one.
@@ -197,13 +174,12 @@ pub fn wait_said(cause: &WaitCause) -> String {
         ("hook", Some(hook)) => format!("waits for the hook {hook}"),
         ("agent", Some(agent)) => format!("waits for the agent {agent}"),
         ("context", Some(run)) => {
-            let ahead = ahead.map(|ahead| {
-                format!(", and {ahead} that {} queued before it", if ahead == 1 { "was" } else { "were" })
-            });
+            // One that was asked for later may have been moved there.
+            let ahead = ahead.map(|ahead| format!(", and {ahead} before it in the queue"));
             format!("is queued behind {run}, which has its context{}", ahead.unwrap_or_default())
         }
         ("context", None) => {
-            let ahead = ahead.map(|ahead| format!(", {ahead} of them queued before it"));
+            let ahead = ahead.map(|ahead| format!(", {ahead} of them before it in the queue"));
             format!("is queued behind other runs of its context{}", ahead.unwrap_or_default())
         }
         ("place", _) => {

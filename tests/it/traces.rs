@@ -4,7 +4,6 @@ mod full_disk;
 mod numbered;
 mod said;
 mod standing;
-mod unchanged;
 
 use std::collections::{HashMap, HashSet};
 

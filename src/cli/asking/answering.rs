@@ -16,6 +16,9 @@ use crate::{
 };
 use protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer};
 
+/// Stands in place of the keys while hooks are asked about what was edited, which may take long.
+const EDIT_SENT: &str = "sent; hooks are asked about it first …";
+
 /// Characters of a line about what went wrong.
 const LINE_CHARACTERS: usize = 2_000;
 
@@ -30,6 +33,9 @@ impl InlineConfirmations<'_> {
         let told = told_answers(&shown.asked, &answers);
         let params =
             ConfirmationRespondParams { grant, message, content, answers, ..shown.asked.answered(outcome) };
+        if is_edited {
+            here.screen.prompt(Some(here.screen.paint(TextColor::Dim, EDIT_SENT)));
+        }
         let gives_up = &mut || here.interrupted.has_come();
         let answer = here.link.ask_patiently::<ConfirmationRespond>(&params, gives_up);
         match answer {

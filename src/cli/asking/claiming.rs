@@ -1,4 +1,5 @@
-//! Who else reads the question? A claim tells the others that somebody does; it keeps nobody from answering.
+//! Who else reads the question? A claim tells the others that somebody does; it keeps nobody from answering. One that says that somebody
+//! has answered with a change does: until hooks have said what they think of that, no other answer counts.
 
 use std::time::Duration;
 
@@ -23,7 +24,14 @@ impl InlineConfirmations<'_> {
         claim: Option<&ConfirmationClaimView>,
         here: &mut QuestionContext<'_, '_, '_>,
     ) {
-        let others = claim.filter(|claim| claim.client_id.as_deref() != Some(self.me.as_str()));
+        let others = claim.filter(|claim| self.is_of_others(claim));
+        if let Some(claim) = others.filter(|claim| claim.answered) {
+            return self.wait_for_hooks(id, claim, here);
+        }
+        if self.answered.remove(id) {
+            // It is as open as before, or the log says in a moment what it is now.
+            self.expect_first(id.clone());
+        }
         if let (Some(claim), true) = (others, self.is_shown(id)) {
             let who = safe_text::line(&claim.who(Some(&self.me)), table::NAME_CHARACTERS);
             let note = format!("{who} reads this question, too; the first answer counts");
@@ -32,6 +40,41 @@ impl InlineConfirmations<'_> {
                 _ => here.screen.line_now(&here.screen.paint(TextColor::Dim, &format!("  {note}"))),
             }
         }
+    }
+
+    pub(super) fn is_of_others(&self, claim: &ConfirmationClaimView) -> bool {
+        claim.client_id.as_deref() != Some(self.me.as_str())
+    }
+
+    /// Somebody else has answered with a change: until it is known what becomes of that, nothing is asked here.
+    fn wait_for_hooks(
+        &mut self,
+        id: &ConfirmationId,
+        claim: &ConfirmationClaimView,
+        here: &mut QuestionContext<'_, '_, '_>,
+    ) {
+        let title = self.shown.as_ref().filter(|_| self.is_shown(id)).map(|shown| shown.asked.title.clone());
+        if let Some(title) = title {
+            self.tell_answered(claim, &title, here);
+            self.answered.insert(id.clone());
+        } else if self.waiting.contains(id) {
+            self.answered.insert(id.clone());
+        }
+        self.forget(id, here);
+    }
+
+    pub(super) fn tell_answered(
+        &self,
+        claim: &ConfirmationClaimView,
+        title: &str,
+        here: &mut QuestionContext<'_, '_, '_>,
+    ) {
+        let who = safe_text::line(&claim.who(Some(&self.me)), table::NAME_CHARACTERS);
+        let title = safe_text::line(title, table::TEXT_CHARACTERS);
+        let text = format!(
+            "  answered with a change by {who}; hooks are asked about it, and no other answer counts meanwhile: {title}"
+        );
+        here.screen.line(&here.screen.paint(TextColor::Dim, &text));
     }
 
     /// Tells others that somebody reads it. A courtesy: without it one can answer all the same.

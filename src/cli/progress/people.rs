@@ -134,7 +134,10 @@ impl ProgressState {
                 format!("{who} changed what it does")
             }
             Some(RevisionReason::ChangedByHook) => {
-                "a hook changed what the answer had made of it; look again".to_owned()
+                let by = envelope.head.by.as_deref();
+                let who =
+                    by.map_or_else(|| "the answer".to_owned(), |by| person::told(by, self.me.as_deref()));
+                format!("a hook changed what {who} had made of it, so it is asked again")
             }
             Some(RevisionReason::Changed) => "what it would touch changed meanwhile".to_owned(),
             None => format!("it is another question now ({})", data.why.as_str()),

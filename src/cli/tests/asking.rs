@@ -272,6 +272,48 @@ fn a_question_that_somebody_else_answers_is_taken_away() {
     assert_eq!(ran.exit_code, 0);
 }
 
+/// While hooks are asked about what eve made of the call, no other answer counts: none is asked for.
+#[test]
+fn a_question_that_somebody_else_answered_with_a_change_waits_for_what_hooks_say() {
+    let (eve, read) = (
+        json!({"clientId": "eve@pts/3-0123abcd", "until": "2025-11-20T11:14:00.000Z", "answered": true}),
+        json!({"clientId": "eve@pts/3-0123abcd", "until": "2025-11-20T11:14:00.000Z"}),
+    );
+    let claims = move |claim: &Value| json!({"type": "signal.claim", "sessionId": "s1", "data": {"confirmationId": ID, "claim": claim}});
+    let ran =
+        run_with(run(&[(CHOOSE, "y")]), vec![requested(3, true, &question(json!({})))], move |peer, tell| {
+            let answered = question(json!({"state": "claimed", "claim": eve}));
+            let asked = peer.answer("confirmation/get", json!({"confirmation": answered}));
+            assert_eq!(asked["confirmationId"], ID);
+            // A hook refused the change, so that it is as open as before.
+            tell.send(claims(&read)).unwrap();
+            looks_at(peer, &question(json!({})));
+            responds(peer, "allowOnce");
+            tell.send(resolved(4, "allowOnce", "eve")).unwrap();
+            ends(5, tell);
+        });
+    let told = "answered with a change by eve (pts/3); hooks are asked about it, and no other answer counts meanwhile: Edit a.rs";
+    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+    let eve =
+        json!({"clientId": "eve@pts/3-0123abcd", "until": "2025-11-20T11:14:00.000Z", "answered": true});
+    let ran = run_with(run(&[]), vec![requested(3, true, &question(json!({})))], move |peer, tell| {
+        looks_at(peer, &question(json!({})));
+        tell.send(claims(&eve)).unwrap();
+        let again = question(json!({"digest": "sha256:02"}));
+        let mut event = revised(4, "changedByHook", &again);
+        event["by"] = json!("eve@pts/3-0123abcd");
+        tell.send(event).unwrap();
+        looks_at(peer, &again);
+        tell.send(claims(&Value::Null)).unwrap();
+        tell.send(resolved(5, "allowOnce", "bob-1")).unwrap();
+        ends(6, tell);
+    });
+    let changed = "~ a hook changed what eve (pts/3) had made of it, so it is asked again: Edit a.rs";
+    for told in [told, changed] {
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{told}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_question_that_changes_is_shown_anew_and_the_new_one_is_answered() {
     let other = question(json!({"digest": "sha256:02", "title": "Edit a.rs anew"}));
@@ -513,6 +555,9 @@ fn an_edit_is_sent_as_the_content_that_the_person_left() {
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
+    // Hooks may take long: nothing is left to press meanwhile.
+    let sent = ran.drawn.iter().filter(|line| line.contains("sent; hooks are asked about it first"));
+    assert_eq!(sent.count(), 2, "{:?}", ran.drawn);
 }
 
 #[test]

@@ -14,11 +14,14 @@ const ID: &str = "019aa1b2-c3d4-7001-8000-000000000001";
 #[test]
 fn questions_and_their_folders_can_be_read_at_80_columns() {
     let claim = json!({"name": "phone", "until": "2025-11-20T11:05:00.000Z"});
+    let answered =
+        json!({"clientId": "ada@pts/0-3fa91c02", "until": "2025-11-20T11:05:00.000Z", "answered": true});
     let list = json!({"confirmations": [
         question(json!({"title": "Write file: src/handlers/accounts.rs, new, +120 -0 lines", "roots": ["/home/ann/shop"]})),
         question(json!({"confirmationId": "q2", "risk": "critical", "state": "claimed", "claim": claim,
             "title": "Run command: cargo test --workspace --no-fail-fast -- --include-ignored"})),
         question(json!({"confirmationId": "q3", "state": "queued", "roots": ["/home/ann/web"]})),
+        question(json!({"confirmationId": "q4", "state": "claimed", "claim": answered})),
     ]});
     check(
         Command { is_terminal: true, columns: 80, ..Command::new(&["approvals"]) },
@@ -33,13 +36,17 @@ fn questions_and_their_folders_can_be_read_at_80_columns() {
                                      scout › writer · read by phone · since 2025-11-20 11:0…
             q3             low       Edit a.rs
                                      /home/ann/web · scout › writer · nobody is asked · sin…
+            q4             low       Edit a.rs
+                                     answered with a change by ada (pts/0), and hooks are a…
 
             Answer one: subagent approve ID, or subagent deny ID -m WHY
             --- stderr
         "#]],
     );
     // A pipe gets a line each, with the folder behind what was there before.
-    let list = json!({"confirmations": [question(json!({"roots": ["/w", "/x"]}))]});
+    let claim = json!({"clientId": "ada@pts/0-3fa91c02", "answered": true});
+    let list = json!({"confirmations": [question(json!({"roots": ["/w", "/x"]})),
+        question(json!({"confirmationId": "q2", "state": "claimed", "claim": claim}))]});
     let ran = Command::new(&["approvals"]).against(vec![answering(
         "confirmation/list",
         json!({"limit": 20}),
@@ -47,7 +54,18 @@ fn questions_and_their_folders_can_be_read_at_80_columns() {
     )]);
     let line =
         "019aa1b2-c3d4  2025-11-20 11:04:00Z  scout › writer  edit_file  low  offered  Edit a.rs  /w, /x\n";
-    assert_eq!(ran.stdout, line);
+    let squeezed: String = ran
+        .stdout
+        .lines()
+        .map(|line| {
+            line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ") + "\n"
+        })
+        .collect();
+    let told = "answered with a change by ada (pts/0), and hooks are asked about it";
+    assert_eq!(
+        squeezed,
+        format!("{line}q2  2025-11-20 11:04:00Z  scout › writer  edit_file  low  {told}  Edit a.rs\n")
+    );
 }
 
 #[test]

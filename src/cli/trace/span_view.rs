@@ -9,15 +9,16 @@ use crate::{
     human, safe_text,
     table::{TableCell, cell},
     text_color::TextColor,
+    width,
 };
 use protocol::{
-    ArgumentChange, CallDecision, HookSpan, QueuedBehind, RunTold, SpanError, SpanEvent, SpanFileChange,
-    SpanText, Timestamp, Usage, UsdAmount, WaitCause,
+    ArgumentChange, CallDecision, HookSpan, MovedAhead, QueuedBehind, RunTold, SpanError, SpanEvent,
+    SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
-    answer_said, asked_about, at_least, changers_said, confinement_said, decided, decider, hook_said_naming,
-    interrupted_said, lets_run, queued_said, requested_said, result_said, standing_said, stated_reason,
-    without_daemon,
+    answer_said, asked_about, at_least, changers_said, confinement_said, decided, decided_briefly, decider,
+    hook_said_naming, interrupted_said, lets_run, moved_ahead_said, queued_said, requested_said, result_said,
+    standing_said, stated_reason, without_daemon,
 };
 
 /// Characters of what a hook said in a row; the line in full has more.
@@ -78,6 +79,7 @@ pub(super) struct RunSpanView {
     pub(super) waits_for: Option<WaitCause>,
     pub(super) queued_ms: u64,
     pub(super) queued_behind: Option<QueuedBehind>,
+    pub(super) moved_ahead: Vec<MovedAhead>,
     pub(super) hooks_ms: u64,
     pub(super) waiting_ms: u64,
     pub(super) waiting_down_ms: u64,
@@ -94,6 +96,7 @@ pub(super) struct RunSpanView {
 pub(super) struct LlmSpanView {
     pub(super) first_token_ms: Option<u64>,
     pub(super) purpose: Option<String>,
+    pub(super) hook_id: Option<String>,
     pub(super) attempt: Option<u64>,
     pub(super) retry_after_ms: Option<u64>,
 }
@@ -198,7 +201,8 @@ impl RunSpanView {
             format!("the daemon was away {times}, at most {most}{unclean}")
         });
         let standing = self.ended().or_else(|| self.waits());
-        let parts: Vec<String> = standing.into_iter().chain(waits).chain(again).collect();
+        let moved = moved_ahead_said(&self.moved_ahead);
+        let parts: Vec<String> = standing.into_iter().chain(waits).chain(moved).chain(again).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
@@ -222,7 +226,7 @@ fn hook_label(hook: &HookSpan, names_call: bool) -> String {
 impl SpanView {
     /// `lead, turn 2, read_file a.md`
     pub(super) fn place(&self) -> String {
-        format!("{}, {}", self.turn_of(), self.label())
+        format!("{}, {}", self.turn_of(), self.label_alone())
     }
 
     /// `lead`; `helper 2` where the trace has several runs of this agent.
@@ -244,8 +248,7 @@ impl SpanView {
         let description = self.tool.as_ref().and_then(|tool| tool.description.as_deref());
         let description = description.and_then(told_after);
         let sign = if self.kind == "confirmation" { "? " } else { "" };
-        let version = self.confirmation.as_ref().and_then(|asked| asked.version);
-        let version = version.map(|version| format!(" · version {version}"));
+        let version = self.version();
         // One that is asked before the call lies within it.
         let is_within = matches!(self.name.as_str(), "PreToolUse" | "PermissionRequest");
         let hook = self.hook.as_ref().map(|hook| hook_label(hook, !is_within));
@@ -254,6 +257,18 @@ impl SpanView {
             [purpose, attempt, description, version, hook, server].into_iter().flatten().collect::<String>();
         let number = self.run_number.filter(|_| self.kind == "run");
         format!("{sign}{}{more}", traces::numbered(&self.name, number))
+    }
+
+    /// ` · version 2` of a question that was asked again.
+    pub(super) fn version(&self) -> Option<String> {
+        let version = self.confirmation.as_ref()?.version?;
+        Some(format!(" · version {version}"))
+    }
+
+    /// `small, asked by the hook user/PreToolUse/1`, where no hook stands above it.
+    pub(super) fn label_alone(&self) -> String {
+        let hook = self.llm.as_ref().and_then(|llm| llm.hook_id.as_ref());
+        hook.map_or_else(|| self.label(), |hook| format!("{}, asked by the hook {hook}", self.name))
     }
 
     /// `PostToolUse · user/PostToolUse/1`; nothing of what is no hook.
@@ -270,6 +285,16 @@ impl SpanView {
 
     /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.
     pub(super) fn note(&self) -> TableCell {
+        self.note_by(decided)
+    }
+
+    /// The same where there are so many columns: where they are too few, it begins with the one who decided.
+    pub(super) fn note_within(&self, columns: usize) -> TableCell {
+        let note = self.note();
+        if width::of(note.text()) <= columns { note } else { self.note_by(decided_briefly) }
+    }
+
+    fn note_by(&self, decided: impl Fn(&CallDecision) -> String) -> TableCell {
         let about = self.confirmation.as_ref().filter(|it| it.call_id.is_some() && it.asks != "question");
         let unfinished = (self.status != "ok").then(|| self.status.clone());
         if let Some(question) = about {
@@ -327,7 +352,7 @@ impl SpanView {
             }
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
-                let told = decision.map(decided).or(reason).or(unfinished).unwrap_or_default();
+                let told = decision.map(&decided).or(reason).or(unfinished).unwrap_or_default();
                 cell(&format!("{told}{changed}{read}"))
             }
         }
@@ -400,98 +425,4 @@ fn is_by_nobody(decision: &CallDecision) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn view(span: Value) -> SpanView {
-        serde_json::from_value(span).unwrap()
-    }
-
-    /// A second person's change stands with the others, and one that a hook took back says so.
-    #[test]
-    fn all_who_changed_a_call_are_told_and_a_change_that_was_taken_back_is() {
-        let call = |input: &str| {
-            view(json!({
-                "kind": "tool", "name": "write_file", "status": "ok", "endUs": 1, "input": { "text": input }, "tool": {
-                    "decision": { "outcome": "modify", "source": "client", "name": "bob@pts/2-05d751bc", "version": 2 },
-                    "askedInput": { "text": "A" }, "changes": [
-                        { "source": "client", "name": "ada@pts/0-3fa91c02", "at": "2026-11-26T11:04:01.000Z" },
-                        { "source": "hook", "name": "h", "at": "2026-11-26T11:04:01.000Z" },
-                        { "source": "client", "name": "bob@pts/2-05d751bc", "at": "2026-11-26T11:04:09.000Z" },
-                    ],
-                },
-            }))
-        };
-        let said = "yes, with a change (version 2 of the question): bob (pts/2); changed by ada (pts/0), then the hook h and then bob (pts/2)";
-        assert_eq!(call("C").note().text(), said);
-        let back = call("A");
-        assert_eq!(back.note().text(), format!("{said}, back to what was asked for"));
-        let changed =
-            "ada (pts/0), then the hook h and then bob (pts/2) changed A, back to what was asked for";
-        assert_eq!(back.changed().unwrap(), changed);
-    }
-
-    /// The daemon ended while a guard was asked about what a person had made of a call.
-    #[test]
-    fn a_guard_of_a_change_says_so_while_it_works_and_where_it_was_cut_off() {
-        let hook = |end: Value| {
-            view(json!({
-                "kind": "hook", "name": "PreToolUse", "status": "cancelled", "endUs": end, "endedAt": "2026-11-26T11:04:01.000Z",
-                "hook": { "hookId": "h", "outcome": "interrupted", "edited": true },
-            }))
-        };
-        let about = "asked about the call as a person changed it; ";
-        assert_eq!(hook(Value::Null).note().text(), format!("{about}at work"));
-        let cut_off = "was interrupted, as the daemon ended; last heard of at 2026-11-26 11:04:01Z";
-        assert_eq!(hook(json!(1)).note().text(), format!("{about}{cut_off}"));
-    }
-
-    /// Ada edits, a hook changes that, and bob allows it: three rows, in their order.
-    #[test]
-    fn a_call_that_was_edited_and_asked_about_again_says_who_did_what() {
-        let asked = |version: Option<u64>, decision: Value| {
-            view(json!({
-                "kind": "confirmation", "name": "Write file: e.rs", "status": "ok", "endUs": 1, "confirmation": {
-                    "callId": "c1", "confirmationId": "q", "asks": "edit", "rule": "builtin:risk=low", "version": version,
-                    "decision": decision, "editedInput": version.is_none().then(|| json!({ "text": "{\"content\":\"mine\"}" })),
-                },
-            }))
-        };
-        let ada = json!({ "outcome": "edited", "source": "client", "name": "ada@pts/0-3fa91c02", "waitedMs": 3_000 });
-        let bob = json!({ "outcome": "allowOnce", "source": "client", "name": "bob@pts/2-05d751bc", "waitedMs": 2_000, "version": 2 });
-        let first = asked(None, ada);
-        assert_eq!(first.label(), "? Write file: e.rs");
-        assert_eq!(first.note().text(), "edited by ada (pts/0) after 3.0 s; asked by builtin:risk=low");
-        assert_eq!(first.beside(), [r#"changed into {"content":"mine"}"#]);
-        let second = asked(Some(2), bob.clone());
-        assert_eq!(second.label(), "? Write file: e.rs · version 2");
-        assert_eq!(second.note().text(), "asked by builtin:risk=low");
-        let call = |decision: &Value| {
-            view(json!({
-                "kind": "tool", "name": "write_file", "status": "ok", "endUs": 1, "input": { "text": "C" }, "tool": {
-                    "decision": decision, "askedInput": { "text": "A" }, "changes": [
-                        { "source": "client", "name": "ada@pts/0-3fa91c02", "at": "2026-11-26T11:04:01.000Z" },
-                        { "source": "hook", "name": "user/PreToolUse/1", "at": "2026-11-26T11:04:01.000Z" },
-                    ],
-                },
-            }))
-        };
-        let allowed = call(&bob);
-        let said = "yes (version 2 of the question): bob (pts/2), 2.0 s; changed by ada (pts/0) and then the hook user/PreToolUse/1";
-        assert_eq!(allowed.note().text(), said);
-        assert_eq!(
-            allowed.changed().unwrap(),
-            "ada (pts/0) and then the hook user/PreToolUse/1 changed A → C"
-        );
-        let mut denied = bob;
-        denied["outcome"] = json!("deny");
-        assert!(
-            call(&denied)
-                .note()
-                .text()
-                .starts_with("no (version 2 of the question): bob (pts/2), 2.0 s; changed by ada")
-        );
-    }
-}
+mod tests;

@@ -19,6 +19,9 @@ const MOST_CHARACTERS: usize = 300;
 /// The line of the head that has the prompt begins so.
 const ASKED: &str = "asked: ";
 
+/// The event of a run that was moved within its queue.
+const QUEUED: &str = "run.queued";
+
 /// The tool whose changes nobody sees.
 const COMMAND: &str = "run_shell_command";
 
@@ -193,7 +196,7 @@ fn said(spans: &[SpanView]) -> String {
         let what = match name {
             "warning" => "warning: ",
             "run.steered" => "said to it: ",
-            "run.queued" => "in its queue: ",
+            QUEUED => "in its queue: ",
             "skill.activated" => "skill: ",
             "memory.saved" => "remembers: ",
             _ => "",
@@ -203,7 +206,11 @@ fn said(spans: &[SpanView]) -> String {
     let of_span = |span: &SpanView| {
         // What goes on after a restart says its waits.
         let events = span.events.iter().filter(|event| event.name != RESUMED);
-        let lines = events.map(|event| line(span, &event.name, &event.text));
+        let lines = events.map(|event| {
+            // How long others went first is told by when that was.
+            let at = (event.name == QUEUED).then(|| format!(" at {}", human::moment(event.at)));
+            line(span, &event.name, &format!("{}{}", event.text, at.unwrap_or_default()))
+        });
         lines.collect::<Vec<_>>()
     };
     listed(&spans.iter().flat_map(of_span).collect::<Vec<_>>(), "word")
@@ -307,7 +314,7 @@ fn errors(spans: &[SpanView]) -> String {
     let failed = failed.filter_map(|span| Some((span, span.error.as_ref()?)));
     let line = |(span, error): (&SpanView, &SpanError)| {
         let agent = span.agent.as_ref().map(|_| format!("{}, ", span.run_name())).unwrap_or_default();
-        format!("✗ {agent}{}: {}: {}", span.label(), error.kind, error.message)
+        format!("✗ {agent}{}: {}: {}", span.label_alone(), error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
 }

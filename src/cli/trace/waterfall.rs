@@ -37,13 +37,8 @@ impl SpanTree {
     /// `now`: up to where spans that are open have lasted.
     /// `stand_in`: the place of a root below which lies whatever is still to come.
     pub(super) fn of(spans: &[SpanView], now: Option<i64>, stand_in: Option<usize>) -> SpanTree {
-        let places: HashMap<&str, usize> =
-            spans.iter().enumerate().map(|(at, span)| (span.span_id.as_str(), at)).collect();
         let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-        for (at, span) in spans.iter().enumerate() {
-            let parent = span.parent_span_id.as_deref().and_then(|id| places.get(id)).copied();
-            // Parents begin first, so that nothing lies within itself.
-            let parent = parent.filter(|parent| spans[*parent].span_id < span.span_id);
+        for (at, parent) in parents(spans).into_iter().enumerate() {
             let parent = parent.or(stand_in.filter(|root| *root != at));
             children.entry(parent).or_default().push(at);
         }
@@ -103,6 +98,29 @@ impl SpanTree {
         let sign = if span.end_us.is_some() { "█" } else { "░" };
         format!("{}{}", " ".repeat(first), sign.repeat(last - first))
     }
+}
+
+/// The place of each span's parent, whichever of the two was told first: a hook has a higher number than the requests that it made.
+/// Of spans that a log tells to lie within each other one lies within none, so that all are shown.
+fn parents(spans: &[SpanView]) -> Vec<Option<usize>> {
+    let places: HashMap<&str, usize> =
+        spans.iter().enumerate().map(|(at, span)| (span.span_id.as_str(), at)).collect();
+    let parent = |span: &SpanView| places.get(span.parent_span_id.as_deref()?).copied();
+    let mut parents: Vec<Option<usize>> = spans.iter().map(parent).collect();
+    // The way up on which each span was passed first.
+    let mut passed: Vec<Option<usize>> = vec![None; spans.len()];
+    for first in 0..spans.len() {
+        let mut here = first;
+        while passed[here].is_none() {
+            passed[here] = Some(first);
+            match parents[here] {
+                Some(parent) if passed[parent] == Some(first) => parents[here] = None,
+                Some(parent) => here = parent,
+                None => {}
+            }
+        }
+    }
+    parents
 }
 
 /// The time that it took; of one that is open, the time that it has lasted.
@@ -180,14 +198,17 @@ fn drawn_table(
         .map(|(at, level, folded)| {
             let span = &spans[at];
             let more = if folded == 0 { String::new() } else { format!(" (+{folded})") };
-            let name = safe_text::line(&format!("{}{more}", span.label()), NAME_CHARACTERS);
+            let (label, version) = (span.label(), span.version().unwrap_or_default());
+            let end = format!("{version}{more}");
+            let label = label.strip_suffix(version.as_str()).unwrap_or(&label);
+            let name = format!("{}{end}", safe_text::line(label, NAME_CHARACTERS));
             let place = match bars {
                 Some(columns) => drawn(tree.bar(span, columns)).painted(span.ink()),
                 None => cell(&tree.begins(span)),
             };
             let took = took(span, now);
             let (tokens, cost) = span.spent();
-            let name = drawn(format!("{}{name}", "  ".repeat(level)));
+            let name = drawn(format!("{}{name}", "  ".repeat(level))).keeping(&end);
             [name, place, cell(&took), cell(&tokens), cell(&cost), span.note()]
         })
         .collect();
@@ -217,16 +238,23 @@ fn drawn_table(
         std::array::from_fn(|at| most[at].max(row[at]))
     });
     let taken = ids.max().unwrap_or(0) + beside.iter().sum::<usize>() + table::gaps(5);
-    let most = (columns * 3 / 8).min(columns.saturating_sub(taken).max(columns / 5));
+    let is_very_narrow = columns.saturating_add(margin) < VERY_NARROW;
+    let most = match is_very_narrow {
+        true => columns / 3,
+        // Who allowed what goes before the ids.
+        false => (columns * 3 / 8).min(columns.saturating_sub(taken).max(columns / 4)),
+    };
+    let notes = tree.lines(depth).into_iter().map(|(at, ..)| spans[at].note_within(most));
     let rows: Vec<[TableCell; 5]> = rows
         .into_iter()
-        .map(|[name, place, took, tokens, cost, note]| {
+        .zip(notes)
+        .map(|([name, place, took, tokens, cost, _], note)| {
             [name, place, took, if has_cost { cost } else { tokens }, note.cut(most)]
         })
         .collect();
-    if columns.saturating_add(margin) < VERY_NARROW {
+    if is_very_narrow {
         let rows: Vec<[TableCell; 3]> =
-            rows.into_iter().map(|[name, _, took, _, note]| [name, took, note.cut(columns / 3)]).collect();
+            rows.into_iter().map(|[name, _, took, _, note]| [name, took, note]).collect();
         return table::draw([free("SPAN"), whole("TIME"), free("ALLOWED, ENDED")], &rows, stdout);
     }
     let used = if has_cost { "COST" } else { "TOKENS" };
@@ -235,58 +263,4 @@ fn drawn_table(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// The hook is what is looked for: what it is about gives way first.
-    #[test]
-    fn a_row_of_a_hook_has_its_id_whole_before_what_it_is_about() {
-        let span = json!({
-            "spanId": "1", "kind": "hook", "name": "PostToolUse", "status": "ok", "startUs": 0, "endUs": 1_000, "hook": {
-                "hookId": "project/PostToolUse/12", "tool": "write_file", "outcome": "answered",
-                "description": "src/a/long/path/of/a/file.rs", "added": "The file is generated: change its template.",
-            },
-        });
-        let spans: Vec<SpanView> = vec![serde_json::from_value(span).unwrap()];
-        let drawn = |columns| {
-            let stdout = OutputWriter {
-                writer: Box::new(std::io::sink()),
-                is_terminal: true,
-                has_color: false,
-                is_live: false,
-                width: Some(columns),
-                is_for_programs: false,
-            };
-            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), (&stdout, 0));
-            rows.last().unwrap().text.clone()
-        };
-        let wide = drawn(100);
-        assert!(wide.starts_with("PostToolUse · project/PostToolUse/12 …"), "{wide}");
-        let narrow = drawn(60);
-        let name = narrow.split("  ").next().unwrap();
-        assert!(name.starts_with("PostToolUse · pro") && name.ends_with('…'), "{narrow}");
-    }
-
-    /// Two columns stand beside the rows where it scrolls: the terminal is as wide all the same.
-    #[test]
-    fn what_a_narrow_terminal_has_no_room_for_is_told_by_the_terminal() {
-        let span = json!({ "spanId": "1", "kind": "run", "name": "lead", "status": "ok", "startUs": 0, "endUs": 1_000 });
-        let spans: Vec<SpanView> = vec![serde_json::from_value(span).unwrap()];
-        for (terminal, margin, has_bars) in
-            [(69, 0, false), (70, 0, true), (69, 2, false), (70, 2, true), (71, 2, true)]
-        {
-            let stdout = OutputWriter {
-                writer: Box::new(std::io::sink()),
-                is_terminal: true,
-                has_color: false,
-                is_live: false,
-                width: Some(terminal - margin),
-                is_for_programs: false,
-            };
-            let rows = waterfall(&spans, &SpanTree::of(&spans, None, None), (None, 9), (&stdout, margin));
-            assert_eq!(rows.last().unwrap().text.contains('█'), has_bars, "{terminal}, {margin}");
-        }
-    }
-}
+mod tests;

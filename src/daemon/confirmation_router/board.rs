@@ -28,6 +28,8 @@ pub(super) struct OpenConfirmations {
     by_session: HashMap<SessionId, BTreeSet<ConfirmationId>>,
     /// Connections that hold claims, or held some.
     claimants: HashSet<u64>,
+    /// The number of answers with a change so far.
+    edits: u64,
     /// Everything in the log up to here is known.
     position: EventSeq,
 }
@@ -41,6 +43,8 @@ struct OpenConfirmation {
     is_open: bool,
     /// By connection, the one that has been reading longest first.
     claims: Vec<(u64, Claim)>,
+    /// Answers with a change that are at the run, by their number: hooks may be asked about what they make of the call.
+    edits: Vec<(u64, Claim)>,
     is_busy: bool,
     retry_at: Duration,
 }
@@ -97,8 +101,9 @@ impl OpenConfirmations {
         };
         let id = question.id.clone();
         let is_open = !matches!(question.audience, Audience::InitiatorFirst { .. });
-        let (claims, is_busy, retry_at) = (Vec::new(), false, Duration::ZERO);
-        self.open.insert(id, OpenConfirmation { question, seq, state, is_open, claims, is_busy, retry_at });
+        let (claims, edits, is_busy, retry_at) = (Vec::new(), Vec::new(), false, Duration::ZERO);
+        let item = OpenConfirmation { question, seq, state, is_open, claims, edits, is_busy, retry_at };
+        self.open.insert(id, item);
     }
 
     /// Takes in an event of the log.
@@ -236,9 +241,9 @@ impl OpenConfirmations {
         item.is_some_and(|item| item.is_open) || eligible.opens(question, not_before, now)
     }
 
-    /// Who reads a question.
+    /// Who reads a question, or has answered it with a change.
     pub fn reader(&self, id: &ConfirmationId) -> Option<Claim> {
-        self.open.get(id)?.claims.first().map(|(_, claim)| claim.clone())
+        self.open.get(id)?.reader()
     }
 
     /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
@@ -252,7 +257,7 @@ impl OpenConfirmations {
         let seen = |item: &OpenConfirmation| ClientConfirmationView {
             id: item.question.id.clone(),
             offered: eligible.is_asked(connection, &item.question, item.is_open),
-            claim: item.claims.first().map(|(_, claim)| claim.clone()),
+            claim: item.reader(),
         };
         let is_asked = |item: &&OpenConfirmation| item.seq <= seq;
         match scope {
@@ -283,6 +288,21 @@ impl OpenConfirmations {
         (item.claims.len() < before).then(|| item.question.session.clone())
     }
 
+    /// Somebody has answered with a change; `None` when the question is not open. The second answer: the number of this answer.
+    pub fn edit_begins(&mut self, id: &ConfirmationId, claim: Claim) -> Option<(SessionId, u64)> {
+        let item = self.open.get_mut(id)?;
+        self.edits += 1;
+        item.edits.push((self.edits, claim));
+        Some((item.question.session.clone(), self.edits))
+    }
+
+    /// The run has said what becomes of such an answer; `None` when the question is over.
+    pub fn edit_ends(&mut self, id: &ConfirmationId, number: u64) -> Option<SessionId> {
+        let item = self.open.get_mut(id)?;
+        item.edits.retain(|(of, _)| *of != number);
+        Some(item.question.session.clone())
+    }
+
     /// A connection has ended; answers the sessions of what it claimed.
     pub fn leave(&mut self, connection: u64) -> BTreeSet<SessionId> {
         self.claimants.remove(&connection);
@@ -299,6 +319,11 @@ impl OpenConfirmations {
 }
 
 impl OpenConfirmation {
+    /// The first one who has answered with a change, else who reads it.
+    fn reader(&self) -> Option<Claim> {
+        self.edits.first().or(self.claims.first()).map(|(_, claim)| claim.clone())
+    }
+
     /// Somebody who could answer is there, or nobody is. The time during which somebody was does not count for a
     /// deadline.
     fn meet(&mut self, is_anybody: bool, now: ClockTimes) {

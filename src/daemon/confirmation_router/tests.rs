@@ -428,7 +428,30 @@ fn a_look_does_no_more_at_once_than_there_is_room_for() {
 }
 
 fn claim(until: ClockTimes) -> Claim {
-    Claim { client_id: Some("ann".into()), name: None, until: until.wall }
+    Claim { client_id: Some("ann".into()), name: None, until: until.wall, answered: false }
+}
+
+/// It outlives the connection by which it came: the run goes on with it.
+#[test]
+fn an_answer_with_a_change_is_told_before_who_reads_until_the_run_has_decided() {
+    let mut board = OpenConfirmations::default();
+    board.put(&subject(|_| ()), EventSeq(1), at(0), Duration::ZERO);
+    let id = ConfirmationId::from("q");
+    let answered = |board: &OpenConfirmations| board.reader(&id).map(|claim| claim.answered);
+    assert!(board.claim(&id, 1, claim(at(9_000))).is_some());
+    let edit = Claim { answered: true, ..claim(at(1)) };
+    assert_eq!(board.edit_begins(&"x".into(), edit.clone()), None);
+    let (_, first) = board.edit_begins(&id, edit.clone()).unwrap();
+    let (_, second) = board.edit_begins(&id, edit).unwrap();
+    board.look(&EligibleClients::default(), None, room(9), at(2_000));
+    assert_eq!(answered(&board), Some(true));
+    board.leave(1);
+    assert!(board.edit_ends(&id, first).is_some());
+    assert_eq!(answered(&board), Some(true), "there is another one");
+    assert!(board.edit_ends(&id, second).is_some());
+    assert_eq!(answered(&board), None);
+    board.close(&id);
+    assert_eq!(board.edit_ends(&id, second), None, "it is over");
 }
 
 #[test]

@@ -90,7 +90,8 @@ mod tests {
     use protocol::Timestamp;
 
     fn seen(id: &str, offered: bool, until: Option<i64>) -> ClientConfirmationView {
-        let claim = until.map(|at| Claim { client_id: None, name: None, until: Timestamp(at) });
+        let claim =
+            until.map(|at| Claim { client_id: None, name: None, until: Timestamp(at), answered: false });
         ClientConfirmationView { id: id.into(), offered, claim }
     }
 

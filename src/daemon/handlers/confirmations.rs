@@ -31,6 +31,8 @@ const MAX_PAGE: usize = 1_000;
 const PAGE_BYTES: usize = 8 << 20;
 /// How long a claim stands when its client does not say.
 const CLAIM: Duration = Duration::from_secs(60);
+/// How long hooks probably take for what somebody made of a call: no longer than a person may read. They end it themselves.
+const EDIT_CHECKED: Duration = Duration::from_secs(600);
 /// How an answer by token is named in the log.
 const BY_TOKEN: &str = "token";
 
@@ -113,6 +115,7 @@ async fn claim(
         client_id: said.as_ref().map(|said| said.client_id.clone()),
         name: said.map(|said| state.redactor.get().owned(said.client.name)),
         until: state.clock.now().plus(for_ms.map_or(CLAIM, Duration::from_millis)),
+        answered: false,
     };
     let claimed = state.desk.claim(&confirmation_id, caller.connection(), claim.clone());
     if let Some(until_the_end) = claimed.flatten() {
@@ -181,6 +184,7 @@ async fn respond(
         let message = format!("the question {id} is for other clients, which the run's starter named");
         return Err(RpcError::new(ErrorKind::Forbidden, message).with_details(json!({ "audience": meant })));
     }
+    let is_edit = arguments.is_some() || content.is_some();
     let answer = ConfirmationAnswer {
         confirmation: id.clone(),
         digest: digest.clone(),
@@ -197,7 +201,20 @@ async fn respond(
     if let Some(resolution) = stored.resolution {
         return repeat.answered(id, run_id, resolution);
     }
-    match state.executor.answer(&run_id, answer).await {
+    let edited = is_edit.then(|| {
+        let (said, user) = (caller.introduction(), format!("user {}", caller.peer().uid));
+        let claim = Claim {
+            client_id: said.as_ref().map(|said| said.client_id.clone()),
+            // Who does not say who they are is the user whom the socket has proved.
+            name: Some(said.map_or(user, |said| state.redactor.get().owned(said.client.name))),
+            until: state.clock.now().plus(EDIT_CHECKED),
+            answered: true,
+        };
+        state.desk.edit_begins(&id, claim)
+    });
+    let answered = state.executor.answer(&run_id, answer).await;
+    drop(edited);
+    match answered {
         Ok(AnswerOutcome { seq, resolution }) => {
             Ok(ConfirmationRespondResult { confirmation_id: id, run_id, resolution, seq, replayed: false })
         }

@@ -135,7 +135,7 @@ pub struct ConfirmationRespondResult {
     pub replayed: bool,
 }
 
-/// Data of `signal.claim`: who reads a question now.
+/// Data of `signal.claim`: who reads a question now, or has answered it with a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimSignal {

@@ -28,6 +28,18 @@ pub struct NextHolder {
     pub agent: AgentName,
 }
 
+/// A run that was asked for after another one, and was moved ahead of it in the queue of their context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MovedAhead {
+    pub run_id: RunId,
+    pub agent: AgentName,
+    /// The client that moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    pub at: Timestamp,
+}
+
 /// The thing that a run which has not ended waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -9,7 +9,8 @@ use sqlx::{Row as _, sqlite::SqliteRow};
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
 use protocol::{
-    AgentName, EventSeq, NextHolder, QueuedBehind, RunId, SessionId, Timestamp, Usage, UsageTotal, UsdAmount,
+    AgentName, EventSeq, MovedAhead, NextHolder, QueuedBehind, RunId, SessionId, Timestamp, Usage,
+    UsageTotal, UsdAmount,
 };
 
 /// Events of open runs that are read at once.
@@ -149,6 +150,29 @@ order by before.started_seq limit ?2";
         let Some(NextHolder { run_id, agent }) = holders.next() else { return Ok(None) };
         let then = holders.next();
         Ok(Some(QueuedBehind { run_id, agent, then, more: holders.count() as u64 }))
+    }
+
+    /// The runs that were asked for after this one, and moved ahead of it while both waited for their context.
+    pub async fn moved_ahead(&self, run: &RunId) -> Result<Vec<MovedAhead>, StoreError> {
+        // Perf: of each run of the context only what comes before it began is read.
+        let text = "
+select later.run_id, later.agent, moved.time_us, moved.head->>'by' as moved_by, max(moved.seq)
+from runs as own join runs as later on later.context_id = own.context_id
+    join events as moved on moved.run_id = later.run_id
+        and moved.seq between later.first_seq and coalesce(later.started_seq, 9223372036854775807)
+where own.run_id = ?1 and own.first_seq < later.first_seq and moved.type = 'run.queued' and moved.body->>'front'
+    and moved.seq < coalesce(own.started_seq, 9223372036854775807)
+    and (own.ended_us is null or moved.time_us <= own.ended_us)
+group by later.run_id order by max(moved.seq) limit ?2";
+        let rows =
+            sqlx::query(text).bind(run.as_str()).bind(MOST_BEHIND).fetch_all(&self.shared.readers).await?;
+        let moved = |row: &SqliteRow| MovedAhead {
+            run_id: row.get::<&str, _>("run_id").into(),
+            agent: row.get::<&str, _>("agent").into(),
+            by: row.get("moved_by"),
+            at: Timestamp(row.get("time_us")),
+        };
+        Ok(rows.iter().map(moved).collect())
     }
 
     /// The run that has the context for which this one waits. `None`: none has it now, or this one waits for none.

@@ -111,6 +111,7 @@ fn arguments(span: &TraceSpan) -> Value {
     tell("thoughtTokens", count(span.usage.map(|usage| usage.thought_tokens)));
     if let Some(llm) = &span.llm {
         tell("model", Some(json!(llm.model)));
+        tell("hookId", llm.hook_id.as_ref().map(|it| json!(it)));
         tell("attempt", llm.attempt.filter(|attempt| 1 < *attempt).map(|it| json!(it)));
         tell("firstTokenMs", llm.first_token_ms.map(|ms| json!(ms)));
         tell("retryAfterMs", llm.retry_after_ms.map(|ms| json!(ms)));

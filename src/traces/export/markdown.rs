@@ -16,7 +16,7 @@ use crate::{
     SpanEdge,
     said::{
         GOES_ON, LAST_TURN, WENT_ON, answer_said, asked_about, at_least, confinement_said, interrupted_said,
-        is_unanswered, queued_said, rule_said, standing_said, told_said,
+        is_unanswered, moved_ahead_said, queued_said, rule_said, standing_said, told_said,
     },
     text::{duration as time, line_shown as line, lines_shown as lines, moment, numbered, person},
 };
@@ -46,6 +46,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
         SpanEdge::Resumed(span, event, questions) => resumed(span, event, questions, out),
         SpanEdge::Open(span) if span.kind == SpanKind::Run => {
             paragraph(out, &format!("**{}** {}.", agent(span), standing(span)));
+            moved_ahead(span, out);
         }
         SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
             questions::open(span, out);
@@ -185,6 +186,7 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     }
     told.push('.');
     paragraph(out, &told);
+    moved_ahead(span, out);
     if let Some(error) = &span.error {
         failed(error, out);
     }
@@ -199,6 +201,14 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     }
     quote(span.output.as_ref(), out);
     notes(&format!("Of **{}**:", agent(span)), span, out);
+}
+
+/// The runs that were moved ahead of it.
+fn moved_ahead(span: &TraceSpan, out: &mut String) {
+    let moved = span.run.as_ref().and_then(|run| moved_ahead_said(&run.moved_ahead));
+    if let Some(moved) = moved {
+        paragraph(out, &format!("In its queue, {}.", plain(&moved)));
+    }
 }
 
 /// The files that a run changed itself, and what is not known of others.
@@ -218,7 +228,8 @@ fn files(run: &RunSpan) -> Option<String> {
 
 fn request(span: &TraceSpan, out: &mut String) {
     let llm = span.llm.as_deref().cloned().unwrap_or_default();
-    let purpose = llm.purpose.map(|purpose| format!(" for {}", code(&purpose))).unwrap_or_default();
+    let purpose = llm.purpose.filter(|_| llm.hook_id.is_none());
+    let purpose = purpose.map(|purpose| format!(" for {}", code(&purpose))).unwrap_or_default();
     let calls = match llm.calls {
         0 => String::new(),
         1 => ", asks for 1 call".to_owned(),
@@ -230,10 +241,13 @@ fn request(span: &TraceSpan, out: &mut String) {
     let (name, took) = (code(&span.name), duration(span));
     let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
     let attempt = attempt.map(|attempt| format!(" (attempt {attempt})")).unwrap_or_default();
-    let agent = agent(span);
+    let who = match &llm.hook_id {
+        Some(hook) => format!("The hook {}", code(hook)),
+        None => format!("**{}**", agent(span)),
+    };
     let again = if llm.again { " again, which the end of the daemon had cut off" } else { "" };
     let told =
-        format!("**{agent}** asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
+        format!("{who} asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
     paragraph(out, &told);
     quote(span.output.as_ref(), out);
     if let Some(error) = &span.error {

@@ -53,6 +53,20 @@ fn a_request_of_a_hook_lies_within_the_hook_at_its_own_time() {
             1 in -: run lead 0..… open in="q"
         "#]],
     );
+    let asked = spans(&log).into_iter().filter_map(|span| Some(span.llm?.hook_id));
+    let (guard, stop) = (Some("user/PreToolUse/1".to_owned()), Some("user/Stop/1".to_owned()));
+    assert_eq!(asked.collect::<Vec<_>>(), [guard.clone(), guard, None, stop]);
+    let story = document(TraceFormat::Markdown, &log);
+    let told: Vec<&str> = story.lines().filter(|line| line.contains(" asks ")).collect();
+    assert_eq!(
+        told,
+        [
+            "The hook `user/PreToolUse/1` asks `small` · 300 ms, 5 → 0 tokens:",
+            "The hook `user/PreToolUse/1` asks `small` · 200 ms, 7 → 0 tokens:",
+            "**lead** asks `small` for `webFetch` · 500 ms:",
+            "The hook `user/Stop/1` asks `small` · 1.9 s:",
+        ]
+    );
 }
 
 /// A hook's times are told in whole milliseconds, so what it asked last may begin after its end.

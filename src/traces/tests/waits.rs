@@ -1,9 +1,9 @@
 //! What does an open run wait for, and where did the time of one go that waited in queues or for a daemon?
 
-use protocol::{NextHolder, QueuedBehind, SpanKind, TraceFormat, WaitCause};
+use protocol::{MovedAhead, NextHolder, QueuedBehind, SpanKind, TraceFormat, WaitCause};
 
 use super::{documents::document, *};
-use crate::{decided, queued_said, standing_said, wait_said};
+use crate::{decided, moved_ahead_said, queued_said, standing_said, wait_said};
 
 const BEGUN: &str = r#"
     0 run.started {"agent": "lead", "model": "gemini/flash", "query": "q"}
@@ -63,7 +63,7 @@ fn an_open_run_says_what_it_waits_for() {
     let cause = |word: &str| WaitCause { waits_for: word.to_owned(), about: None, ..waits(QUEUED) };
     assert_eq!(
         told(WaitCause { ahead: Some(2), ..cause("context") }),
-        "is queued behind other runs of its context, 2 of them queued before it"
+        "is queued behind other runs of its context, 2 of them before it in the queue"
     );
     let behind = |ahead: u64| {
         let about = Some("run r0 of lead".to_owned());
@@ -71,8 +71,8 @@ fn an_open_run_says_what_it_waits_for() {
     };
     let has = "is queued behind run r0 of lead, which has its context";
     assert_eq!(behind(0), has);
-    assert_eq!(behind(1), format!("{has}, and 1 that was queued before it"));
-    assert_eq!(behind(2), format!("{has}, and 2 that were queued before it"));
+    assert_eq!(behind(1), format!("{has}, and 1 before it in the queue"));
+    assert_eq!(behind(2), format!("{has}, and 2 before it in the queue"));
     assert_eq!(
         told(WaitCause { ahead: Some(1), ..cause("place") }),
         "is queued for a place among the runs at work, 1 run before it"
@@ -183,6 +183,32 @@ fn a_queue_is_not_told_as_the_doing_of_one_run() {
         queued_said(Some(&behind)),
         "in a queue (behind run r0 of lead, which had its context when it was asked for, then run r7 of other and 2 more)"
     );
+}
+
+#[test]
+fn a_run_that_others_were_moved_ahead_of_says_so() {
+    let moved = |run: &str, by: Option<&str>| MovedAhead {
+        run_id: run.into(),
+        agent: "lead".into(),
+        by: by.map(str::to_owned),
+        at: Timestamp(BEGAN_US),
+    };
+    let mut all = vec![moved("r7", Some("bob@pts/2-05d751bc"))];
+    assert_eq!(moved_ahead_said(&[]), None);
+    let said = "run r7 of lead was moved ahead of it by bob (pts/2) at 2025-11-24 16:00:00Z";
+    assert_eq!(moved_ahead_said(&all).unwrap(), said);
+    all.push(moved("r8", None));
+    assert_eq!(moved_ahead_said(&all).unwrap(), format!("{said}, and 1 more was"));
+    let waits = WaitCause {
+        waits_for: "context".to_owned(),
+        since: Timestamp(BEGAN_US),
+        about: Some("run r0 of lead".to_owned()),
+        confirmation_id: None,
+        ahead: Some(1),
+    };
+    // It may have been asked for later.
+    let said = "is queued behind run r0 of lead, which has its context, and 1 before it in the queue";
+    assert_eq!(wait_said(&waits), said);
 }
 
 /// How much of the time without a daemon a person took, too, nobody knows.

@@ -42,6 +42,45 @@ fn told(script: &Script) -> String {
     format!("{told:?}")
 }
 
+/// A guard takes its time about what somebody made of a call: meanwhile no other answer counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_are_told_who_has_answered_while_a_hook_is_asked_about_the_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let asks =
+        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "ask" } });
+    let guard = format!("case $(cat) in *two*) cat '{}' ;; *) echo '{asks}' ;; esac", gate.display());
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", guard]] }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    let asked = open_question(&mut client, &run, |_| true).await;
+    assert_eq!((&asked["state"], asked.get("claim")), (&json!("queued"), None), "{asked}");
+    let mut edit = answer(&asked, "modify");
+    edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
+    let mut other = running.client();
+    let answering = tokio::spawn(async move {
+        let answered = client.call("confirmation/respond", edit).await;
+        (client, answered)
+    });
+    let is_answered = |it: &Value| it["confirmations"][0]["claim"]["answered"] == true;
+    let told = other.until("confirmation/list", json!({ "runId": run }), is_answered).await;
+    let told = &told["confirmations"][0];
+    assert_eq!((&told["state"], &told["claim"]["name"]), (&json!("claimed"), &json!("user 0")), "{told}");
+    tokio::task::spawn_blocking(move || fs::write(gate, "")).await.unwrap().unwrap();
+    let (mut client, answered) = answering.await.unwrap();
+    assert_eq!(answered["resolution"]["outcome"], "modify", "{answered}");
+    let about = json!({ "confirmationId": asked["confirmationId"] });
+    let over = other.call("confirmation/get", about).await["confirmation"].clone();
+    assert_eq!((&over["state"], over.get("claim")), (&json!("resolved"), None), "{over}");
+    client.ended(&run).await;
+    assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), "two");
+    drop((client, other));
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
     let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
@@ -214,4 +253,24 @@ async fn hook_that_stops_at_an_edit_ends_the_run() {
         assert!(!house.work().join("b.txt").exists(), "{settings}");
         running.stop().await;
     }
+}
+
+/// Whoever is asked sees that nothing changes; neither the run nor its trace says that it changed the file.
+#[tokio::test]
+async fn an_edit_that_comes_to_what_the_file_has_changes_no_file() {
+    let script = Script::new(vec![read("b.txt"), write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] })).file("b.txt", "header two");
+    let (running, mut client, run, edit) = asked(&house).await;
+    client.refused("confirmation/respond", edit).await;
+    let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
+    client.call("confirmation/respond", answer(&again, "allowOnce")).await;
+    client.ended(&run).await;
+    let record = client.call("run/get", json!({ "runId": run })).await;
+    assert_eq!(record["filesChanged"], json!([]), "{record}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let of = |kind: &str| spans.as_array().unwrap().iter().filter(move |span| span["kind"] == kind);
+    assert_eq!(of("run").next().unwrap()["run"].get("filesChanged"), None, "{spans}");
+    let call = of("tool").find(|span| span["name"] == "write_file").unwrap();
+    assert_eq!(call["tool"]["filesChanged"][0]["change"], "unchanged", "{call}");
+    running.stop().await;
 }

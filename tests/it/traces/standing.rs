@@ -52,7 +52,7 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
     }
     let story = export(&mut client, json!({ "runId": third }), "markdown").await;
     let words = &format!(
-        "is queued behind run {first} of lead, which has its context, and 1 that was queued before it, since "
+        "is queued behind run {first} of lead, which has its context, and 1 before it in the queue, since "
     );
     assert!(story.contains(words), "{story}");
     client.call("queue/promote", json!({ "runId": third })).await;
@@ -64,6 +64,9 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
                 .await;
             let waits = &run_span(&mut client, &second).await["run"]["waitsFor"];
             assert_eq!(waits["about"], format!("run {third} of lead"), "{waits}");
+            let moved = &run_span(&mut client, &second).await["run"]["movedAhead"];
+            let moved = (&moved[0]["runId"], &moved[0]["by"], moved[0]["at"].is_string(), moved.get(1));
+            assert_eq!(moved, (&json!(third), &json!(NAMED), true, None));
         }
         answer(&mut client, run, "allowOnce").await;
         client.ended(run).await;
@@ -77,6 +80,9 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
         )),
         "{story}"
     );
+    let story = export(&mut client, json!({ "runId": second }), "markdown").await;
+    let moved = format!("In its queue, run {third} of lead was moved ahead of it by ada (pts/3) at 20");
+    assert_eq!(story.matches(&moved).count(), 1, "{story}");
     // A list counts a run's time from when it was asked for, as its trace does.
     let listed = client.call("trace/list", json!({ "sessionId": session })).await;
     let traces = listed["traces"].as_array().unwrap();
@@ -85,6 +91,7 @@ async fn an_open_run_says_what_it_waits_for_and_what_it_has_done() {
         let span = run_span(&mut client, run).await;
         assert_eq!(listed["askedAt"], span["startedAt"], "{listed} {span}");
         assert_eq!(listed["startedAt"] == listed["askedAt"], **run == *first, "{listed}");
+        assert_eq!(span["run"].get("movedAhead").is_some(), **run == *second, "{span}");
         let behind = &span["run"]["queuedBehind"];
         let expected = match () {
             _ if **run == *first => Value::Null,

@@ -433,6 +433,7 @@ fn fill(span: &mut TraceSpan, moment: EventMoment<'_>) -> SpanStatus {
     span.llm = Some(Box::new(LlmSpan {
         model,
         purpose: facts.owned("purpose"),
+        hook_id: facts.owned("hookId"),
         estimated: facts.flag("estimated"),
         ..LlmSpan::default()
     }));

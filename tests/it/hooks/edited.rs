@@ -268,7 +268,7 @@ async fn an_edit_that_comes_to_what_the_file_has_changes_no_file() {
     let record = client.call("run/get", json!({ "runId": run })).await;
     assert_eq!(record["filesChanged"], json!([]), "{record}");
     let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
-    let of = |kind: &str| spans.as_array().unwrap().iter().filter(move |span| span["kind"] == kind);
+    let of = |kind: &'static str| spans.as_array().unwrap().iter().filter(move |span| span["kind"] == kind);
     assert_eq!(of("run").next().unwrap()["run"].get("filesChanged"), None, "{spans}");
     let call = of("tool").find(|span| span["name"] == "write_file").unwrap();
     assert_eq!(call["tool"]["filesChanged"][0]["change"], "unchanged", "{call}");

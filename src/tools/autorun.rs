@@ -22,8 +22,8 @@ mod start_files;
 mod states;
 
 pub use further::further_places;
-pub use git_runs::git_runs_programs;
-pub use kept::{AllowedChanges, AutorunGuard, AutorunGuards, WritesTold};
+pub use git_runs::{GitCommits, git_runs_programs};
+pub use kept::{AutorunGuard, AutorunGuards, GitBrings, WritesTold};
 
 use super::{
     links::LinksBelow,

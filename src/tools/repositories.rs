@@ -39,7 +39,7 @@ mod state;
 
 pub use around::RepositoryAround;
 pub use below::{RepositoriesBelow, RepositoryBelow, is_repository};
-pub use brought::brought_by_git;
+pub use brought::{BroughtObjects, LONGEST_BROUGHT, brought_by_git};
 pub use folder::{folder_at, rename_into, set_mode_in, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;

@@ -36,6 +36,7 @@ use crate::{
 
 mod above;
 mod beside;
+mod brought;
 mod further;
 mod kept;
 mod killed;

@@ -466,6 +466,12 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     kept(".goose", AGENT_SETTINGS, "https://block.github.io/goose/docs/guides/config-files"),
     kept(".junie", AGENT_SETTINGS, "https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html"),
     kept(".openhands", AGENT_SETTINGS, "https://docs.openhands.dev/openhands/usage/customization/repository"),
+    kept(".vibe/config.toml", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
+    kept(".vibe/tools", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
+    kept(".codebuddy/settings*", AGENT_SETTINGS, "https://cloud.tencent.com/document/product/1831/137009"),
+    kept(".iflow/settings.json", AGENT_SETTINGS, "https://platform.iflow.cn/en/cli/configuration/settings"),
+    kept(".augment/skills", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
+    kept(".augment/commands", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
     row(".gradle/init.d", TOOLCHAIN, "https://docs.gradle.org/current/userguide/init_scripts.html"),
     row(
         ".gradle/gradle.properties",

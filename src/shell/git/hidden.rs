@@ -107,6 +107,23 @@ fn foreign_strategy(name: &str, args: &[WordValue]) -> Option<String> {
         .find(|told| !STRATEGIES.contains(&told.as_str()))
 }
 
+/// A tool that is told by a path, or that nobody can tell: git reads the file of its name as a shell does (git-difftool(1), `--tool`). Where another
+/// option stands before it in one word, nobody knows which of the letters is meant.
+fn tool_of_path(name: &str, args: &[WordValue]) -> bool {
+    if !["difftool", "mergetool"].contains(&name) {
+        return false;
+    }
+    args.iter().enumerate().any(|(at, arg)| {
+        let lead = arg.lead();
+        let is_long = lead.len() > 2 && lead.split('=').next().is_some_and(|it| "--tool".starts_with(it));
+        let is_short = lead.starts_with('-') && !lead.starts_with("--") && lead.contains('t');
+        let is_told = |word: &WordValue| word.known().is_some_and(|text| !text.contains('/'));
+        let is_next = !lead.contains('=') && (is_long || lead.ends_with('t'));
+        let next = args.get(at + 1).filter(|_| is_next);
+        (is_long || is_short) && !(is_told(arg) && next.is_none_or(is_told))
+    })
+}
+
 impl ScriptWalk<'_> {
     /// Finds commands that run because a word turns out to be an option, or a sub-command.
     pub(super) fn git_may_run(&mut self, name: &str, args: &[WordValue]) {
@@ -120,6 +137,10 @@ impl ScriptWalk<'_> {
         }
         if let Some(strategy) = foreign_strategy(name, args) {
             self.draft.unknown(format!("`git {name}` may run a program `git-merge-{strategy}`"));
+        }
+        if tool_of_path(name, args) {
+            self.draft
+                .unknown(format!("`git {name}` reads the file that its tool is called by, as a shell does"));
         }
         let first = args.iter().find(|arg| arg.known().is_none_or(|text| !text.starts_with('-')));
         if HAVE_SUB_COMMANDS.contains(&name)

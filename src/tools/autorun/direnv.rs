@@ -74,6 +74,12 @@ const RUNS_NOTHING: &[&str] = &[
     "watch_file",
 ];
 
+/// Programs that run the file which their first word names.
+const INTERPRETERS: &[&str] = &[
+    "bash", "bun", "dash", "deno", "fish", "ksh", "node", "perl", "php", "python", "python3", "ruby", "sh",
+    "zsh",
+];
+
 /// Folders in which package managers and builds make programs, and make them anew.
 const BUILT: &[&str] =
     &[".bundle", ".direnv", ".venv", "build", "dist", "node_modules", "target", "vendor", "venv"];
@@ -182,6 +188,11 @@ impl NamedByEnvrc {
         } else if !RUNS_NOTHING.contains(&first) {
             let is_run = |word: &&str| word.contains('/');
             self.files.extend(Some(first).filter(is_run).and_then(|word| path(word, base)));
+            // Also one that is not there yet; `-m venv` is none.
+            let is_no_file = |word: &&str| ["-c", "-e", "-m", "-p"].contains(word);
+            let is_interpreter = INTERPRETERS.contains(&first) && !rest.iter().any(|word| is_no_file(word));
+            let script = arguments.next().filter(|word| is_interpreter && word.contains(['.', '/']));
+            self.files.extend(script.and_then(|word| path(word, base)));
             let named = rest.iter().filter_map(|word| path(word, base));
             self.files.extend(named.filter(|path| path.is_file() && is_text(path)));
         }
@@ -240,6 +251,8 @@ mod tests {
             ("strict_env; source x.sh", "x.sh"),
             ("./env.sh", "env.sh"),
             ("bash there.sh", "there.sh"),
+            ("bash -eu later.sh", "later.sh"),
+            ("python3 later.py", "later.py"),
             ("python3 there.sh > /dev/null", "there.sh"),
             ("PATH_add bin", "bin"),
             ("path_add PATH tools", "tools"),
@@ -264,7 +277,7 @@ mod tests {
     fn what_is_only_looked_at_is_not_named_and_of_folders_of_programs_the_texts_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let text = "watch_file there.toml\n# source x\ncd sub\necho there.toml\nA=there.toml\n[ -f there.toml ] || log_error no\ngo env -w A=b\nPATH_add bin\n";
+        let text = "watch_file there.toml\npython3 -m venv v.env\nbash -c 'x.y'\ndeno task\n# source x\ncd sub\necho there.toml\nA=there.toml\n[ -f there.toml ] || log_error no\ngo env -w A=b\nPATH_add bin\n";
         fs::write(root.join(".envrc"), text).unwrap();
         fs::write(root.join("there.toml"), "").unwrap();
         fs::create_dir(root.join("bin")).unwrap();

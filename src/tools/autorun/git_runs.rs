@@ -13,45 +13,58 @@ use crate::{
 use sys::regular_file;
 
 /// Hooks that are run wherever files are brought: githooks(5).
-const AT_CHECKOUT: &[&str] = &["post-checkout", "post-index-change", "reference-transaction"];
+const AT_CHECKOUT: &[&str] = &["post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction"];
 /// Hooks that are run where commits are made beside it, as by a merge.
 const AT_COMMIT: &[&str] = &[
+    "applypatch-msg",
     "commit-msg",
+    "post-applypatch",
     "post-commit",
     "post-merge",
     "post-rewrite",
-    "pre-commit",
+    "pre-applypatch",
     "pre-merge-commit",
     "pre-rebase",
     "prepare-commit-msg",
 ];
+/// A hook that is run only where `git commit` is, also where a merge goes on.
+const AT_GIT_COMMIT: &[&str] = &["pre-commit"];
 /// Bytes of a hook that is read.
 const LONGEST_HOOK: u64 = 4_096;
 
-/// True if git, begun in one of these folders, could run a program by a hook or a setting of the repository there, or if that is none of those
-/// of the `roots`. Of a folder below a root it counts as if it could: another repository, or a link, may be there by the time git begins. `makes_commits`:
-/// it may, beside what it brings. Blocks for a bounded look.
-pub fn git_runs_programs(roots: &[PathBuf], folders: &[PathBuf], makes_commits: bool) -> io::Result<bool> {
-    let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
-    let known: Vec<RepositoryAround> = roots.iter().flat_map(|root| repositories_of_root(root)).collect();
-    Ok(folders.iter().any(|folder| {
-        if !roots.contains(folder) {
-            return true;
-        }
-        // Where there is none, git does nothing.
-        let Some(repository) = RepositoryAround::all(folder).into_iter().next() else { return false };
-        let is_known = known.iter().any(|it| it.folder == repository.folder);
-        !is_known || runs_programs(&workspace, &repository, makes_commits)
-    }))
+/// The commits that a command line of git may make, which tells the hooks that are run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GitCommits {
+    #[default]
+    None,
+    /// Commits of a merge, a rebase or a pick.
+    ByOthers,
+    /// Commits of `git commit` as well.
+    ByGitCommit,
 }
 
-fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, makes_commits: bool) -> bool {
+/// True if git, begun in this folder, could run a program by a hook or a setting of the repository there. Of a folder that is none of the `roots`
+/// it counts as if it could: another repository, or a link, may be there by the time git begins. Blocks for a bounded look.
+pub fn git_runs_programs(roots: &[PathBuf], folder: &Path, commits: GitCommits) -> io::Result<bool> {
+    if roots.iter().all(|root| root != folder) {
+        return Ok(true);
+    }
+    let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
+    // Where there is none, git does nothing.
+    let Some(repository) = RepositoryAround::all(folder).into_iter().next() else { return Ok(false) };
+    let mut known = roots.iter().flat_map(|root| repositories_of_root(root));
+    let is_known = known.any(|it| it.folder == repository.folder);
+    Ok(!is_known || runs_programs(&workspace, &repository, commits))
+}
+
+fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, commits: GitCommits) -> bool {
     let named = GitNamed::by(workspace, repository);
     // Folders of hooks are looked into.
     let is_run = |key: &str, value: &str| {
         !key.starts_with("alias.")
             && !key.eq_ignore_ascii_case("core.hooksPath")
             && !value.trim_start().starts_with("git-lfs ")
+            && !is_address(key, value)
     };
     if named.values.iter().any(|set| is_run(&set.key, &set.value)) {
         return true;
@@ -60,9 +73,20 @@ fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, makes_com
     named.hook_folders.iter().chain([&own]).any(|folder| {
         // What husky has there runs the hook of its name in the folder above.
         let folder = folder.parent().filter(|_| folder.ends_with("_")).unwrap_or(folder);
-        let hooks = AT_CHECKOUT.iter().chain(if makes_commits { AT_COMMIT } else { &[] });
+        let hooks = AT_CHECKOUT
+            .iter()
+            .chain(if commits == GitCommits::None { &[] } else { AT_COMMIT })
+            .chain(if commits == GitCommits::ByGitCommit { AT_GIT_COMMIT } else { &[] });
         hooks.map(|name| folder.join(name)).any(|hook| is_hook(&hook))
     })
+}
+
+/// True of an address from which git fetches, and of the leave to fetch from this machine: only a push runs something there.
+fn is_address(key: &str, value: &str) -> bool {
+    let is_url = key.starts_with("remote.") && (key.ends_with(".url") || key.ends_with(".pushurl"));
+    let is_run =
+        value.contains("::") || value.contains(['"', '\\']) || value.trim_start().starts_with(['!', '-']);
+    is_url && !is_run || key.eq_ignore_ascii_case("protocol.file.allow")
 }
 
 /// True of a hook that runs anything but Git LFS.
@@ -108,7 +132,7 @@ mod tests {
              git lfs post-checkout \"$@\"\n",
         );
         fs::create_dir_all(root.join("sub/deep")).unwrap();
-        let runs = |below: &str| git_runs_programs(roots, &[root.join(below)], false).unwrap();
+        let runs = |below: &str| git_runs_programs(roots, &root.join(below), GitCommits::None).unwrap();
         assert!(!runs("") && !runs("."));
         // One that an agent made, or that may be there at any time.
         assert!(runs("sub/deep"));
@@ -124,11 +148,21 @@ mod tests {
         assert!(!runs(""));
         put(".git/config", "[core]\n\tfsmonitor = tools/fsm\n");
         assert!(runs(""));
+        let fetched = "[remote \"o\"]\n\turl = ../from\n\tfetch = +refs/heads/*:refs/remotes/o/*\n";
+        put(".git/config", &format!("{fetched}[protocol \"file\"]\n\tallow = always\n"));
+        assert!(!runs(""));
+        put(".git/config", "[remote \"o\"]\n\turl = ext::x\n");
+        assert!(runs(""));
+        put(".git/config", "[remote \"o\"]\n\tuploadpack = x\n");
+        assert!(runs(""));
         put(".git/config", "[core]\n\thooksPath = .husky/_\n");
         put(".husky/_/post-merge", "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"\n");
         assert!(!runs(""));
+        let makes = |commits| git_runs_programs(roots, &root, commits).unwrap();
+        put(".husky/pre-commit", "npm test\n");
+        assert!(!runs("") && !makes(GitCommits::ByOthers) && makes(GitCommits::ByGitCommit));
         put(".husky/post-merge", "npm install\n");
-        assert!(!runs("") && git_runs_programs(roots, roots, true).unwrap());
+        assert!(!runs("") && makes(GitCommits::ByOthers));
         put(".husky/post-checkout", "npm install\n");
         assert!(runs(""));
     }

@@ -37,13 +37,15 @@ use sys::{
 
 mod aside;
 mod beside;
+mod brought;
 mod left;
 mod mounts;
 mod notes;
 mod rebase;
 mod second_names;
 
-pub use beside::{AllowedChanges, AutorunGuards};
+pub use beside::AutorunGuards;
+pub use brought::GitBrings;
 
 /// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
@@ -59,6 +61,8 @@ const MOST_TOLD_TO_PERSON: usize = 3_500;
 pub struct WritesTold {
     /// Absolute, without links.
     pub named: Vec<PathBuf>,
+    /// `None` = it brings nothing that git has.
+    pub git: Option<GitBrings>,
 }
 
 /// Files that are watched over until this is dropped.
@@ -173,6 +177,7 @@ impl AutorunGuard {
         }
         // Whoever allowed it was told, so the others do not put it aside.
         self.watched.told.named.iter().for_each(|path| self.guards.allow(path, None));
+        self.leave_brought();
         self.watched.finish(&self.guards.named())
     }
 }

@@ -19,6 +19,7 @@ use protocol::{
 use shell::ShellAnalysis;
 use sys::warden::TerminalSize;
 
+mod brings;
 mod judged;
 
 const DESCRIPTION: &str = "\

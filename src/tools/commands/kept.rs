@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{self, AllowedChanges, AutorunGuard, AutorunGuards, WritesTold},
+    autorun::{self, AutorunGuard, AutorunGuards, GitBrings, GitCommits, WritesTold},
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -35,16 +35,12 @@ pub struct GitUse {
     pub is_alone: bool,
     /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
     pub may_configure: bool,
-    /// It may bring files that other programs run by themselves, as a checkout does.
-    pub brings_files: bool,
-    /// The folders in which git may begin, as far as the words tell: absolute, `..` and links as they are written.
-    pub folders: Vec<PathBuf>,
-    /// Nobody can tell all of them.
-    pub is_anywhere: bool,
-    /// It may make commits, and run the hooks of that.
-    pub makes_commits: bool,
-    /// It brings what a patch says, which an agent may have written.
-    pub brings_patch: bool,
+    /// It may bring files of commits, which other programs run by themselves; `None` = it does not.
+    pub brings: Option<GitBrings>,
+    /// The folder in which it begins: absolute, `..` and links as they are written.
+    pub directory: PathBuf,
+    /// It runs the hooks of these.
+    pub commits: GitCommits,
     /// Its words go on with a rebase that waits, in the workspace's own repository.
     pub goes_on: bool,
     /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
@@ -67,8 +63,6 @@ struct KeptWhileRunning {
     guard: RepositoryGuard,
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
-    /// Goes first: what git brought counts before it is looked at what else came.
-    allowed: Option<AllowedChanges>,
     autorun: Option<AutorunGuard>,
     /// Tells what was found at the start of this daemon, and whose.
     found: Option<(AutorunGuards, PathBuf)>,
@@ -82,7 +76,6 @@ impl KeptBeside for KeptWhileRunning {
     fn finish(&mut self) -> Vec<String> {
         let found = self.found.take().map(|(guards, session)| guards.take_found(&session));
         let mut told = found.unwrap_or_default();
-        drop(self.allowed.take());
         told.extend(self.autorun.as_mut().map(AutorunGuard::finish).unwrap_or_default());
         told
     }
@@ -140,7 +133,7 @@ impl CommandRuntime {
         };
         // From here on nobody else changes what it takes note of.
         let settings = match git.may_configure || (!has_covers && !is_server) {
-            true => GuardedSettings::Written { named: git.settings, is_at_once: git.may_configure },
+            true => GuardedSettings::Written { named: git.settings.clone(), is_at_once: git.may_configure },
             // What a person does meanwhile is not told from what a server does.
             false => GuardedSettings::Covered,
         };
@@ -153,54 +146,38 @@ impl CommandRuntime {
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let (guards, watched) = (self.guards.clone(), self.autorun.clone());
         let hidden = self.sandbox.hidden().clone();
-        let may_bring = git.is_alone && git.brings_files;
-        // git alone writes what commits have, unless it runs what somebody else has written.
-        let brings_commits = git.is_alone && git.brings_files && !git.brings_patch && !git.is_anywhere;
-        // git puts other files in the place of those that a mount would keep.
-        let has_mounts = has_covers && !git.is_alone;
-        let may_configure = git.may_configure;
         let looked = work::aside(move || {
             let found = RepositoriesBelow::find(&roots, since, &known);
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
             guard.note_in(&notes)?;
             let below = found.repositories.clone();
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
-            let secrets = hidden.names_of_secrets();
-            let names = hidden.names();
-            let further = || -> std::io::Result<_> {
-                let secrets = secrets.iter().map(PathBuf::as_path);
-                // git, too, runs what is not its own.
-                let mut further = autorun::further_places(&roots, &below, secrets, (&names, has_covers))?;
-                if may_configure {
-                    further.leave_settings();
-                }
-                if has_covers {
-                    further.mounted.clone_from(&kept.read_only);
-                }
-                Ok(further)
-            };
-            let is_plain =
-                brings_commits && !autorun::git_runs_programs(&roots, &git.folders, git.makes_commits)?;
-            let allowed = match may_bring && (is_plain || writes.is_none()) && !watched.is_empty() {
-                true => Some(AllowedChanges::over(&roots, further()?, since, &watched)),
-                false => None,
-            };
             if git.is_alone {
                 watched.git_begins();
             }
-            // Whoever goes on beside it may make a hook, or change a setting, by which git runs a program after all.
-            let is_left = is_plain && allowed.is_none();
-            let autorun = match writes.filter(|_| !is_left) {
-                Some(writes) => {
-                    let session = session.unwrap_or_default();
-                    let records = (notes.reports(), &watched, session.as_path());
-                    Some(AutorunGuard::over(&roots, further()?, writes, has_mounts, records)?)
-                }
-                None => None,
-            };
-            Ok((guard, kept, autorun, allowed))
+            let Some(mut writes) = writes else { return Ok((guard, kept, None)) };
+            // git, too, runs what is not its own.
+            let is_own = git.brings.is_some_and(|brings| brings.may_be_new)
+                && !autorun::git_runs_programs(&roots, &git.directory, git.commits)?;
+            writes.git = git.brings.map(|brings| GitBrings { may_be_new: is_own, ..brings });
+            let (secrets, names) = (hidden.names_of_secrets(), hidden.names());
+            let secrets = secrets.iter().map(PathBuf::as_path);
+            let mut further =
+                autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_own))?;
+            if git.may_configure {
+                further.leave_settings();
+            }
+            if has_covers {
+                further.mounted.clone_from(&kept.read_only);
+            }
+            let session = session.unwrap_or_default();
+            let records = (notes.reports(), &watched, session.as_path());
+            // git puts other files in the place of those that a mount would keep.
+            let has_mounts = has_covers && !git.is_alone;
+            let autorun = AutorunGuard::over(&roots, further, writes, has_mounts, records)?;
+            Ok((guard, kept, Some(autorun)))
         });
-        let (guard, kept, autorun, allowed) = looked.await.map_err(|source| CommandStartError::System {
+        let (guard, kept, autorun) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
             source,
         })?;
@@ -212,7 +189,7 @@ impl CommandRuntime {
             autorun
         });
         let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, allowed, found });
+            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, found });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

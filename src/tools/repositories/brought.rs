@@ -20,14 +20,14 @@ use sha2::Sha256;
 use super::{
     RepositoryAround,
     folder::folder_at,
-    gitlinks::{IndexEntry, index_entries},
+    gitlinks::{IndexEntry, NAME_LENGTHS, index_entries},
     repositories_of_root,
 };
 use crate::digest;
 use sys::regular_file;
 
 /// Bytes of a file that is read.
-const LONGEST: u64 = 256 << 10;
+pub const LONGEST_BROUGHT: u64 = 16 << 20;
 /// Packs of a repository that are looked into. Clones have one, and git itself makes one of them at fifty.
 const MOST_PACKS: usize = 200;
 /// The beginning of a pack's index, and its version (gitformat-pack(5)).
@@ -39,9 +39,36 @@ const NAMES_AT: u64 = COUNTS_AT + 256 * 4;
 const LINK: u32 = 0o120_000;
 const RUN: u32 = 0o100_755;
 
-/// Answers those of these files, absolute and without links on their way, with the digests of their bytes. Only in repositories of the `roots`,
-/// and of objects that were not touched since that second and nanosecond. Blocks.
-pub fn brought_by_git(roots: &[PathBuf], files: &[PathBuf], since: (i64, i64)) -> Vec<(PathBuf, String)> {
+/// The objects of git's by which a file counts as brought. A program that git runs can make objects, and write the index.
+#[derive(Debug, Clone, Copy)]
+pub struct BroughtObjects {
+    /// Objects that the index names at the path, and that were not touched since that second and nanosecond; `None` = of any age.
+    pub named: Option<(i64, i64)>,
+    /// Others, too, which were not touched since then, as a stash brings them; `None` = no others.
+    pub others: Option<(i64, i64)>,
+}
+
+/// The content of a file, or the path of a link.
+struct WorkingTreeFile {
+    bytes: Vec<u8>,
+    is_link: bool,
+    is_run: bool,
+}
+
+impl BroughtObjects {
+    /// Only those that the index names, and that were not touched since that second and nanosecond.
+    pub fn older_than(since: (i64, i64)) -> BroughtObjects {
+        BroughtObjects { named: Some(since), others: None }
+    }
+}
+
+/// Answers those of these files, absolute and without links on their way, with the digests of their bytes. Only in repositories of the `roots`.
+/// Blocks.
+pub fn brought_by_git(
+    roots: &[PathBuf],
+    files: &[PathBuf],
+    wanted: BroughtObjects,
+) -> Vec<(PathBuf, String)> {
     if files.is_empty() {
         return Vec::new();
     }
@@ -62,46 +89,75 @@ pub fn brought_by_git(roots: &[PathBuf], files: &[PathBuf], since: (i64, i64)) -
         let (Some(folder), Some(top)) = (folder_at(&repository.folder), repository.tops.first()) else {
             continue;
         };
-        for (path, entry) in index_entries(&folder, &paths) {
-            let file = top.join(path);
-            let bytes = bytes_of(&file, &entry).filter(|bytes| is_object(bytes, &entry.object));
-            if let Some(bytes) = bytes
-                && is_older(&repository.common.join("objects"), &entry.object, since)
-            {
-                brought.push((file, digest::of(&bytes)));
+        let (entries, objects) = (index_entries(&folder, &paths), repository.common.join("objects"));
+        for path in &paths {
+            let Some(found) = WorkingTreeFile::at(&top.join(path)) else { continue };
+            let entry = entries.get(path);
+            let is_named = || {
+                let object = entry.and_then(|entry| found.object_of(entry));
+                object
+                    .is_some_and(|object| wanted.named.is_none_or(|since| is_older(&objects, &object, since)))
+            };
+            if is_named() || wanted.others.is_some_and(|since| found.is_other(entry, &objects, since)) {
+                brought.push((top.join(path), digest::of(&found.bytes)));
             }
         }
     }
     brought
 }
 
-/// The bytes of a file, or the path of a link, of the kind that the entry says.
-fn bytes_of(file: &Path, entry: &IndexEntry) -> Option<Vec<u8>> {
-    let found = fs::symlink_metadata(file).ok()?;
-    if found.is_symlink() {
-        let to = fs::read_link(file).ok().filter(|_| entry.mode == LINK)?;
-        return Some(to.as_os_str().as_bytes().to_vec());
+impl WorkingTreeFile {
+    fn at(path: &Path) -> Option<WorkingTreeFile> {
+        let found = fs::symlink_metadata(path).ok()?;
+        if found.is_symlink() {
+            let bytes = fs::read_link(path).ok()?.as_os_str().as_bytes().to_vec();
+            return Some(WorkingTreeFile { bytes, is_link: true, is_run: false });
+        }
+        if !found.is_file() || LONGEST_BROUGHT < found.size() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let file = regular_file::open_without_links(path).ok()?;
+        file.take(LONGEST_BROUGHT + 1).read_to_end(&mut bytes).ok()?;
+        let is_run = found.permissions().mode() & 0o111 != 0;
+        (bytes.len() as u64 <= LONGEST_BROUGHT).then_some(WorkingTreeFile { bytes, is_link: false, is_run })
     }
-    let is_run = found.permissions().mode() & 0o111 != 0;
-    if !found.is_file() || entry.mode == LINK || (is_run && entry.mode != RUN) {
-        return None;
+
+    /// The name of the entry's object if it is of this kind and has these bytes, or has them with the ends of lines that git writes for another
+    /// system (gitattributes(5), `eol`).
+    fn object_of(&self, entry: &IndexEntry) -> Option<Vec<u8>> {
+        let has_mode = self.is_link == (entry.mode == LINK) && (!self.is_run || entry.mode == RUN);
+        if !has_mode {
+            return None;
+        }
+        let is_it = |bytes: &[u8]| object_name(bytes, entry.object.len()) == entry.object;
+        let is_one = is_it(&self.bytes) || !self.is_link && is_it(&without_returns(&self.bytes));
+        is_one.then(|| entry.object.clone())
     }
-    let mut bytes = Vec::new();
-    regular_file::open_without_links(file).ok()?.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= LONGEST).then_some(bytes)
+
+    /// True if an object from before has these bytes, and the file is run by nobody for whom git has none like it at the path.
+    fn is_other(&self, entry: Option<&IndexEntry>, objects: &Path, since: (i64, i64)) -> bool {
+        let is_run = self.is_run && entry.is_none_or(|entry| entry.mode != RUN);
+        let is_there = |length: &usize| is_older(objects, &object_name(&self.bytes, *length), since);
+        !self.is_link && !is_run && NAME_LENGTHS.iter().any(is_there)
+    }
 }
 
-/// True if the object of this name has these bytes.
-fn is_object(bytes: &[u8], object: &[u8]) -> bool {
+/// The bytes with each end of a line as one letter.
+fn without_returns(bytes: &[u8]) -> Vec<u8> {
+    let is_kept = |(at, byte): &(usize, &u8)| **byte != b'\r' || bytes.get(at + 1) != Some(&b'\n');
+    bytes.iter().enumerate().filter(is_kept).map(|(_, byte)| *byte).collect()
+}
+
+/// The name of the object that has these bytes, where names are so long.
+fn object_name(bytes: &[u8], length: usize) -> Vec<u8> {
     let before = format!("blob {}\0", bytes.len());
-    if object.len() == 20 {
+    if length == NAME_LENGTHS[0] {
         let hasher = <Sha1 as sha1::Digest>::new_with_prefix(before);
-        let hasher = sha1::Digest::chain_update(hasher, bytes);
-        return sha1::Digest::finalize(hasher).as_slice() == object;
+        return sha1::Digest::finalize(sha1::Digest::chain_update(hasher, bytes)).to_vec();
     }
     let hasher = <Sha256 as sha2::Digest>::new_with_prefix(before);
-    let hasher = sha2::Digest::chain_update(hasher, bytes);
-    *sha2::Digest::finalize(hasher) == *object
+    sha2::Digest::finalize(sha2::Digest::chain_update(hasher, bytes)).to_vec()
 }
 
 /// True if an object lies there, by itself or in a pack, and has since before.

@@ -3,7 +3,7 @@
 //! For each such folder `git status` in the working tree asks git in it, which obeys the settings there.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ffi::OsStr,
     io::Read as _,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
@@ -22,7 +22,7 @@ const LINK_MODE: [u8; 4] = [0, 0, 0xE0, 0];
 const BEFORE_NAME: usize = 40;
 const MODE_AT: usize = 24;
 /// Bytes of an object's name, by either of git's ways to make one.
-const NAME_LENGTHS: [usize; 2] = [20, 32];
+pub(super) const NAME_LENGTHS: [usize; 2] = [20, 32];
 /// A bit of the flags behind it: there are more of them.
 const EXTENDED: u16 = 0x4000;
 /// Bits of the flags: of a merge that waits, one of the sides.
@@ -55,10 +55,11 @@ pub fn gitlinks(repository: &OwnedFd) -> Vec<PathBuf> {
 pub fn index_entries(repository: &OwnedFd, wanted: &[PathBuf]) -> BTreeMap<PathBuf, IndexEntry> {
     let mut found = BTreeMap::new();
     let Some(bytes) = index_of(repository) else { return found };
+    let wanted: HashMap<&[u8], &PathBuf> =
+        wanted.iter().map(|wanted| (wanted.as_os_str().as_bytes(), wanted)).collect();
     each_entry(&bytes, |path, mode, object, is_merged| {
-        if is_merged && let Some(wanted) = wanted.iter().find(|wanted| wanted.as_os_str().as_bytes() == path)
-        {
-            found.insert(wanted.clone(), IndexEntry { mode, object: object.to_vec() });
+        if is_merged && let Some(wanted) = wanted.get(path) {
+            found.insert(PathBuf::from(wanted), IndexEntry { mode, object: object.to_vec() });
         }
     });
     found

@@ -19,7 +19,8 @@ fn guarded(home: &Path, named: &[&str], has_mounts: bool) -> (AutorunGuard, Vec<
     let roots = [home.to_owned(), home.join(".trees/one")];
     let dotted = DottedEntries::of(home, hidden.iter().map(PathBuf::as_path), &roots, has_mounts);
     let further = FurtherPlaces { dotted, ..FurtherPlaces::default() };
-    let told = WritesTold { named: named.iter().map(|name| home.join(name)).collect() };
+    let told =
+        WritesTold { named: named.iter().map(|name| home.join(name)).collect(), ..WritesTold::default() };
     let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
     AutorunGuard::over(&roots[..1], further, told, has_mounts, records).unwrap()
 }

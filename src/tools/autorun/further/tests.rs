@@ -141,7 +141,7 @@ fn a_name_of_a_folder_frees_nothing_that_settings_name_in_it_and_keys_of_any_kin
     let key = root.join(".claude/.credentials.json");
     let further =
         further_places(std::slice::from_ref(&root), &[], std::iter::once(key.as_path()), NO_HOME).unwrap();
-    let told = WritesTold { named: vec![root.join("tools")] };
+    let told = WritesTold { named: vec![root.join("tools")], ..WritesTold::default() };
     let records = (WorkspaceReports::default(), &AutorunGuards::default(), Path::new(""));
     let (mut guard, _) =
         AutorunGuard::over(std::slice::from_ref(&root), further, told, false, records).unwrap();

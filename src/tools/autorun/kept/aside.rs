@@ -20,7 +20,7 @@ use super::super::{
     states::{AutorunFileState, LONGEST, PlaceState},
 };
 use crate::repositories::{folder_at, rename_into, set_mode_in, write_in};
-use sys::guarded::ASIDE;
+use sys::guarded::{ASIDE, give_back_rights, mode_of};
 
 /// Between the names of a path that stand in one name.
 const BETWEEN: &str = "--";
@@ -41,6 +41,7 @@ pub(super) fn aside(
     path: &Path,
     before: Option<&AutorunFileState>,
 ) -> io::Result<Option<PathBuf>> {
+    open_way(root, path);
     let (Some(above), Some(name)) = (path.parent().and_then(folder_at), path.file_name()) else {
         return match fs::symlink_metadata(path) {
             Ok(_) => Err(io::Error::other("a link leads there, so do it yourself")),
@@ -62,6 +63,19 @@ pub(super) fn aside(
         }
     }
     Ok(Some(aside))
+}
+
+/// Gives the owner of each folder between a workspace's folder and a path the rights back without which nothing is moved there. No link is
+/// followed.
+fn open_way(root: &Path, path: &Path) {
+    let between: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| *folder != root).collect();
+    for folder in between.into_iter().rev() {
+        let given = mode_of(folder).and_then(|mode| give_back_rights(folder, mode | OF_OWNER));
+        if let Err(error) = given {
+            tracing::debug!(%error, folder = %folder.display(), "the rights to a folder cannot be given back");
+            return;
+        }
+    }
 }
 
 /// Moves an entry, and takes the rights to run it. Answers where it lies by now.
@@ -182,6 +196,30 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+
+    /// To root nobody closes a folder.
+    #[test]
+    fn a_folder_to_which_its_owner_has_no_rights_gets_them_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".claude/agents")).unwrap();
+        fs::write(root.join(".claude/agents/x.md"), "evil").unwrap();
+        let mode = |name: &str| fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o7777;
+        let set = |name: &str, mode: u32| {
+            fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(".claude/agents", 0o311);
+        set(".claude", 0o100);
+        assert!(aside(&root, &root.join(".claude/agents/x.md"), None).unwrap().is_some());
+        assert_eq!((mode(".claude"), mode(".claude/agents")), (0o700, 0o711));
+        // Behind a link nothing is given to anybody.
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        fs::write(root.join("elsewhere/x"), "evil").unwrap();
+        set("elsewhere", 0o511);
+        symlink("elsewhere", root.join(".husky")).unwrap();
+        assert!(aside(&root, &root.join(".husky/x"), None).is_err());
+        assert_eq!(mode("elsewhere"), 0o511);
+    }
 
     #[test]
     fn the_same_lies_aside_once_and_others_are_few() {

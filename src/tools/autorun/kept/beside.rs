@@ -7,17 +7,16 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering},
-    time::SystemTime,
 };
 
 use super::{
-    super::further::FurtherPlaces,
-    AutorunFileState, MOST_BYTES, PlaceState, WatchedPlaces, WritesTold,
+    AutorunFileState, PlaceState, WatchedPlaces,
     mounts::MountPoint,
     notes::{AutorunNoteFile, AutorunNotes},
     second_names,
 };
-use crate::{digest, repositories::brought_by_git};
+use crate::{digest, repositories::LONGEST_BROUGHT};
+use sys::regular_file;
 
 /// All files that are watched over for commands that go on. A cheap handle.
 #[derive(Clone, Default)]
@@ -54,15 +53,6 @@ pub(super) enum KnownBefore {
     Was(PlaceState),
 }
 
-/// A note of what was there before git alone began that may bring such files, so that what it brings is not taken for the doing of a command
-/// beside it. How long it goes on does not matter: only what git has at its path from before counts.
-pub struct AllowedChanges {
-    places: WatchedPlaces,
-    guards: AutorunGuards,
-    /// Since when the session's commands may have made objects of git's.
-    since: Option<(i64, i64)>,
-}
-
 impl AutorunGuards {
     /// The guards of a daemon that keeps its state there, in which notes are left for the next one.
     pub fn noting_in(state_dir: &Path) -> AutorunGuards {
@@ -88,14 +78,9 @@ impl AutorunGuards {
         self.all().iter().for_each(|it| it.has_git_beside.store(true, Ordering::Release));
     }
 
-    /// True if nobody watches over anything.
-    pub fn is_empty(&self) -> bool {
-        self.all().is_empty()
-    }
-
-    /// The second and nanosecond at which the first of those began that go on.
-    fn begun_at(&self) -> Option<(i64, i64)> {
-        self.all().iter().map(|it| it.begun_at).min()
+    /// The second and nanosecond at which the first of the others began that go on.
+    pub(super) fn others_begun_at(&self, one: &Arc<WatchedPlaces>) -> Option<(i64, i64)> {
+        self.all().iter().filter(|it| !Arc::ptr_eq(it, one)).map(|it| it.begun_at).min()
     }
 
     /// The files that the words of commands name that go on.
@@ -106,7 +91,12 @@ impl AutorunGuards {
     /// Has what is at this path by now count as there before, for all commands that go on: whoever wrote it was allowed to by this name.
     /// `written`: the digest of what was written, so that nothing else counts. Blocks.
     pub fn allow(&self, path: &Path, written: Option<&str>) {
-        self.all().iter().for_each(|it| it.allow(path, written));
+        self.allow_all(&[(path, written)]);
+    }
+
+    /// The same of many.
+    pub(super) fn allow_all(&self, written: &[(&Path, Option<&str>)]) {
+        self.all().iter().for_each(|it| it.allow(written));
     }
 }
 
@@ -116,54 +106,35 @@ impl std::fmt::Debug for AutorunGuards {
     }
 }
 
-impl AllowedChanges {
-    /// Takes note where others go on that watch over something. `since`: when the first command of this session began. Blocks for a moment.
-    pub fn over(
-        roots: &[PathBuf],
-        further: FurtherPlaces,
-        since: Option<SystemTime>,
-        guards: &AutorunGuards,
-    ) -> AllowedChanges {
-        let places = WatchedPlaces::of(roots, further, WritesTold::default(), Default::default());
-        let mut bytes_left = MOST_BYTES;
-        let state = |path: PathBuf| (path.clone(), Some(PlaceState::of(&path, &mut bytes_left)));
-        let before = places.places(&[]).into_iter().map(|(path, _)| path).map(state).collect();
-        places.noted().before = before;
-        let since = since.and_then(|since| since.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let since = since.map(|it| (i64::try_from(it.as_secs()).unwrap_or(0), i64::from(it.subsec_nanos())));
-        AllowedChanges { places, guards: guards.clone(), since }
-    }
-}
-
-impl Drop for AllowedChanges {
-    /// Has what git brought since count as there before. What else changed is somebody else's doing.
-    fn drop(&mut self) {
-        let Some(begun_at) = self.guards.begun_at() else { return };
-        let since = self.since.map_or(begun_at, |since| since.min(begun_at));
-        let noted = self.places.noted();
-        let mut changed = Vec::new();
-        for (path, _) in self.places.places(&[]) {
-            let now = PlaceState::of(&path, &mut 0);
-            let before = noted.before.get(&path).and_then(Option::as_ref);
-            let is_same = |file: &PathBuf, now: &AutorunFileState| {
-                before.and_then(|before| before.files.get(file)).is_some_and(|it| it.is_same(now, file))
-            };
-            changed.extend(
-                now.files.into_iter().filter(|(file, now)| !is_same(file, now)).map(|(file, _)| file),
-            );
-        }
-        for (file, digest) in brought_by_git(&self.places.roots, &changed, since) {
-            self.guards.allow(&file, Some(&digest));
-        }
-    }
-}
-
 impl NotedPlaces {
     /// The knowledge of the oldest of those that still go on and watch over a place. Note: of those alone that began before, so none waits
     /// in a circle.
     pub fn known_before(&self, path: &Path) -> KnownBefore {
         let mut known = self.earlier.iter().map(|it| it.known_before(path));
         known.find(|known| !matches!(known, KnownBefore::Unknown)).unwrap_or(KnownBefore::Unknown)
+    }
+
+    /// Has what lies in a place at a path, or around it, count as there before. `written`: the digest of what may count.
+    fn take_anew(&mut self, place: &PathBuf, path: &Path, written: Option<&str>) {
+        let path = if path.starts_with(place) { path } else { place.as_path() };
+        let mounted = self.mounted.get(place);
+        // Another file has come in its place, and over that one there is no mount.
+        let is_open = mounted.is_some() && MountPoint::at(place).as_ref() != mounted;
+        let before = self.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()));
+        if is_open && before.is_none() {
+            *before = Some(PlaceState::default());
+        }
+        let Some(state) = before else { return };
+        state.take_anew(path);
+        // Somebody may have put something else there since. What is read now is no newer than the stamp, or that is another one at the end.
+        let is_other = |file: &Path, state: &AutorunFileState| {
+            let read = || regular_file::read_bounded(file, LONGEST_BROUGHT).ok().flatten();
+            written.is_some_and(|written| match state.bytes() {
+                Some(bytes) => digest::of(bytes) != written,
+                None => read().is_none_or(|bytes| digest::of(&bytes) != written),
+            })
+        };
+        state.files.retain(|file, state| file != path || !is_other(file, state));
     }
 
     /// Takes these files in, each as the oldest of those knows it that still go on.
@@ -185,40 +156,28 @@ impl WatchedPlaces {
         !self.is_over.load(Ordering::Acquire)
     }
 
-    fn allow(&self, path: &Path, written: Option<&str>) {
+    fn allow(&self, written: &[(&Path, Option<&str>)]) {
         // Words that name a whole folder of the workspace say nothing of what is in it.
-        if !self.roots.iter().any(|root| path.starts_with(root)) || self.roots.iter().any(|root| root == path)
-        {
+        let is_below = |path: &Path| self.roots.iter().any(|root| path.starts_with(root) && path != root);
+        let written: Vec<_> = written.iter().filter(|(path, _)| is_below(path)).collect();
+        if written.is_empty() {
             return;
         }
-        let is_met = |place: &Path| self.covers(path, place);
-        let places: Vec<PathBuf> =
-            self.places(&[]).into_iter().map(|(place, _)| place).filter(|place| is_met(place)).collect();
+        let all: Vec<PathBuf> = self.places(&[]).into_iter().map(|(place, _)| place).collect();
         let mut noted = self.noted();
         if !self.goes_on() {
             return;
         }
-        second_names::take_anew(&mut noted.second_names, path, written);
-        let is_any = !places.is_empty();
-        for place in places {
-            let path = if path.starts_with(&place) { path } else { place.as_path() };
-            let mounted = noted.mounted.get(&place);
-            // Another file has come in its place, and over that one there is no mount.
-            let is_open = mounted.is_some() && MountPoint::at(&place).as_ref() != mounted;
-            let before = noted.before.entry(place.clone()).or_insert_with(|| Some(PlaceState::default()));
-            if is_open && before.is_none() {
-                *before = Some(PlaceState::default());
+        let mut is_any = false;
+        for (path, written) in written {
+            second_names::take_anew(&mut noted.second_names, path, *written);
+            for place in all.iter().filter(|place| self.covers(path, place)) {
+                is_any = true;
+                noted.take_anew(place, path, *written);
             }
-            let Some(state) = before else { continue };
-            state.take_anew(path);
-            // Also where the bytes are not noted: somebody may have put something else there since.
-            let is_other = |state: &AutorunFileState| {
-                written.is_some_and(|written| state.bytes().is_none_or(|it| digest::of(it) != written))
-            };
-            state.files.retain(|file, state| file != path || !is_other(state));
         }
         if is_any && let Err(error) = self.note(&mut noted) {
-            tracing::warn!(%error, path = %path.display(), "if the daemon is killed now, a file that may stay is put aside");
+            tracing::warn!(%error, "if the daemon is killed now, a file that may stay is put aside");
         }
     }
 

@@ -4,7 +4,7 @@
 //! what came until the last one died. What was changed since it tells, as it has none of the bytes, and what may be a person's own.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs, io,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
@@ -25,7 +25,10 @@ use super::{
     AutorunGuards, DoneAtEnd, DoneToPlace, NotedPlaces, WatchedPlaces, WritesTold, runs_more,
     second_names::was_changed,
 };
-use crate::workspace_reports::WorkspaceReports;
+use crate::{
+    repositories::{BroughtObjects, brought_by_git},
+    workspace_reports::WorkspaceReports,
+};
 use shell::AutorunPlace;
 use sys::guarded::give_back_rights;
 
@@ -61,6 +64,8 @@ struct AutorunNote {
     /// `None` = a mount keeps it.
     places: Vec<(NotedPath, Option<NotedPlace>)>,
     second_names: Vec<(NotedPath, NotedAutorunFile)>,
+    /// git may bring files, by objects that were not touched since then.
+    brought_since: Option<(i64, i64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -207,6 +212,7 @@ impl AutorunNote {
                 .iter()
                 .map(|(path, file)| (path.as_path().into(), file.into()))
                 .collect(),
+            brought_since: watched.told.git.map(|_| watched.since()),
         }
     }
 
@@ -236,7 +242,7 @@ impl AutorunNote {
             },
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),
         };
-        let told = WritesTold { named: paths(self.named) };
+        let told = WritesTold { named: paths(self.named), git: None };
         let session = PathBuf::from(self.session);
         let mut watched = WatchedPlaces::of(&roots, further, told, (reports.clone(), session));
         watched.links = self.links.into_iter().map(|(link, to)| (link.into(), to.into())).collect();
@@ -244,9 +250,14 @@ impl AutorunNote {
         for (path, was) in self.places {
             before.insert(path.into(), was.map(PlaceState::from));
         }
+        let brought: Vec<(PathBuf, String)> = self.brought_since.map_or_else(Vec::new, |since| {
+            let changed = watched.changed_since(&before);
+            brought_by_git(&roots, &changed, BroughtObjects::older_than(since))
+        });
+        let brought: BTreeSet<PathBuf> = brought.into_iter().map(|(file, _)| file).collect();
         let mut done = DoneAtEnd::default();
         watched.look_at_links(others, killed, &mut done);
-        watched.look_at_places(&before, others, killed, &mut done);
+        watched.look_at_places((&before, &brought), others, killed, &mut done);
         let second_names: BTreeMap<PathBuf, AutorunFileState> = known(self.second_names);
         for (file, was) in second_names {
             if was_changed(&file, &was) && !watched.is_named(&file, others) {
@@ -288,7 +299,7 @@ impl WatchedPlaces {
 
     fn look_at_places(
         &self,
-        before: &BTreeMap<PathBuf, Option<PlaceState>>,
+        (before, brought): (&BTreeMap<PathBuf, Option<PlaceState>>, &BTreeSet<PathBuf>),
         others: &[PathBuf],
         killed: KilledBy,
         done: &mut DoneAtEnd,
@@ -311,7 +322,7 @@ impl WatchedPlaces {
                 let is_harmless = || is_of_what_waits(file) && !runs_more(file, None);
                 match was.files.get(file) {
                     Some(was) if was.is_same(state, file) => (),
-                    _ if is_harmless() => (),
+                    _ if brought.contains(file) || is_harmless() => (),
                     Some(_) => self.leave((file, why), true, killed, done),
                     None if was.is_cut || killed.is_before(file) => {
                         self.leave((file, why), false, killed, done)

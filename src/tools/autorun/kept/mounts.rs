@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{DoneAtEnd, PlaceState, WatchedPlaces};
-use crate::repositories::brought_by_git;
+use crate::repositories::{BroughtObjects, brought_by_git};
 
 /// The file or folder over which something is mounted: another one has none.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl WatchedPlaces {
             return;
         }
         let now: Vec<PathBuf> = PlaceState::of(path, &mut 0).files.into_keys().collect();
-        let brought = brought_by_git(&self.roots, &now, self.begun_at).into_iter().map(|(file, _)| file);
-        let brought: HashSet<PathBuf> = brought.collect();
+        let brought = brought_by_git(&self.roots, &now, BroughtObjects::older_than(self.begun_at));
+        let brought: HashSet<PathBuf> = brought.into_iter().map(|(file, _)| file).collect();
         now.iter()
             .filter(|file| !brought.contains(*file))
             .for_each(|file| self.put_aside(file, why, None, done));

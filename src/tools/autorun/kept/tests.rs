@@ -80,7 +80,7 @@ fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
     assert_eq!(read(&root, ".not-run/.vscode--big.json.not-run-0"), "evil");
     assert!(done.iter().any(|done| done.contains("was not kept")), "{done:?}");
     assert!(guard.finish().is_empty());
-    let named = WritesTold { named: vec![root.join(".envrc"), root.clone()] };
+    let named = WritesTold { named: vec![root.join(".envrc"), root.clone()], ..WritesTold::default() };
     let (mut guard, _) = guarded(&root, named, false);
     put(&root, ".envrc", "use flake");
     put(&root, ".autoenv", "evil");
@@ -141,12 +141,12 @@ fn what_somebody_writes_who_may_stays_while_a_command_goes_on_beside() {
     let guards = AutorunGuards::default();
     let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
     // By words that were allowed.
-    let told = WritesTold { named: vec![root.join(".envrc")] };
+    let told = WritesTold { named: vec![root.join(".envrc")], ..WritesTold::default() };
     let mut named = beside(&root, told, false, &guards).0;
     put(&root, ".envrc", "use flake");
     assert!(named.finish().is_empty());
     // The same while the other one still goes on.
-    let told = WritesTold { named: vec![root.join(".autoenv")] };
+    let told = WritesTold { named: vec![root.join(".autoenv")], ..WritesTold::default() };
     let mut named = beside(&root, told, false, &guards).0;
     put(&root, ".autoenv", "allowed");
     assert!(beside(&root, WritesTold::default(), false, &guards).0.finish().is_empty());
@@ -197,14 +197,15 @@ fn only_what_git_has_from_before_is_allowed_while_it_goes_on_beside_a_command() 
     }
     let guards = AutorunGuards::default();
     let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
-    let roots = std::slice::from_ref(&root);
-    let allowed = AllowedChanges::over(roots, FurtherPlaces::default(), None, &guards);
+    let brings = GitBrings { may_be_new: true, puts_back: false };
+    let told = WritesTold { git: Some(brings), ..WritesTold::default() };
+    let mut of_git = beside(&root, told, false, &guards).0;
     git(&root, &["checkout", "-q", "other"]);
     let planted = [".envrc", ".vscode/tasks.json", ".mcp.json"];
     planted.iter().for_each(|name| put(&root, name, "evil"));
     git(&root, &["add", ".mcp.json"]);
-    drop(allowed);
-    let done = goes_on.finish();
+    let mut done = of_git.finish();
+    done.extend(goes_on.finish());
     planted.iter().for_each(|name| assert!(!root.join(name).exists(), "{name}: {done:?}"));
     assert_eq!(read(&root, ".exrc"), "of a commit", "{done:?}");
     assert_eq!(read(&root, ".vscode/settings.json"), "of a commit", "{done:?}");
@@ -283,7 +284,8 @@ fn what_is_written_by_another_name_of_a_file_that_a_mount_keeps_is_written_again
     let guards = AutorunGuards::default();
     let begin = |named: &[&str]| {
         let further = FurtherPlaces { mounted: vec![root.join(".git/config")], ..FurtherPlaces::default() };
-        let told = WritesTold { named: named.iter().map(|name| root.join(name)).collect() };
+        let told =
+            WritesTold { named: named.iter().map(|name| root.join(name)).collect(), ..WritesTold::default() };
         AutorunGuard::over(
             std::slice::from_ref(&root),
             further,

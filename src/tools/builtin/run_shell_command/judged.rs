@@ -9,6 +9,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
+use super::brings;
 use crate::{PrepareContext, autorun::WritesTold, commands::GitUse, own_files::GuardedFiles, work};
 use protocol::{CommandWord, ConfirmationDetails, ResourceAccess, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
@@ -113,79 +114,16 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
     };
     let is_alone = is_git_alone(reading);
     let may_configure = is_alone && !background && !reading.commands.iter().all(keeps);
-    let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
-    let lists = |command: &ShellCommand| {
-        let mut words = command.words.iter().map(CommandWord::text).skip(1);
-        matches!(
-            (words.next(), words.next()),
-            (Some("stash" | "worktree"), Some("list" | "show"))
-                | (Some("submodule"), Some("status" | "summary"))
-        )
-    };
-    let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
-    let (brings_files, brings_patch) = (reading.commands.iter().any(brings), is_any(BRING_PATCH));
     let (goes_on, settings) = (goes_on(reading), git_settings(reading));
-    let (folders, may_be_anywhere) = folders_of_git(reading, directory);
-    let is_beside = |command: &ShellCommand| {
-        sub_command(command).is_none_or(|name| BRING_FILES.contains(&name) || RUN_NOTHING.contains(&name))
-    };
-    // One that runs something frees nothing because another one brings files.
-    let is_anywhere = may_be_anywhere || !reading.commands.iter().all(is_beside);
-    let makes_commits = is_any(MAKE_COMMITS);
     GitUse {
         is_alone,
         may_configure,
-        brings_files,
-        folders,
-        is_anywhere,
-        makes_commits,
-        brings_patch,
+        brings: brings::git_brings(reading, directory).filter(|_| is_alone),
+        directory: directory.to_owned(),
+        commits: brings::commits(reading),
         goes_on,
         settings,
     }
-}
-
-/// Commands beside git that wait for as long as what they read does. What somebody does meanwhile was not there when it was looked at.
-const MAY_WAIT: &[&str] = &["cat", "grep", "head", "tail", "wc"];
-
-/// The folders in which git may begin, and whether nobody can tell all of them, or what is there by then.
-fn folders_of_git(reading: &ShellAnalysis, directory: &Path) -> (Vec<PathBuf>, bool) {
-    let (mut folders, mut is_anywhere) = (vec![directory.to_owned()], false);
-    let (mut may_wait, mut waits_first) = (false, false);
-    for command in &reading.commands {
-        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
-        let mut steps = Vec::new();
-        match words.as_slice() {
-            ["cd", to] => steps.push(*to),
-            ["cd" | "pushd" | "popd", ..] => is_anywhere = true,
-            ["git", options @ ..] => {
-                waits_first |= may_wait;
-                let mut options = options.iter().copied();
-                // Each `-C` goes on from the one before it (git(1)).
-                while let Some(option) = options.next().filter(|word| word.starts_with('-')) {
-                    match option {
-                        "-C" => match options.next() {
-                            Some(to) => steps.push(to),
-                            None => is_anywhere = true,
-                        },
-                        // They lead nowhere.
-                        "--no-pager" | "-P" => (),
-                        _ => is_anywhere = true,
-                    }
-                }
-            }
-            [name, ..] => may_wait |= MAY_WAIT.contains(name),
-            [] => (),
-        }
-        for to in steps {
-            is_anywhere |=
-                to.starts_with(['~', '-']) || to.contains(['$', '*', '?', '[', '`']) || 2 < folders.len();
-            let further: Vec<PathBuf> = folders.iter().map(|folder| folder.join(to)).collect();
-            folders.extend(further);
-            folders.dedup();
-        }
-    }
-    (folders, is_anywhere || waits_first)
 }
 
 /// Tells which files a text says that it writes.
@@ -194,74 +132,7 @@ pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
         ResourceAccess::Write { path } => Some(path.clone()),
         _ => None,
     });
-    WritesTold { named: written.collect() }
-}
-
-/// Sub-commands of git that write files which a commit has.
-const BRING_FILES: &[&str] = &[
-    "checkout",
-    "cherry-pick",
-    "clone",
-    "merge",
-    "pull",
-    "rebase",
-    "reset",
-    "restore",
-    "revert",
-    "stash",
-    "submodule",
-    "switch",
-    "worktree",
-];
-
-/// The sub-command of git; `None` = it is none of git's, or no more than options.
-fn sub_command(command: &ShellCommand) -> Option<&str> {
-    let mut words = command.words.iter().map(CommandWord::text);
-    words.next().filter(|name| *name == "git")?;
-    while let Some(word) = words.next() {
-        match word {
-            "-C" => drop(words.next()),
-            option if option.starts_with('-') => (),
-            name => return Some(name),
-        }
-    }
-    None
-}
-
-/// Sub-commands of git that run nothing but what settings and hooks say that are looked at where files are brought.
-const RUN_NOTHING: &[&str] = &[
-    "add",
-    "branch",
-    "commit",
-    "diff",
-    "fetch",
-    "log",
-    "ls-files",
-    "merge-base",
-    "rev-list",
-    "rev-parse",
-    "show",
-    "show-ref",
-    "status",
-    "symbolic-ref",
-    "tag",
-];
-
-/// Sub-commands of git that may make commits.
-const MAKE_COMMITS: &[&str] = &["cherry-pick", "commit", "merge", "pull", "rebase", "revert"];
-
-/// Sub-commands of git that write what a file says, which need not come from a commit.
-const BRING_PATCH: &[&str] = &["am", "apply", "checkout-index", "read-tree"];
-
-/// True if the first word is `git` and its sub-command one of these; behind options of git any word may be that.
-fn is_git_command(command: &ShellCommand, names: &[&str]) -> bool {
-    let mut words = command.words.iter().map(CommandWord::text);
-    let is_git = words.next() == Some("git");
-    is_git
-        && match words.next() {
-            Some(word) if word.starts_with('-') => words.any(|word| names.contains(&word)),
-            word => word.is_some_and(|word| names.contains(&word)),
-        }
+    WritesTold { named: written.collect(), git: None }
 }
 
 /// Sub-commands of git that go on with what waits, or begin what may wait.
@@ -294,7 +165,7 @@ fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
 }
 
 /// True if nothing runs but git, and what that does is known.
-fn is_git_alone(reading: &ShellAnalysis) -> bool {
+pub(super) fn is_git_alone(reading: &ShellAnalysis) -> bool {
     let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());
     let is_git = |name: &str| name == "git";
     let mut names = reading.commands.iter().map(first);
@@ -361,88 +232,5 @@ pub fn details(
         background: false,
         pty: false,
         timeout_seconds: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The folders below `/w` in which git may begin by these words; `None` = nobody can tell all of them.
-    fn folders(text: &str) -> Option<Vec<String>> {
-        let directory = Path::new("/w");
-        let reading = read_in(text, directory);
-        assert!(is_git_alone(&reading), "{text}");
-        let (folders, is_anywhere) = folders_of_git(&reading, directory);
-        let below = |path: &PathBuf| path.strip_prefix(directory).unwrap().display().to_string();
-        (!is_anywhere).then(|| folders.iter().map(below).collect())
-    }
-
-    fn read_in(text: &str, directory: &Path) -> ShellAnalysis {
-        shell::read(
-            text,
-            &ShellEnvironment {
-                directory,
-                home: None,
-                roots: &[directory.to_owned()],
-                autorun: &[],
-                guarded: &[],
-                secret: &[],
-                resolve: &|path: &Path| path.to_owned(),
-                entries: &|_: &Path| Some(Vec::new()),
-                is_wanted: &|| true,
-            },
-        )
-    }
-
-    #[test]
-    fn a_line_that_brings_files_frees_no_other_command_of_git() {
-        let use_of = |text: &str| {
-            let directory = Path::new("/w");
-            git_use(&read_in(text, directory), directory, false)
-        };
-        for text in
-            ["git switch b", "git fetch && git merge -q b && git status", "git pull --rebase; git log -1"]
-        {
-            let git = use_of(text);
-            assert!(git.is_alone && git.brings_files && !git.is_anywhere, "{text}");
-        }
-        for text in [
-            "git push . HEAD:refs/heads/n; git switch b",
-            "git gc; git switch b",
-            "git difftool -y; git pull",
-            "git --no-pager push . HEAD:refs/heads/n switch; git -P switch b",
-        ] {
-            assert!(use_of(text).is_anywhere, "{text}");
-        }
-        assert!(!use_of("git rebase -s ../../ev b").is_alone);
-    }
-
-    #[test]
-    fn each_option_that_leads_git_elsewhere_is_followed_or_counts_as_anywhere() {
-        let told = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        for text in
-            ["git checkout b", "git --no-pager checkout b", "git -C . checkout b", "git pull | tail -3"]
-        {
-            assert_eq!(folders(text), told(&[""]), "{text}");
-        }
-        for text in [
-            "git -C sub checkout b",
-            "git --no-pager -C sub checkout b",
-            "git -P -C sub checkout b",
-            "git -C . -C sub checkout b",
-            "git -C '' -C sub checkout b",
-            "git -C . --no-pager -C sub checkout b",
-            "cd sub && git checkout b",
-        ] {
-            assert_eq!(folders(text), told(&["", "sub"]), "{text}");
-        }
-        for text in [
-            "git --no-pager --work-tree=. -C sub checkout b",
-            "cd -P sub && git checkout b",
-            "cat f; git checkout b",
-        ] {
-            assert_eq!(folders(text), None, "{text}");
-        }
     }
 }

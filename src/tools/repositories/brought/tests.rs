@@ -28,10 +28,11 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
         let files: Vec<PathBuf> =
             names.iter().chain(&[".link", "missing"]).map(|name| root.join(name)).collect();
         let brought = |since| {
-            let found = brought_by_git(roots, &files, since).into_iter().map(|(file, _)| file);
-            found
-                .map(|file| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())
-                .collect::<Vec<_>>()
+            let found = brought_by_git(roots, &files, BroughtObjects::older_than(since))
+                .into_iter()
+                .map(|(file, _)| file);
+            let names = found.map(|file| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+            names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
         };
         assert!(brought(LATER).is_empty(), "the index has none");
         git(&root, &["add", ".envrc", ".vscode", ".link"]);

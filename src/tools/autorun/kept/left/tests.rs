@@ -10,7 +10,8 @@ fn guards(state: &Path) -> AutorunGuards {
 
 /// Begins a command that nobody sees the end of.
 fn killed(root: &Path, named: &[&str], has_covers: bool, state: &Path) {
-    let told = WritesTold { named: named.iter().map(|name| root.join(name)).collect() };
+    let told =
+        WritesTold { named: named.iter().map(|name| root.join(name)).collect(), ..WritesTold::default() };
     begun(root, told, has_covers, &guards(state));
 }
 

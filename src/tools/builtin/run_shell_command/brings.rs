@@ -1,0 +1,301 @@
+//! Does a text of git alone bring files that commits have, and is each of its words one by which git runs no program?
+//!
+//! A word that is missing in these lists has what was fetched or merged at kept places reported; nothing is left unwatched by it.
+
+use std::path::Path;
+
+use crate::autorun::{GitBrings, GitCommits};
+use protocol::{CommandWord, ShellCommand};
+use shell::ShellAnalysis;
+
+/// Sub-commands of git that write files which a commit has.
+const BRING_FILES: &[&str] = &[
+    "checkout",
+    "cherry-pick",
+    "clone",
+    "merge",
+    "pull",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "sparse-checkout",
+    "stash",
+    "submodule",
+    "switch",
+    "worktree",
+];
+
+/// Sub-commands of git that write what a file says, which need not come from a commit.
+const BRING_PATCH: &[&str] = &["am", "apply", "checkout-index", "read-tree"];
+
+/// Sub-commands of git that may bring what the index does not name.
+const PUT_BACK: &[&str] = &["restore", "stash"];
+
+/// Sub-commands that also run git in repositories of their own, whose hooks and settings nobody looks at here.
+const ELSEWHERE: &[&str] = &["submodule"];
+
+/// Sub-commands of git that run nothing but what settings and hooks say that are looked at where files are brought.
+const RUN_NOTHING: &[&str] = &[
+    "add",
+    "branch",
+    "commit",
+    "diff",
+    "fetch",
+    "log",
+    "ls-files",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "show",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "tag",
+];
+
+/// Sub-commands of git that may make commits without `git commit`.
+const MAKE_COMMITS: &[&str] = &["cherry-pick", "merge", "pull", "rebase", "revert"];
+
+/// Options of these sub-commands by which git runs no program, and goes to no other repository, whichever of them they stand behind.
+const PLAIN_OPTIONS: &[&str] = &[
+    "--",
+    "--abort",
+    "--all",
+    "--amend",
+    "--autostash",
+    "--branch",
+    "--cached",
+    "--continue",
+    "--create",
+    "--depth",
+    "--detach",
+    "--ff",
+    "--ff-only",
+    "--force",
+    "--graph",
+    "--hard",
+    "--include-untracked",
+    "--index",
+    "--keep",
+    "--list",
+    "--merge",
+    "--message",
+    "--mixed",
+    "--name-only",
+    "--name-status",
+    "--no-autostash",
+    "--no-commit",
+    "--no-edit",
+    "--no-ff",
+    "--no-progress",
+    "--no-rebase",
+    "--no-single-branch",
+    "--no-squash",
+    "--no-stat",
+    "--no-tags",
+    "--no-track",
+    "--oneline",
+    "--onto",
+    "--ours",
+    "--porcelain",
+    "--progress",
+    "--prune",
+    "--quiet",
+    "--quit",
+    "--rebase",
+    "--rebase=false",
+    "--rebase=merges",
+    "--rebase=true",
+    "--short",
+    "--show-current",
+    "--single-branch",
+    "--skip",
+    "--soft",
+    "--source",
+    "--squash",
+    "--staged",
+    "--stat",
+    "--tags",
+    "--theirs",
+    "--track",
+    "--unshallow",
+    "--verbose",
+    "--worktree",
+    "-A",
+    "-B",
+    "-W",
+    "-a",
+    "-b",
+    "-d",
+    "-f",
+    "-m",
+    "-n",
+    "-p",
+    "-q",
+    "-sb",
+    "-t",
+    "-v",
+    "-vv",
+];
+
+/// The beginnings of such options that have their value in the same word.
+const PLAIN_BEGINNINGS: &[&str] =
+    &["--branch=", "--depth=", "--format=", "--max-count=", "--onto=", "--pretty=", "--source="];
+
+/// Options that are such behind one sub-command, and something else behind others.
+const PLAIN_BEHIND: &[(&str, &str)] = &[("stash", "-u"), ("switch", "-C"), ("switch", "-c")];
+
+/// Commands beside git that wait for as long as what they read does. What somebody does meanwhile was not there when it was looked at.
+const MAY_WAIT: &[&str] = &["cat", "grep", "head", "tail", "wc"];
+
+/// Tells what a text that runs nothing but git, begun in this folder, may bring; `None` = nothing that git has.
+pub fn git_brings(reading: &ShellAnalysis, directory: &Path) -> Option<GitBrings> {
+    let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
+    let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
+    let may_bring = reading.commands.iter().any(brings) && !is_any(BRING_PATCH);
+    may_bring.then(|| GitBrings { may_be_new: is_plain(reading, directory), puts_back: is_any(PUT_BACK) })
+}
+
+/// Tells which commits it may make. To go on with a merge or a pick is to run `git commit`.
+pub fn commits(reading: &ShellAnalysis) -> GitCommits {
+    let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
+    let words = || reading.commands.iter().flat_map(|command| &command.words);
+    // An option may be shortened.
+    if is_any(&["commit"]) || words().any(|word| word.text().starts_with("--cont")) {
+        GitCommits::ByGitCommit
+    } else if is_any(MAKE_COMMITS) {
+        GitCommits::ByOthers
+    } else {
+        GitCommits::None
+    }
+}
+
+fn lists(command: &ShellCommand) -> bool {
+    let mut words = command.words.iter().map(CommandWord::text).skip(1);
+    matches!(
+        (words.next(), words.next()),
+        (Some("stash" | "worktree" | "sparse-checkout"), Some("list" | "show"))
+            | (Some("submodule"), Some("status" | "summary"))
+    )
+}
+
+/// True if the first word is `git` and its sub-command one of these; behind options of git any word may be that.
+fn is_git_command(command: &ShellCommand, names: &[&str]) -> bool {
+    let mut words = command.words.iter().map(CommandWord::text);
+    let is_git = words.next() == Some("git");
+    is_git
+        && match words.next() {
+            Some(word) if word.starts_with('-') => words.any(|word| names.contains(&word)),
+            word => word.is_some_and(|word| names.contains(&word)),
+        }
+}
+
+/// True if git begins in this folder each time, before it nothing waits for somebody, and by none of its words does it run a program.
+fn is_plain(reading: &ShellAnalysis, directory: &Path) -> bool {
+    let mut may_wait = false;
+    reading.commands.iter().all(|command| {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        match words.as_slice() {
+            ["git", words @ ..] => !may_wait && is_plain_git(words),
+            ["cd", to] => directory.join(to) == directory,
+            ["cd", ..] => false,
+            [name, ..] => {
+                may_wait |= MAY_WAIT.contains(name);
+                true
+            }
+            [] => false,
+        }
+    })
+}
+
+/// `words`: behind `git`.
+fn is_plain_git(words: &[&str]) -> bool {
+    let words = words.iter().copied().skip_while(|word| ["--no-pager", "-P"].contains(word));
+    let words: Vec<&str> = words.collect();
+    let Some((name, words)) = words.split_first() else { return false };
+    let is_known = BRING_FILES.contains(name) && !ELSEWHERE.contains(name) || RUN_NOTHING.contains(name);
+    // What the shell puts in their place is not read here, and `::` stands behind the name of a program that fetches.
+    let is_told = |word: &str| !word.contains(['$', '`']) && !word.contains("::");
+    let is_plain_option = |word: &str| {
+        PLAIN_OPTIONS.contains(&word)
+            || PLAIN_BEGINNINGS.iter().any(|begin| word.starts_with(begin))
+            || PLAIN_BEHIND.contains(&(*name, word))
+            || word.len() > 1 && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+    };
+    is_known && words.iter().all(|word| is_told(word) && (!word.starts_with('-') || is_plain_option(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{super::judged::git_use, *};
+    use shell::ShellEnvironment;
+
+    fn read(text: &str, directory: &Path) -> ShellAnalysis {
+        shell::read(
+            text,
+            &ShellEnvironment {
+                directory,
+                home: None,
+                roots: &[directory.to_owned()],
+                autorun: &[],
+                guarded: &[],
+                secret: &[],
+                resolve: &|path: &Path| path.to_owned(),
+                entries: &|_: &Path| Some(Vec::new()),
+                is_wanted: &|| true,
+            },
+        )
+    }
+
+    /// `None` = it brings nothing that git has, else whether what is new counts.
+    fn is_new(text: &str) -> Option<bool> {
+        let directory = PathBuf::from("/w");
+        let git = git_use(&read(text, &directory), &directory, false);
+        git.brings.map(|brings| brings.may_be_new)
+    }
+
+    #[test]
+    fn new_objects_count_only_where_each_word_is_one_by_which_git_runs_nothing() {
+        for text in [
+            "git switch b",
+            "git --no-pager checkout -q b",
+            "git fetch -q && git merge -q b && git status",
+            "git pull --rebase; git log -1",
+            "git pull 2>&1 | tail -3",
+            "cd /w && git pull",
+            "cd . && git clone -q --depth 1 ../x .",
+            "git stash -u && git pull --ff-only && git stash pop",
+            "git cherry-pick b",
+            "git worktree add wt b",
+        ] {
+            assert_eq!(is_new(text), Some(true), "{text}");
+        }
+        for text in [
+            "git -C sub checkout b",
+            "git --no-pager -C sub checkout b",
+            "git -C . -C sub checkout b",
+            "git --no-pager --work-tree=. -C sub checkout b",
+            "cd sub && git checkout b",
+            "cd -P sub && git checkout b",
+            "cat f; git checkout b",
+            "git push . HEAD:refs/heads/n; git switch b",
+            "git gc; git switch b",
+            "git difftool -y; git pull",
+            "git --no-pager push . HEAD:refs/heads/n switch; git -P switch b",
+            "git submodule update --init",
+            "git clone -u x y z",
+            "git fetch --upload-pack=x; git merge b",
+            "git rebase -i b",
+            "git pull ext::x",
+        ] {
+            assert_ne!(is_new(text), Some(true), "{text}");
+        }
+        for text in ["git status", "git commit -q -m x", "git stash list", "git am x; git switch b"] {
+            assert_eq!(is_new(text), None, "{text}");
+        }
+        assert_eq!(is_new("git rebase -s ../../ev b"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! Files that git itself brings are left as they are and told to nobody, and what a program plants that git runs is put aside, whatever it has
+//! written into the index.
+
+use serde_json::{Value, json};
+
+use crate::support::{self, Reply, Script, confined_by};
+
+use super::*;
+
+const AGENT: &str =
+    "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: ['*']\n---\nYou write.\n";
+
+/// Files that other programs run, as repositories have them.
+const BROUGHT: &[&str] = &[
+    ".envrc",
+    ".exrc",
+    ".vscode/settings.json",
+    ".vscode/tasks.json",
+    ".husky/pre-commit",
+    ".github/workflows/build.yml",
+    "Makefile",
+    "package.json",
+];
+
+fn git(work: &Path, words: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]);
+    let output = git.arg("-C").arg(work).args(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+}
+
+fn put(work: &Path, name: &str, text: &str) {
+    let path = work.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn commit(work: &Path, files: &[(&str, &str)]) {
+    files.iter().for_each(|(name, text)| put(work, name, text));
+    git(work, &["add", "-A"]);
+    git(work, &["commit", "-q", "-m", "x"]);
+}
+
+/// A repository elsewhere, whose branch `other` has other such files than `main`, and to which `more` adds some.
+fn elsewhere(from: &Path) {
+    fs::create_dir_all(from).unwrap();
+    git(from, &["init", "-q", "-b", "main"]);
+    BROUGHT.iter().for_each(|name| put(from, name, "of main\n"));
+    let lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    commit(from, &[("lefthook.yml", lines), (".gitattributes", ".nvim.lua text eol=crlf\n")]);
+    git(from, &["switch", "-q", "-c", "more"]);
+    commit(from, &[(".zed/tasks.json", "of more\n"), ("lefthook.yml", &lines.replace('9', "of more"))]);
+    git(from, &["switch", "-q", "-c", "other", "main"]);
+    fs::remove_file(from.join(".husky/pre-commit")).unwrap();
+    commit(
+        from,
+        &[
+            (".envrc", "of other\n"),
+            (".mcp.json", "of other\n"),
+            (".claude/settings.json", "of other\n"),
+            (".vscode/tasks.json", "of other\n"),
+            (".nvim.lua", "of other\nwith two lines\n"),
+        ],
+    );
+    git(from, &["switch", "-q", "main"]);
+}
+
+/// Runs these commands one after the other in the workspace. Answers the ends of the calls, in words.
+async fn run(house: &mut support::House, mechanism: &SandboxMechanism, commands: &[String]) -> Vec<String> {
+    house.sandbox = confined_by(house.dir.path(), mechanism.clone());
+    let running = house.boot().await;
+    let mut client = running.client();
+    let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
+    let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+    client.ended(&run).await;
+    let log: Vec<Value> = running.log().await;
+    drop(client);
+    running.stop().await;
+    let ends = log.iter().filter(|event| event["activity"] == "TOOL_CALL_END").map(Value::to_string);
+    let ends: Vec<String> = ends.collect();
+    assert_eq!(ends.len(), commands.len() + 1, "{ends:#?}");
+    ends
+}
+
+fn house_of(commands: &[String]) -> support::House {
+    let call = |command: &String| Reply::calls(&[("run_shell_command", json!({ "command": command }))]);
+    let replies: Vec<Reply> = commands.iter().map(call).chain([Reply::done("done")]).collect();
+    support::House::new().script(&Script::new(replies)).agent("writer", AGENT)
+}
+
+/// The commands with a word at their ends that says that they did what they were to.
+fn commands(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| format!("{text} && echo over")).collect()
+}
+
+#[tokio::test]
+async fn daily_work_with_git_brings_files_that_programs_run_and_nothing_is_told() {
+    for mechanism in mechanisms() {
+        let all = commands(&[
+            "git stash -q",
+            "git stash pop -q",
+            "git restore .exrc",
+            "git switch -q other",
+            "git checkout -q main",
+            "git checkout -q other -- .mcp.json .nvim.lua",
+            "git reset -q --hard HEAD",
+            "git pull -q",
+            "git merge -q --no-edit origin/more",
+            "git reset -q --hard HEAD~1",
+            "git cherry-pick origin/more",
+            "git reset -q --hard HEAD~1",
+            "git restore --source=origin/other .vscode .envrc",
+            "git stash -q; git stash pop -q; git restore .",
+            "git switch -q -c mine origin/other",
+            "git rebase -q main",
+            "git checkout -q main",
+            "git worktree add -q wt other",
+            "git clone -q ./from again",
+            "git revert --no-edit HEAD",
+            "git -C . switch -q --detach origin/more",
+        ]);
+        let mut house = house_of(&all);
+        let (work, from) = (house.work(), house.work().join("from"));
+        elsewhere(&from);
+        // Commands see nothing else of the test's folder.
+        git(&work, &["init", "-q", "-b", "main"]);
+        git(&work, &["remote", "add", "origin", from.to_str().unwrap()]);
+        git(&work, &["fetch", "-q"]);
+        git(&work, &["reset", "-q", "--hard", "origin/main"]);
+        git(&work, &["branch", "-q", "-u", "origin/main"]);
+        for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
+            git(&work, &["config", key, value]);
+        }
+        put(&work, ".exrc", "a person's\n");
+        let lines = fs::read_to_string(from.join("lefthook.yml")).unwrap().replace('1', "of main");
+        commit(&from, &[("mise.toml", "of a later commit\n"), ("lefthook.yml", &lines)]);
+        let ends = run(&mut house, &mechanism, &all).await;
+        for (command, end) in all.iter().zip(&ends) {
+            assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
+            let is_told =
+                ["came to be", "was changed", "not-run", "put aside"].iter().any(|it| end.contains(it));
+            assert!(!is_told, "{mechanism:?}: {command}: {end}");
+        }
+        assert!(!work.join(".not-run").exists(), "{mechanism:?}");
+        assert_eq!(fs::read_to_string(work.join(".zed/tasks.json")).unwrap(), "of more\n", "{mechanism:?}");
+    }
+}
+
+/// An entry of the index that such a program wrote is its own doing.
+#[tokio::test]
+async fn a_program_that_git_runs_gains_nothing_by_the_index() {
+    let plant = "#!/bin/sh\ncd \"$(git rev-parse --show-toplevel)\"\n[ -d ../work ] && cd ../work; unset GIT_DIR GIT_INDEX_FILE\n\
+                 for f in .envrc .mcp.json .vscode/tasks.json .claude/settings.json; do\n\
+                 mkdir -p $(dirname $f); echo evil > $f; git add -f $f; done\ntouch ran\n";
+    for mechanism in mechanisms() {
+        let all = commands(&[
+            "sh make.sh >/dev/null 2>&1",
+            "git -C sub checkout -q b",
+            "git --no-pager -C sub checkout -q main",
+            "cd sub && git stash -q; git switch -q b",
+            "git push -q ./sub HEAD:refs/heads/n; git switch -q other",
+            "git switch -q main",
+        ]);
+        let make = "git init -q -b main sub; cd sub; git config user.name x; git config user.email x@y; cp ../plant hook; chmod 755 hook\n\
+                    echo 1 > f; git add f; git commit -q -m x; git branch b\n\
+                    for h in post-checkout post-receive reference-transaction; do cp hook .git/hooks/$h; done\ngit config core.fsmonitor ./hook\n";
+        let mut house = house_of(&all).file("make.sh", make).file("plant", plant);
+        let work = house.work();
+        git(&work, &["init", "-q", "-b", "main"]);
+        commit(&work, &[(".exrc", "of main\n")]);
+        git(&work, &["switch", "-q", "-c", "other"]);
+        commit(&work, &[("mise.toml", "of other\n")]);
+        git(&work, &["switch", "-q", "main"]);
+        // The person's own hook runs a script of the project.
+        put(&work, ".git/hooks/post-checkout", "#!/bin/sh\nsh ./plant\n");
+        fs::set_permissions(work.join(".git/hooks/post-checkout"), fs::Permissions::from_mode(0o755))
+            .unwrap();
+        let ends = run(&mut house, &mechanism, &all).await;
+        assert!(work.join("ran").exists(), "{mechanism:?}: {ends:#?}");
+        for name in [".envrc", ".mcp.json", ".vscode/tasks.json", ".claude/settings.json"] {
+            assert!(!work.join(name).exists(), "{mechanism:?}, {name}: {ends:#?}");
+        }
+        assert!(ends.iter().all(|end| !end.contains("`mise.toml`")), "{mechanism:?}: {ends:#?}");
+    }
+}

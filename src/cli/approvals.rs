@@ -87,6 +87,7 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
     }
     let rows = asked.iter().flat_map(|asked| {
         let who = match &asked.claim {
+            _ if asked.edited_by.is_some() => asked.answer_said(),
             Some(claim) => format!("read by {}", claim.who(None)),
             None if asked.state.known() == Some(ConfirmationState::Queued) => "nobody is asked".to_owned(),
             None => String::new(),
@@ -112,6 +113,7 @@ fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) 
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
+                _ if asked.edited_by.is_some() => cell(&asked.answer_said()),
                 Some(claim) => cell(&format!("{} by {}", asked.state.as_str(), claim.who(None))),
                 None => state_cell(asked.state.as_str()),
             };

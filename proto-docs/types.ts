@@ -944,6 +944,11 @@ export interface Confirmation {
    */
   deadlineAt?: Timestamp | null;
   onDeadline: OnDeadline;
+  /**
+   * The person who has changed the call, while hooks are asked about the change and no other answer counts.
+   * Not in events.
+   */
+  editedBy?: string | null;
 }
 
 export interface ConfirmationCapability {
@@ -1042,6 +1047,34 @@ export type ConfirmationDetails =
     /** The most that can be given: what the run that called this one had left. */
     most?: BudgetLimits;
   };
+
+/**
+ * Data of `confirmation.edited`: a person has changed the call that is asked about, and hooks are asked about
+ * the change before anything comes of it. `by` names the person, and until the question is over or asked
+ * again no other answer counts.
+ */
+export interface ConfirmationEdited {
+  confirmationId: ConfirmationId;
+  toolCallId: CallId;
+  /** The digest of the question that was answered. */
+  digest: string;
+  /** The arguments as the person made them, without secrets. */
+  edited: unknown;
+  /**
+   * Secrets of the arguments are not in `edited`: a daemon that did not take the answer itself cannot run the
+   * call so.
+   */
+  redacted?: boolean;
+  /** The person: the client's id, or the way by which the answer came. */
+  name?: string | null;
+  /** The words that came with it. */
+  message?: string | null;
+  /**
+   * The digest of what came with the answer, as in `confirmation.resolved`: the same answer once more is
+   * known by it.
+   */
+  said?: string | null;
+}
 
 /** One of the two is given. */
 export interface ConfirmationGetParams {
@@ -1158,6 +1191,11 @@ export interface ConfirmationRecord {
    */
   deadlineAt?: Timestamp | null;
   onDeadline: OnDeadline;
+  /**
+   * The person who has changed the call, while hooks are asked about the change and no other answer counts.
+   * Not in events.
+   */
+  editedBy?: string | null;
   /** The folders of its session. In a snapshot the session itself has them. */
   roots?: string[];
   state: ConfirmationState;
@@ -1298,8 +1336,8 @@ export interface ConfirmationSpan {
   /** The number of this version of the question, from 2 on. */
   version?: number | null;
   /**
-   * The arguments as the person made them who answered this version with a change that a hook changed again
-   * or refused, as JSON. Missing in logs of earlier versions.
+   * The arguments as the person made them who answered this version with a change that hooks have not
+   * answered yet, changed again or refused, as JSON. Missing in logs of earlier versions.
    */
   editedInput?: SpanText | null;
   /**
@@ -1309,9 +1347,17 @@ export interface ConfirmationSpan {
   downMs?: number;
   /** The number of times that a daemon was started again while it was open. */
   restarts?: number;
+  /**
+   * The number of times that a daemon was started again while hooks were asked about what a person had made
+   * of the call.
+   */
+  editedRestarts?: number;
   /** The number of times that the question changed so far. */
   revisions?: number;
-  /** Missing while it is open. With `edited` and `stale` it was asked again. */
+  /**
+   * Missing while it is open and nobody has answered. With `edited` it is open, was asked again, or was over
+   * before hooks had answered; with `editDropped` and `stale` it was asked again.
+   */
   decision?: CallDecision | null;
 }
 
@@ -4277,6 +4323,8 @@ export type RevisionReason =
   | "changed"
   /** A hook changed what a person had made of the call, who has not seen that yet. */
   | "changedByHook"
+  /** Nothing came of what a person had made of the call, as `reason` says; it is asked as it was. */
+  | "editDropped"
   /** Only `deadlineAt`: somebody was there for a while. */
   | "deadline"
   | (string & {});
@@ -6866,6 +6914,8 @@ export interface Events {
   "confirmation.requested": ConfirmationRequested;
   /** The question is another one now: an answer to the older one is stale. */
   "confirmation.revised": ConfirmationRevised;
+  /** A person has changed the call that is asked about, and hooks are asked about that first. */
+  "confirmation.edited": ConfirmationEdited;
   /** The question is over, and this is who decided what. Exactly one each. */
   "confirmation.resolved": ConfirmationResolved;
   /**

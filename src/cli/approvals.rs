@@ -87,13 +87,15 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
     }
     let rows = asked.iter().flat_map(|asked| {
         let who = match &asked.claim {
+            _ if asked.edited_by.is_some() => asked.answer_said(),
             Some(claim) => claim.answer().unwrap_or_else(|| format!("read by {}", claim.who(None))),
             None if asked.state.known() == Some(ConfirmationState::Queued) => "nobody is asked".to_owned(),
             None => String::new(),
         };
         let since = asked.created_at.map(|at| format!("since {}", human::moment(at))).unwrap_or_default();
         // It cannot be answered now: that goes before where it comes from.
-        let is_answered = asked.claim.as_ref().is_some_and(|claim| claim.answered);
+        let is_answered =
+            asked.edited_by.is_some() || asked.claim.as_ref().is_some_and(|claim| claim.answered);
         let mut about = [asked.folders(), asked.agents(), who, since];
         if is_answered {
             about.rotate_left(2);
@@ -117,6 +119,7 @@ fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) 
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
+                _ if asked.edited_by.is_some() => cell(&asked.answer_said()),
                 Some(claim) => cell(
                     &claim
                         .answer()

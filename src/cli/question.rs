@@ -62,6 +62,9 @@ pub(super) struct ConfirmationView {
     headless: bool,
     #[serde(default)]
     on_detached: Option<OpenEnum<OnDetached>>,
+    /// The person who has changed the call, while hooks are asked about that.
+    #[serde(default)]
+    pub(super) edited_by: Option<String>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
@@ -99,6 +102,15 @@ impl ConfirmationOptionView {
 
     fn grant(&self) -> Option<GrantScope> {
         self.grant.as_ref().and_then(OpenEnum::known)
+    }
+}
+
+impl ConfirmationView {
+    /// The words where somebody has answered with a change, and hooks are asked about that.
+    pub(super) fn answer_said(&self) -> String {
+        let who =
+            self.edited_by.as_deref().map_or_else(|| "somebody".to_owned(), |by| person::told(by, None));
+        format!("answered by {who}; hooks look at the edit")
     }
 }
 

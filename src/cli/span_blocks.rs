@@ -246,7 +246,11 @@ fn who(decision: &CallDecision) -> String {
 
 /// `allowOnce by cli after 3.2 s: "go on"`
 fn answer(decision: &CallDecision) -> String {
-    let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));
+    let said = decision.message.as_ref().map(|said| match decision.outcome.as_str() {
+        // The words for why it was over, not those of the person.
+        "edited" => format!(": {said}"),
+        _ => format!(": \"{said}\""),
+    });
     format!("{}{}", answer_said(decision, str::to_owned, str::to_owned), said.unwrap_or_default())
 }
 

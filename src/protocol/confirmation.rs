@@ -14,7 +14,8 @@ mod questions;
 mod routing;
 
 pub use changes::{
-    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, RevisionReason, RunWaiting,
+    ConfirmationEdited, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, RevisionReason,
+    RunWaiting,
 };
 pub use questions::{AnswerKind, QuestionAnswer, UserQuestion};
 pub use routing::{Audience, OnDeadline, OnDetached};
@@ -69,6 +70,9 @@ pub struct Confirmation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<Timestamp>,
     pub on_deadline: OnDeadline,
+    /// The person who has changed the call, while hooks are asked about the change and no other answer counts. Not in events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_by: Option<String>,
 }
 
 impl Confirmation {

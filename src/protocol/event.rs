@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    ExtensionChanged, ExtensionRef, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect,
-    PolicyChanged, ProgramNoted, Risk, RuleOrigin, RunEndReason, RunId, RunWaiting, Timestamp, TodoItem,
-    ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount, WorkspaceTrusted, reread,
+    AgentName, CallId, CallState, ClientId, ConfirmationEdited, ConfirmationRequested, ConfirmationResolved,
+    ConfirmationRevised, ExtensionChanged, ExtensionRef, FileChanged, FileRestored, FinishReason,
+    MemorySaved, OnDisconnect, PolicyChanged, ProgramNoted, Risk, RuleOrigin, RunEndReason, RunId,
+    RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount,
+    WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -159,6 +160,8 @@ events! {
     "confirmation.requested" => ConfirmationRequested;
     /// The question is another one now: an answer to the older one is stale.
     "confirmation.revised" => ConfirmationRevised;
+    /// A person has changed the call that is asked about, and hooks are asked about that first.
+    "confirmation.edited" => ConfirmationEdited;
     /// The question is over, and this is who decided what. Exactly one each.
     "confirmation.resolved" => ConfirmationResolved;
     /// Every open call of the run waits for a person, directly or through a run it called; or not any more. Meanwhile its

@@ -46,6 +46,7 @@ mod births;
 mod child_runs;
 mod children;
 mod editor;
+mod edits;
 mod flights;
 mod hook_tools;
 mod hooks;
@@ -57,11 +58,13 @@ mod pace;
 mod rest;
 mod served;
 mod skills;
+mod under_way;
 
 use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
 use interviews::CallElicitations;
 use pace::StepPace;
+use under_way::AnswersUnderWay;
 
 pub(super) use births::RunLineage;
 pub use child_runs::ChildRuns;
@@ -138,10 +141,7 @@ pub struct RunDriver {
     questions: Arc<super::side_calls::ToolSideCallLedger>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, PreparedWork>,
-    /// Calls whose question is being answered.
-    answering: HashSet<CallId>,
-    /// Answers that wait until one before them is decided.
-    unchecked: Vec<RunMessage>,
+    answers: AnswersUnderWay,
     /// News of the runs that answer calls.
     news: (mpsc::Sender<MachineInput>, mpsc::Receiver<MachineInput>),
     /// Everything that asynchronous hooks say.
@@ -181,7 +181,9 @@ enum TaskOutput {
     Input(MachineInput),
     Thought(ModelCallResult),
     Judged(Vec<(CallId, GateJudgement)>),
-    Checked(Box<answers::CheckedAnswer>),
+    Checked(Box<under_way::CheckedAnswer>),
+    /// Hooks had their say on an edit.
+    Shown(Box<under_way::CheckedAnswer>),
     /// The run was to be stopped and has come to rest: it is stopped after the next start.
     ChildAtRest(RunId),
     /// Hooks had their say on what an MCP server asks, unless nobody waits for that any more.
@@ -249,8 +251,7 @@ impl RunDriver {
             call_spans: HashMap::new(),
             questions: Arc::default(),
             prepared: HashMap::new(),
-            answering: HashSet::new(),
-            unchecked: Vec::new(),
+            answers: AnswersUnderWay::default(),
             news: mpsc::channel(NEWS),
             hook_ends,
             interviews: CallElicitations::new(NEWS),
@@ -450,18 +451,16 @@ impl RunDriver {
                         Ok(end) => RunMessageOutcome::Done(later(first, end - 1)),
                         Err(outcome) => outcome,
                     };
-                    if let Some(reply) = message.reply {
-                        // Whoever asked may have gone; the events are true all the same.
-                        let _gone = reply.send(Ok(outcome));
-                    }
+                    self.give_outcome(message, outcome);
                 }
+                self.end_edits();
             }
             Err(error) => {
                 drop(births);
                 if is_moving {
                     self.parts.common.lanes.keep(&self.identity.run);
                 }
-                self.prepared.retain(|call, _| !allowed.contains(call));
+                self.take_work_back(&mut inputs, &allowed);
                 inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
             }

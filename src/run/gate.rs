@@ -17,6 +17,7 @@ mod answering;
 mod asking;
 mod budget;
 mod changed;
+pub(crate) mod edit_to_show;
 mod edited;
 mod hooked;
 mod telling;

@@ -23,6 +23,7 @@ use protocol::{
 mod apply;
 mod budget;
 mod decide;
+mod edits;
 mod hook_effects;
 mod hooks;
 mod input;
@@ -33,6 +34,7 @@ mod turn_calls;
 mod wants;
 
 pub use decide::StartMode;
+pub use edits::LoggedEdit;
 pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
     AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
@@ -59,6 +61,8 @@ pub enum WantedTask {
     Backoff { ask: ModelAsk, not_before: Timestamp },
     /// A judgement of every call that waits for one.
     Judge { first: CallId },
+    /// The outcome of a call as a person changed it, of hooks.
+    Edit { call: CallId },
     /// The tool, running.
     Tool { call: CallId },
     /// The end of the run that answers a call.
@@ -257,6 +261,8 @@ struct TrackedCall {
     completion: Option<Arc<CompletionResult>>,
     /// What a person is asked about it.
     question: Option<Arc<Confirmation>>,
+    /// The edit of a person about which hooks are asked.
+    edit: Option<Arc<LoggedEdit>>,
     /// What its tool asks people while it runs, oldest first.
     asks: Vec<Arc<Confirmation>>,
     /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is

@@ -36,6 +36,9 @@ pub(crate) const MODIFY: &str = "modify";
 /// The outcome of a question where a person changed the call, and a hook changed that, so that it was asked again.
 pub(crate) const EDITED: &str = "edited";
 
+/// The outcome of a question where a person changed the call and nothing came of that, so that it was asked again as it was.
+pub(crate) const EDIT_DROPPED: &str = "editDropped";
+
 /// The outcome of a question that was asked again, since the answer was about something else by then.
 pub(crate) const STALE: &str = "stale";
 
@@ -76,10 +79,16 @@ pub fn answer_said(
     let version = of_version(decision);
     match decision.outcome.as_str() {
         MODIFY => format!("allowed with a change{version} by {who}{waited}"),
-        EDITED => format!("edited by {who}{waited}"),
+        EDITED => format!("edited by {who}{waited}{}", unguarded(decision)),
+        EDIT_DROPPED => format!("edited by {who}{waited}, of which nothing came"),
         STALE => format!("{who} answered{waited}, when what the call would touch had changed"),
         outcome => format!("{}{version} by {who}{waited}", mark(outcome)),
     }
+}
+
+/// The words where a question was over before hooks had answered what a person made of the call; the message says why.
+fn unguarded(decision: &CallDecision) -> &'static str {
+    if decision.message.is_some() { ", before hooks had answered" } else { "" }
 }
 
 /// ` (version 2 of the question)`
@@ -168,6 +177,7 @@ pub fn wait_said(cause: &WaitCause) -> String {
     match (cause.waits_for.as_str(), about) {
         ("person", Some(title)) => format!("waits for a person's answer to “{title}”"),
         ("person", None) => "waits for a person's answer".to_owned(),
+        ("hook", None) if cause.confirmation_id.is_some() => format!("waits for hooks, {EDIT_ASKED}"),
         ("hook", Some(hook)) if cause.confirmation_id.is_some() => {
             format!("waits for the hook {hook}, {EDIT_ASKED}")
         }

@@ -72,6 +72,7 @@ impl Scene {
             created_at: Timestamp(1_000_000),
             deadline_at: None,
             on_deadline: OnDeadline::Deny,
+            edited_by: None,
         }
     }
 

@@ -184,3 +184,4 @@ mod settling;
 mod skills;
 mod slow;
 mod table;
+mod unsettled_edits;

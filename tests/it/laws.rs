@@ -80,6 +80,7 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
     people::wait_with_their_calls,
     people::are_answered_before_their_calls_run,
     people::stand_still_while_all_wait,
+    people::edits_are_settled_before_anything_runs,
 ];
 
 /// Checks a whole log, from its first event, of runs that may still be going on. The events are envelopes as

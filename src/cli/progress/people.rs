@@ -21,6 +21,14 @@ impl ProgressState {
             "confirmation.requested" => with(envelope, |data: ConfirmationRequestedView| {
                 self.asked(envelope, &data.confirmation, envelope.offered == Some(true), screen);
             }),
+            "confirmation.edited" => with(envelope, |data: ConfirmationEditedView| {
+                let who = data
+                    .name
+                    .map_or_else(|| "somebody".to_owned(), |name| person::told(&name, self.me.as_deref()));
+                let title = self.questions.get(&data.confirmation_id).cloned().unwrap_or_default();
+                let text = format!("answered by {who}; hooks look at the edit: {title}");
+                self.line(envelope, screen, TextColor::Dim, "~", &text);
+            }),
             "confirmation.revised" => with(envelope, |data| self.revised(envelope, &data, screen)),
             "confirmation.resolved" => with(envelope, |data| self.resolved(envelope, &data, screen)),
             "run.waiting" => with(envelope, |data: RunWaitingView| {
@@ -139,6 +147,9 @@ impl ProgressState {
                     by.map_or_else(|| "the answer".to_owned(), |by| person::told(by, self.me.as_deref()));
                 format!("a hook changed what {who} had made of it, so it is asked again")
             }
+            Some(RevisionReason::EditDropped) => {
+                "nothing came of a change of it, so it is asked as it was".to_owned()
+            }
             Some(RevisionReason::Changed) => "what it would touch changed meanwhile".to_owned(),
             None => format!("it is another question now ({})", data.why.as_str()),
         };
@@ -187,6 +198,14 @@ fn edit_said(edited: &Value, title: &str, name: Option<&str>, me: Option<&str>) 
         true => format!(", as changed by {who}"),
         false => format!(", changed by {who} into {subject}"),
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfirmationEditedView {
+    confirmation_id: ConfirmationId,
+    #[serde(default)]
+    name: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -309,10 +309,13 @@ impl SpanView {
             let is_unanswered = self.end_us.is_none() && question.decision.is_none();
             let id = question.confirmation_id.as_deref().filter(|_| is_unanswered);
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
-            let again =
-                question.decision.as_ref().filter(|it| matches!(it.outcome.as_str(), "edited" | "stale"));
-            let status = match again {
-                Some(decision) => format!("{}; ", answer_said(decision, str::to_owned, str::to_owned)),
+            let is_of_answer = |outcome: &str| matches!(outcome, "edited" | "editDropped" | "stale");
+            let answered = question.decision.as_ref().filter(|it| is_of_answer(&it.outcome));
+            let status = match answered {
+                Some(decision) => {
+                    let why = decision.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                    format!("{}{why}; ", answer_said(decision, str::to_owned, str::to_owned))
+                }
                 None => status,
             };
             let down = without_daemon(question.down_ms).map(|down| format!("; {down}"));

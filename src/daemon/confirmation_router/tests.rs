@@ -54,6 +54,7 @@ fn subject(change: impl FnOnce(&mut Confirmation)) -> Confirmation {
         created_at: START,
         deadline_at: None,
         on_deadline: OnDeadline::Deny,
+        edited_by: None,
     };
     change(&mut subject);
     subject

@@ -31,6 +31,31 @@ pub struct ConfirmationRevised {
     pub arguments: Option<Value>,
 }
 
+/// Data of `confirmation.edited`: a person has changed the call that is asked about, and hooks are asked about the change before
+/// anything comes of it. `by` names the person, and until the question is over or asked again no other answer counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationEdited {
+    pub confirmation_id: ConfirmationId,
+    pub tool_call_id: CallId,
+    /// The digest of the question that was answered.
+    pub digest: String,
+    /// The arguments as the person made them, without secrets.
+    pub edited: Value,
+    /// Secrets of the arguments are not in `edited`: a daemon that did not take the answer itself cannot run the call so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
+    /// The person: the client's id, or the way by which the answer came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The words that came with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The digest of what came with the answer, as in `confirmation.resolved`: the same answer once more is known by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+}
+
 /// The reason why a question changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +66,8 @@ pub enum RevisionReason {
     Changed,
     /// A hook changed what a person had made of the call, who has not seen that yet.
     ChangedByHook,
+    /// Nothing came of what a person had made of the call, as `reason` says; it is asked as it was.
+    EditDropped,
     /// Only `deadlineAt`: somebody was there for a while.
     Deadline,
 }

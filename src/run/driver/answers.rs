@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{AnswerRefusal, JudgeContext, PreparedWork},
+        gate::{JudgeContext, edit_to_show::EditToShow},
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     identity::logged,
+    under_way::{AnswerCheck, CheckedAnswer},
 };
 use crate::{live_runs::AnsweredCall, machine::EventDraft};
 use protocol::{
@@ -21,14 +22,6 @@ use store::NewEvent;
 /// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
 /// of a script.
 const MOST_WAITING: usize = 64;
-
-/// An answer that was checked.
-pub(super) struct CheckedAnswer {
-    message: RunMessage,
-    /// `None` = it is about the run itself.
-    call: Option<CallId>,
-    outcome: Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal>,
-}
 
 impl RunDriver {
     /// Has an answer checked, unless another one to the same call is under way: the first valid one counts.
@@ -51,7 +44,7 @@ impl RunDriver {
                 return self.check_anew(message, call, question, answer);
             }
         };
-        let outcome = settled.map(|settled| (settled, None));
+        let outcome = settled.map(|settled| AnswerCheck::Settled(settled, None));
         let checked = CheckedAnswer { message, call: None, outcome };
         self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
     }
@@ -64,22 +57,34 @@ impl RunDriver {
         question: Arc<Confirmation>,
         answer: ConfirmationAnswer,
     ) {
-        if self.answering.contains(&call.call_id) {
-            match self.unchecked.len() < MOST_WAITING {
-                true => self.unchecked.push(message),
-                false => message.answer(Ok(RunMessageOutcome::NoRoom)),
+        let edit = self.machine.edit(&call.call_id).cloned();
+        if edit.is_some() || self.answers.answering.contains(&call.call_id) {
+            let is_room = self.answers.waiting.len() < MOST_WAITING;
+            let message = match edit.filter(|_| is_room) {
+                Some(edit) => self.answers.same_edit(&edit, &answer, message),
+                None => Some(message),
+            };
+            match message {
+                Some(message) if is_room => self.answers.waiting.push(message),
+                Some(message) => message.answer(Ok(RunMessageOutcome::NoRoom)),
+                None => (),
             }
             return;
         }
-        self.answering.insert(call.call_id.clone());
+        self.answers.answering.insert(call.call_id.clone());
         let meant = self.meant(&call);
-        let hooked = self.machine.hooked(&call.call_id);
-        let scene = self.call_scene(&self.machine);
-        let judge_context = JudgeContext { hooked, scene, ..self.judge_context(&self.machine) };
+        let judge_context = self.answer_context(&call.call_id);
         let gate = Arc::clone(&self.gate);
         let span = self.turn_span();
         let checking = async move {
-            let outcome = gate.answer(&meant, &question, &answer, &judge_context).await;
+            let outcome = match gate.edit_to_show(&meant, &question, &answer, &judge_context).await {
+                Ok(Some(edit)) => Ok(AnswerCheck::ToShow(edit)),
+                Ok(None) => {
+                    let settled = gate.answer(&meant, &question, &answer, None, &judge_context).await;
+                    settled.map(|(settled, work)| AnswerCheck::Settled(settled, work))
+                }
+                Err(refusal) => Err(refusal),
+            };
             TaskOutput::Checked(Box::new(CheckedAnswer {
                 message,
                 call: Some(call.call_id.clone()),
@@ -87,6 +92,12 @@ impl RunDriver {
             }))
         };
         self.tasks.spawn(logged(span, checking));
+    }
+
+    /// The place where the run stands, for judging what an answer makes of a call.
+    pub(super) fn answer_context(&self, call: &CallId) -> JudgeContext {
+        let (hooked, scene) = (self.machine.hooked(call), self.call_scene(&self.machine));
+        JudgeContext { hooked, scene, ..self.judge_context(&self.machine) }
     }
 
     /// What came of checking becomes an input, or goes back to whoever answered.
@@ -97,11 +108,21 @@ impl RunDriver {
             Err(refused) => {
                 message.answer(Ok(RunMessageOutcome::Refused(refused)));
                 if let Some(call) = call {
-                    self.answering.remove(&call);
+                    self.answers.answering.remove(&call);
                 }
                 self.check_next();
             }
-            Ok((settled, work)) => {
+            Ok(AnswerCheck::ToShow(EditToShow { edited, arguments })) => ready.push(RunMessage {
+                input: MachineInput::Edited(Box::new(edited)),
+                answers: call.map(|call| AnsweredCall {
+                    call,
+                    work: None,
+                    meant: None,
+                    edited: Some(arguments),
+                }),
+                ..message
+            }),
+            Ok(AnswerCheck::Settled(settled, work)) => {
                 let meant = changed_by_hooks(&settled);
                 let settled = MachineInput::Settled {
                     confirmation: answer.confirmation.clone(),
@@ -111,7 +132,7 @@ impl RunDriver {
                 };
                 ready.push(RunMessage {
                     input: settled,
-                    answers: call.map(|call| AnsweredCall { call, work, meant }),
+                    answers: call.map(|call| AnsweredCall { call, work, meant, edited: None }),
                     ..message
                 });
             }
@@ -120,7 +141,7 @@ impl RunDriver {
 
     /// A step is over, committed or not: answers that waited for those in it are checked now.
     pub(super) fn check_next(&mut self) {
-        for message in std::mem::take(&mut self.unchecked) {
+        for message in std::mem::take(&mut self.answers.waiting) {
             self.check_answer(message);
         }
     }
@@ -131,6 +152,15 @@ impl RunDriver {
         let work = work.take()?;
         self.prepared.insert(call.clone(), work);
         Some(call.clone())
+    }
+
+    /// The step could not be committed: the work is the answers' again, which may be decided once more.
+    pub(super) fn take_work_back(&mut self, inputs: &mut [RunMessage], allowed: &[CallId]) {
+        for AnsweredCall { call, work, .. } in inputs.iter_mut().filter_map(|it| it.answers.as_mut()) {
+            if allowed.contains(call) {
+                *work = self.prepared.remove(call);
+            }
+        }
     }
 
     /// Goes by what hooks made of the calls that answers of a committed step changed.
@@ -151,7 +181,7 @@ impl RunDriver {
     /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
     pub(super) fn is_decided(&mut self, message: &RunMessage) {
         if let Some(AnsweredCall { call, .. }) = &message.answers {
-            self.answering.remove(call);
+            self.answers.answering.remove(call);
         }
     }
 }

@@ -87,6 +87,9 @@ impl RunDriver {
                 let judging = self.judge_all(&self.machine);
                 self.launch(want, async move { TaskOutput::Judged(judging.await) }, None);
             }
+            // A closing daemon leaves them to the next one: the edit is in the log.
+            WantedTask::Edit { .. } if self.is_closing => (),
+            WantedTask::Edit { call } => self.begin_edit(&call.clone(), want),
             WantedTask::Hooks(point) => self.begin_hooks(point.clone(), want),
             WantedTask::Tool { call } => self.begin_tool(call.clone(), want),
             WantedTask::End { call } => {

@@ -132,6 +132,7 @@ impl RunDriver {
                 }
             }
             (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),
+            (Ok((_, TaskOutput::Shown(checked))), _) => self.edit_shown(*checked, ready),
             (Ok((_, TaskOutput::ElicitationHooked(asks, advice))), _) => {
                 self.take_advice(*asks, advice, ready)
             }

@@ -21,6 +21,7 @@ impl RunDriver {
             | WantedTask::Backoff { .. }
             | WantedTask::Context
             | WantedTask::Slot
+            | WantedTask::Edit { .. }
             | WantedTask::Child { .. } => true,
             // Whoever only waits for a person is not waited for: its call is cut off, as by any restart.
             WantedTask::Tool { call } => self.machine.can_be_left(call) || self.machine.only_asks(call),

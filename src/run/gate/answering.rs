@@ -32,12 +32,14 @@ pub enum AnswerRefusal {
 }
 
 impl CallGate {
-    /// What an answer to an open question comes to. Reads, never writes.
+    /// What an answer to an open question comes to. Reads, never writes. `logged`: it is an edit that is in the log, and how often hooks
+    /// have been asked about it.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
+        logged: Option<u32>,
         judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let option = self.is_answerable(open, answer)?;
@@ -72,7 +74,7 @@ impl CallGate {
                 });
                 self.allowed(call, open, resolved, judge_context).await
             }
-            ConfirmationOutcome::Modify => self.modified(call, open, answer, judge_context).await,
+            ConfirmationOutcome::Modify => self.modified(call, (open, answer), logged, judge_context).await,
         }
     }
 
@@ -162,29 +164,15 @@ impl CallGate {
     async fn modified(
         &self,
         call: &ToolCall,
-        open: &Confirmation,
-        answer: &ConfirmationAnswer,
+        (open, answer): (&Confirmation, &ConfirmationAnswer),
+        logged: Option<u32>,
         judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
-        let (pointer, arguments) = match (&answer.arguments, &answer.content) {
-            (Some(arguments), None) => {
-                refuse_marks("/arguments", &arguments.to_string(), &call.arguments.to_string())?;
-                ("/arguments", arguments.clone())
-            }
-            (None, Some(content)) => ("/content", self.with_content(call, content, judge_context).await?),
-            (Some(_), Some(_)) => return invalid("/content", "not together with `arguments`"),
-            (None, None) => return invalid("/arguments", "needed with `modify`, or `content`"),
-        };
-        let prepared = match self.prepare_with(&call.name, arguments, judge_context).await {
-            Ok(prepared) => prepared,
-            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
-                return Err(AnswerRefusal::Denied(error));
-            }
-            Err(refusal) => return invalid(pointer, &refusal.error.message),
-        };
+        let (pointer, prepared) = self.as_edited(call, answer, logged.is_some(), judge_context).await?;
         let made = self.without_secrets(&prepared.arguments);
         let edit = self.edit_of(call, made, judge_context).await;
-        let shown = match self.show_modified(call, open, prepared, judge_context).await {
+        let asked = (open, logged.unwrap_or(1));
+        let shown = match self.show_modified(call, asked, prepared, judge_context).await {
             Ok(shown) => shown,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
@@ -258,6 +246,34 @@ impl CallGate {
         (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
         resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
         AnswerEffect::Refuse { resolved, refusal, hooks: Box::new(hooks) }
+    }
+
+    /// The call as an answer changes it. `is_logged`: the answer was looked at for marks before it came into the log.
+    pub(super) async fn as_edited(
+        &self,
+        call: &ToolCall,
+        answer: &ConfirmationAnswer,
+        is_logged: bool,
+        judge_context: &JudgeContext,
+    ) -> Result<(&'static str, PreparedToolCall), AnswerRefusal> {
+        let (pointer, arguments) = match (&answer.arguments, &answer.content) {
+            (Some(arguments), None) => {
+                if !is_logged {
+                    refuse_marks("/arguments", &arguments.to_string(), &call.arguments.to_string())?;
+                }
+                ("/arguments", arguments.clone())
+            }
+            (None, Some(content)) => ("/content", self.with_content(call, content, judge_context).await?),
+            (Some(_), Some(_)) => return invalid("/content", "not together with `arguments`"),
+            (None, None) => return invalid("/arguments", "needed with `modify`, or `content`"),
+        };
+        match self.prepare_with(&call.name, arguments, judge_context).await {
+            Ok(prepared) => Ok((pointer, prepared)),
+            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
+                Err(AnswerRefusal::Denied(error))
+            }
+            Err(refusal) => invalid(pointer, &refusal.error.message),
+        }
     }
 
     /// Arguments by which the call leaves its file with this content, or runs this command.

@@ -98,6 +98,7 @@ impl CallGate {
             created_at,
             deadline_at,
             on_deadline: approval.on_deadline,
+            edited_by: None,
             confirmation_id,
         }
     }

@@ -293,7 +293,7 @@ impl CallGate {
     pub(crate) async fn show_modified(
         &self,
         call: &ToolCall,
-        open: &Confirmation,
+        (open, attempt): (&Confirmation, u32),
         prepared: PreparedToolCall,
         judge_context: &JudgeContext,
     ) -> Result<ShownCall, CallRefusal> {
@@ -317,7 +317,7 @@ impl CallGate {
                 call.call_id,
                 open.confirmation_id
             ),
-            attempt: 1,
+            attempt,
             call: Some(call.call_id.clone()),
         };
         // What it would do is looked at again afterwards.

@@ -64,6 +64,7 @@ impl CallGate {
             created_at: judge_context.now,
             deadline_at: approval.deadline_ms.map(|ms| after(judge_context.now, ms)),
             on_deadline: approval.on_deadline,
+            edited_by: None,
         })
     }
 

@@ -42,6 +42,8 @@ pub struct AnsweredCall {
     pub work: Option<PreparedWork>,
     /// The arguments that hooks made of an answer which changed the call: whatever is asked about it next is about these.
     pub meant: Option<Value>,
+    /// The arguments that an edit makes which is to be written down before hooks are asked about it, with the secrets in them.
+    pub edited: Option<Value>,
 }
 
 impl RunMessage {

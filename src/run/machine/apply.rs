@@ -109,14 +109,16 @@ impl RunMachine {
             EventBody::RunParked(data) => self.parked = Some(data.reason),
             EventBody::HookFired(data) => self.apply_hook(data, private),
             EventBody::RunWaiting(data) => self.is_waiting = data.waiting,
+            EventBody::ConfirmationEdited(data) => self.apply_edit(data),
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => {
                 self.apply_question(&data.confirmation, private);
                 let call = data.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
                 if let Some(call) = call {
+                    call.edit.take_if(|_| data.why != RevisionReason::Deadline);
                     // An earlier version wrote down nothing more of an edit that a hook changed.
                     call.is_changed_again |=
-                        !matches!(data.why, RevisionReason::Deadline | RevisionReason::Modified);
+                        matches!(data.why, RevisionReason::Changed | RevisionReason::ChangedByHook);
                     call.note = data.difference.as_deref().map(Arc::from).or_else(|| call.note.take());
                 }
             }
@@ -126,7 +128,7 @@ impl RunMachine {
                         call.asks.retain(|it| it.confirmation_id != data.confirmation_id);
                     }
                     Some(call) => {
-                        call.question = None;
+                        (call.question, call.edit) = (None, None);
                         call.note = data.difference.as_deref().map(Into::into);
                     }
                     None if data.tool_call_id.is_none() => self.safeguards.question = None,
@@ -334,6 +336,7 @@ impl TrackedCall {
             prepared: None,
             completion: None,
             question: None,
+            edit: None,
             asks: Vec::new(),
             is_held_up: false,
             note: None,

@@ -12,6 +12,7 @@ use protocol::{
 };
 
 mod calls;
+mod edits;
 mod hooks;
 mod model;
 mod people;
@@ -151,6 +152,10 @@ impl MachineStep<'_> {
             }
             // It is checked first.
             MachineInput::Answer(_) => (),
+            MachineInput::Edited(edited) => self.edited(*edited),
+            MachineInput::EditDropped { confirmation, digest, why } => {
+                self.edit_dropped(&confirmation, &digest, &why);
+            }
             MachineInput::Settled { confirmation, digest, settled, by } => {
                 self.settled(&confirmation, &digest, *settled, by);
             }

@@ -421,5 +421,6 @@ impl RunMachine {
         for call in self.calls.iter_mut().filter(|it| it.state == CallState::Validating) {
             call.restarts += 1;
         }
+        self.restart_edits();
     }
 }

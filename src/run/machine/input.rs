@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{HookEffects, LateHook, ModelAsk, SideCall, SideCallReply, ToolSideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
-    ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext, JudgedCall, McpServerTools,
-    NamedModel, ParkReason, RuleOrigin, RunErrorCode, RunToolsChanged, Timestamp, ToolError, ToolResult,
-    Usage, UsageTotal, UsdAmount,
+    ConfirmationEdited, ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed,
+    ContextMessage, DecidedBy, FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext,
+    JudgedCall, McpServerTools, NamedModel, ParkReason, RuleOrigin, RunErrorCode, RunToolsChanged, Timestamp,
+    ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -143,6 +143,15 @@ pub enum MachineInput {
     /// The question whether a run that has used up its budget may use more.
     AskBudget {
         question: Box<Confirmation>,
+    },
+    /// A person's valid edit of a call, about which hooks are to be asked before anything comes of it.
+    Edited(Box<ConfirmationEdited>),
+    /// Nothing comes of an edit about which hooks were asked, or were to be: the question with this digest stays open, and its reason
+    /// says why.
+    EditDropped {
+        confirmation: ConfirmationId,
+        digest: String,
+        why: String,
     },
     /// What a checked answer to the question with this digest comes to.
     Settled {
@@ -429,6 +438,22 @@ pub enum AnswerEffect {
     Raise { resolved: ConfirmationResolved, limits: BudgetLimits },
     /// The run may use no more.
     EndBudget { resolved: ConfirmationResolved },
+}
+
+impl AnswerEffect {
+    /// The end of the question by it, where it ends.
+    pub fn resolved_mut(&mut self) -> Option<&mut ConfirmationResolved> {
+        match self {
+            AnswerEffect::Run { resolved, .. }
+            | AnswerEffect::Result { resolved, .. }
+            | AnswerEffect::Refuse { resolved, .. }
+            | AnswerEffect::Told { resolved, .. }
+            | AnswerEffect::CancelRun { resolved }
+            | AnswerEffect::Raise { resolved, .. }
+            | AnswerEffect::EndBudget { resolved } => Some(resolved),
+            AnswerEffect::Revise { .. } => None,
+        }
+    }
 }
 
 /// What becomes of a question that nobody could answer, or whose time is over. None of it is consent.

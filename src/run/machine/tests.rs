@@ -474,6 +474,7 @@ fn render_want(want: &WantedTask) -> String {
         }
         WantedTask::Backoff { ask, .. } => format!("backoff#{}.{}", ask.turn, ask.attempt),
         WantedTask::Judge { first } => format!("judge({first}…)"),
+        WantedTask::Edit { call } => format!("edit({call})"),
         WantedTask::Tool { call } => format!("tool({call})"),
         WantedTask::End { call } => format!("end({call})"),
         WantedTask::Child { call, run } => format!("child({call}: {run})"),

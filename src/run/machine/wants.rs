@@ -31,6 +31,7 @@ impl RunMachine {
             RunPhase::Acting => {
                 let first = self.unjudged().next();
                 wants.extend(first.map(|it| WantedTask::Judge { first: it.call_id.clone() }));
+                wants.extend(self.edited().map(|call| WantedTask::Edit { call: call.clone() }));
                 wants.extend(executing.map(|it| {
                     let call = it.request.call_id.clone();
                     match it.child() {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::SqlStatement;
 use crate::event::EncodedEvent;
 use protocol::{
-    CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, ProgramId, RunId, SessionId,
-    Timestamp, WorkspaceTrusted,
+    CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, ProgramId, RevisionReason, RunId,
+    SessionId, Timestamp, WorkspaceTrusted,
 };
 
 /// What a batch of events changes.
@@ -33,6 +33,8 @@ struct ConfirmationChange {
     /// With the deadline that it says.
     subject: Option<(EventSeq, Option<i64>)>,
     resolved: Option<EventSeq>,
+    /// `Some(None)` = an edit that hooks were asked about is settled.
+    edited: Option<Option<EventSeq>>,
 }
 
 struct ConfirmationStart {
@@ -65,9 +67,16 @@ impl ConsentChanges {
                 let subject = &data.confirmation;
                 let asked = self.asked.entry(subject.confirmation_id.clone()).or_default();
                 asked.subject = Some((seq, subject.deadline_at.map(|at| at.0)));
+                if data.why != RevisionReason::Deadline {
+                    asked.edited = Some(None);
+                }
+            }
+            EventBody::ConfirmationEdited(data) => {
+                self.asked.entry(data.confirmation_id.clone()).or_default().edited = Some(Some(seq));
             }
             EventBody::ConfirmationResolved(data) => {
-                self.asked.entry(data.confirmation_id.clone()).or_default().resolved = Some(seq);
+                let asked = self.asked.entry(data.confirmation_id.clone()).or_default();
+                (asked.resolved, asked.edited) = (Some(seq), Some(None));
             }
             EventBody::PolicyChanged(PolicyChanged { added, removed, .. }) => {
                 self.rules.extend(added.iter().map(|rule| RuleChange::Add {
@@ -110,7 +119,16 @@ impl ConsentChanges {
         push(INSERT_CONFIRMATIONS, begun.collect());
         let changed = asked.iter().map(|(id, asked)| {
             let (subject, deadline) = asked.subject.unzip();
-            json!([id, subject.map(|seq| seq.0), deadline.flatten(), asked.resolved.map(|seq| seq.0)])
+            let resolved = asked.resolved.map(|seq| seq.0);
+            let edited = asked.edited.flatten().map(|seq| seq.0);
+            json!([
+                id,
+                subject.map(|seq| seq.0),
+                deadline.flatten(),
+                resolved,
+                asked.edited.is_some(),
+                edited
+            ])
         });
         push(UPDATE_CONFIRMATIONS, changed.collect());
         for change in rules {
@@ -148,9 +166,11 @@ const UPDATE_CONFIRMATIONS: &str = "
 update confirmations set
     subject_seq = coalesce(patch.subject_seq, confirmations.subject_seq),
     deadline_us = iif(patch.subject_seq is null, confirmations.deadline_us, patch.deadline_us),
-    resolved_seq = coalesce(confirmations.resolved_seq, patch.resolved_seq)
+    resolved_seq = coalesce(confirmations.resolved_seq, patch.resolved_seq),
+    edited_seq = iif(patch.is_of_edit, patch.edited_seq, confirmations.edited_seq)
 from (
-    select value->>0 as id, value->>1 as subject_seq, value->>2 as deadline_us, value->>3 as resolved_seq
+    select value->>0 as id, value->>1 as subject_seq, value->>2 as deadline_us, value->>3 as resolved_seq,
+        value->>4 as is_of_edit, value->>5 as edited_seq
     from jsonb_each(?)
 ) as patch
 where confirmations.confirmation_id = patch.id";

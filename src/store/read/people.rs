@@ -7,8 +7,8 @@ use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 use super::ListPage;
 use crate::{EventStore, StoreError};
 use protocol::{
-    Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, InstalledExtension,
-    PolicyRule, ProgramNoted, Resolution, RunId, SessionId, Timestamp, TrustedFile,
+    Confirmation, ConfirmationEdited, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq,
+    InstalledExtension, PolicyRule, ProgramNoted, Resolution, RunId, SessionId, Timestamp, TrustedFile,
 };
 
 /// A question as the log has it.
@@ -55,11 +55,13 @@ pub(super) const SHOWN: u32 = 256;
 /// The subject is the newest event that says it; `resolved` the event that ended it.
 const COLUMNS: &str = "
 select confirmations.first_seq, subject.seq as subject_seq, subject.body as subject,
-    confirmations.resolved_seq, resolved.body as resolved, resolved.time_us as resolved_us, sessions.roots
+    confirmations.resolved_seq, resolved.body as resolved, resolved.time_us as resolved_us, sessions.roots,
+    confirmations.edited_seq, edited.body as edited
 from confirmations
 left join sessions on sessions.session_id = confirmations.session_id
 join events as subject on subject.seq = confirmations.subject_seq
 left join events as resolved on resolved.seq = confirmations.resolved_seq
+left join events as edited on edited.seq = confirmations.edited_seq
 where ";
 
 /// ?1 its id.
@@ -241,8 +243,12 @@ fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
         }
         None => None,
     };
+    let edited: Option<(EventSeq, &str)> =
+        row.get::<Option<i64>, _>("edited_seq").map(EventSeq).zip(row.get("edited"));
+    let edited = edited.map(|(seq, body)| read::<ConfirmationEdited>(seq, body)).transpose()?;
+    let edited_by = edited.map(|edit| edit.name.unwrap_or_else(|| "a person".to_owned()));
     Ok(StoredConfirmation {
-        confirmation: *subject.confirmation,
+        confirmation: Confirmation { edited_by, ..*subject.confirmation },
         roots: roots.unwrap_or_default(),
         first_seq,
         resolution,

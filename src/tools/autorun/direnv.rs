@@ -190,7 +190,7 @@ impl NamedByEnvrc {
             self.files.extend(Some(first).filter(is_run).and_then(|word| path(word, base)));
             // Also one that is not there yet; `-m venv` is none.
             let is_no_file = |word: &&str| ["-c", "-e", "-m", "-p"].contains(word);
-            let is_interpreter = INTERPRETERS.contains(&first) && !rest.iter().any(|word| is_no_file(word));
+            let is_interpreter = INTERPRETERS.contains(&first) && !rest.iter().any(is_no_file);
             let script = arguments.next().filter(|word| is_interpreter && word.contains(['.', '/']));
             self.files.extend(script.and_then(|word| path(word, base)));
             let named = rest.iter().filter_map(|word| path(word, base));

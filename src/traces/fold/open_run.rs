@@ -264,9 +264,10 @@ impl OpenRun {
             "model.retrying" | "model.completed" | "model.fallback" | "model.routed" | "model.consulting"
             | "model.consulted" | "context.compressed" => self.apply_model(moment, edges),
             "tool.state" | "file.changed" => self.apply_call(moment, edges),
-            "confirmation.requested" | "confirmation.revised" | "confirmation.resolved" => {
-                self.apply_question(moment, edges);
-            }
+            "confirmation.requested"
+            | "confirmation.edited"
+            | "confirmation.revised"
+            | "confirmation.resolved" => self.apply_question(moment, edges),
             "hook.started" => self.hook_started(moment, edges),
             "hook.fired" => self.hook_fired(moment, edges),
             "run.toolsChanged" | "context.cleared" => self.note(moment, ""),

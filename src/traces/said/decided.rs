@@ -2,7 +2,9 @@
 
 use protocol::CallDecision;
 
-use super::{LAST_TURN, MODIFY, STALE, decider, of_version, origin, overruled, waited};
+use super::{
+    EDIT_DROPPED, EDITED, LAST_TURN, MODIFY, STALE, decider, of_version, origin, overruled, unguarded, waited,
+};
 use crate::text::person;
 
 /// A decision, in the pieces that its words are made of.
@@ -43,6 +45,7 @@ fn words(decision: &CallDecision) -> DecisionWords {
         "allowUser" => ("yes", ", always"),
         MODIFY => ("yes", ", with a change"),
         STALE => ("asked again", ", as what it would touch had changed"),
+        EDIT_DROPPED => ("asked again", ", as nothing came of the change"),
         "deny" => ("no", ""),
         other => (other, ""),
     };
@@ -66,6 +69,8 @@ fn words(decision: &CallDecision) -> DecisionWords {
         _ => decider(decision).to_owned(),
     };
     let by = origin(decision).map_or(by, |(origin, rule)| format!("{rule}{origin}"));
+    let over = decision.message.as_deref().filter(|_| decision.outcome == EDITED);
+    let over = over.map(|why| format!("{}: {why}", unguarded(decision))).unwrap_or_default();
     let beyond = decision.allows.as_ref().map(|allows| format!("; from now on: {allows}"));
     DecisionWords {
         word: word.to_owned(),
@@ -74,6 +79,6 @@ fn words(decision: &CallDecision) -> DecisionWords {
         changed: changed.unwrap_or_default(),
         by,
         waited: waited(decision).map(|waited| format!(", {waited}")).unwrap_or_default(),
-        beyond: beyond.unwrap_or_default(),
+        beyond: format!("{over}{}", beyond.unwrap_or_default()),
     }
 }

@@ -175,3 +175,87 @@ fn a_change_that_is_taken_back_is_told_as_that() {
     assert!(story.contains(said), "{story}");
     assert!(!story.contains("The model had asked for"), "{story}");
 }
+
+/// The same where the log has what the person made of the call.
+const LOGGED: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    0 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {"path": "a.rs"}}
+    0 tool.state {"callId": "c1", "from": "validating", "to": "awaitingApproval", "name": "write_file"}
+    0 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}}
+    0 run.waiting {"waiting": true}
+    5600 confirmation.edited {"confirmationId": "q1", "toolCallId": "c1", "digest": "d", "edited": {"path": "b.rs"}, "name": "ada@pts/0-3fa91c02", "^": {"by": "ada@pts/0-3fa91c02"}}
+    6700 hook.started {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
+"#;
+
+const LOGGED_CANCEL: &str = r#"
+    7800 run.stopping {"reason": "ABORTED", "then": "end", "message": "cancelled", "^": {"by": "bob"}}
+    7800 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "deny", "by": "system", "message": "the run was stopped", "digest": "d"}
+    7800 run.waiting {"waiting": false}
+    7800 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "cancelled", "name": "write_file"}
+    7800 turn.completed {"turn": 1, "toolCalls": 1}
+    7800 run.completed {"reason": "ABORTED", "turns": 1, "toolCalls": 1, "activeMs": 0}
+"#;
+
+const LOGGED_RESTART: &str = r#"
+    19000 run.resumed {"unclean": true, "awayMs": 9000}
+    19000 run.waiting {"waiting": true}
+"#;
+
+const LOGGED_ALLOWED: &str = r#"
+    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: b.rs", "details": {"type": "edit"}}, "why": "modified", "^": {"by": "ada@pts/0-3fa91c02"}}
+    20000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada@pts/0-3fa91c02", "digest": "d", "difference": "x"}
+    20000 run.waiting {"waiting": false}
+    20000 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file", "arguments": {"path": "b.rs"}}
+    20000 run.completed {"reason": "GOAL", "result": "x", "turns": 1, "toolCalls": 1, "activeMs": 0}
+"#;
+
+fn decision_of(spans: &[TraceSpan]) -> protocol::CallDecision {
+    spans.iter().find_map(|span| span.confirmation.as_deref()?.decision.clone()).unwrap()
+}
+
+#[test]
+fn a_logged_change_is_told_by_name_while_hooks_look_at_it() {
+    let told = spans(LOGGED);
+    let asked = told.iter().find_map(|span| span.confirmation.as_deref()).unwrap();
+    assert_eq!(asked.edited_input.as_ref().unwrap().text, r#"{"path":"b.rs"}"#);
+    let said = crate::answer_said(&decision_of(&told), str::to_owned, str::to_owned);
+    assert_eq!(said, "edited by ada (pts/0) after 5.6 s");
+    let run = told.iter().find_map(|span| span.run.as_deref()).unwrap();
+    assert_eq!(run.waiting_ms, 5_600);
+    let story = document(TraceFormat::Markdown, LOGGED);
+    assert!(
+        story.contains("Answer: edited by ada (pts/0) after 5.6 s. Hooks are asked about that.\n"),
+        "{story}"
+    );
+}
+
+#[test]
+fn a_run_that_is_stopped_while_hooks_look_at_a_change_does_not_say_that_nobody_answered() {
+    let log = format!("{LOGGED}{LOGGED_CANCEL}");
+    let told = spans(&log);
+    assert_eq!(waits_of_people(&told), (5_600, 0, vec![(Some(5_600), 0)]));
+    let said = decided(&decision_of(&told));
+    assert_eq!(said, "edited: ada (pts/0), 5.6 s, before hooks had answered: the run was stopped");
+    let call = told.iter().find_map(|span| span.tool.as_deref()).unwrap();
+    assert_eq!(decided(call.decision.as_ref().unwrap()), "no: the run was stopped");
+    let story = document(TraceFormat::Markdown, &log);
+    let answer =
+        "Answer: edited by ada (pts/0) after 5.6 s, before hooks had answered: the run was stopped.\n";
+    assert!(story.contains(answer), "{story}");
+    assert!(!story.contains("Nobody answered"), "{story}");
+}
+
+#[test]
+fn a_logged_change_is_no_slower_by_a_restart_and_is_told_where_it_was_made() {
+    let log = format!("{LOGGED}{LOGGED_RESTART}{LOGGED_ALLOWED}");
+    let told = spans(&log);
+    assert_eq!(waits_of_people(&told), (5_600, 0, vec![(Some(5_600), 0)]));
+    let story = document(TraceFormat::Markdown, &log);
+    let before = "Answer: edited by ada (pts/0) after 5.6 s. Hooks had not answered when the daemon ended.\n";
+    assert!(story.contains(before), "{story}");
+    assert!(!story.contains("Nobody had answered"), "{story}");
+    let after = "**lead** goes on with the answer after the daemon was started again: Write file: a.rs\n";
+    assert!(story.contains(after), "{story}");
+    assert!(story.contains("Answer: allowed with a change by ada (pts/0) after 5.6 s."), "{story}");
+}

@@ -149,6 +149,43 @@ pub fn stand_still_while_all_wait(run: &Run, violations: &mut Violations) {
     }
 }
 
+/// 07 and 08: an edit about which hooks are asked is of what is asked, there is one at a time, and its call does nothing before it is
+/// settled.
+pub fn edits_are_settled_before_anything_runs(run: &Run, violations: &mut Violations) {
+    let mut digests: HashMap<&str, &str> = HashMap::new();
+    // By question, the call that was edited.
+    let mut pending: HashMap<&str, &str> = HashMap::new();
+    for event in &run.events {
+        match event.kind {
+            "confirmation.requested" | "confirmation.revised" => {
+                let subject = event.data("confirmation");
+                digests.insert(asked_by(event), subject["digest"].as_str().unwrap_or(""));
+                if event.text("why") != "deadline" {
+                    pending.remove(asked_by(event));
+                }
+            }
+            "confirmation.resolved" => {
+                digests.remove(event.text("confirmationId"));
+                pending.remove(event.text("confirmationId"));
+            }
+            "confirmation.edited" => {
+                let id = event.text("confirmationId");
+                if digests.get(id) != Some(&event.text("digest")) {
+                    violations.add(event, format_args!("an edit of {id}, which does not ask that"));
+                }
+                if pending.insert(id, event.text("toolCallId")).is_some() {
+                    violations.add(event, format_args!("a second edit of {id} before the first is settled"));
+                }
+            }
+            "tool.state" if pending.values().any(|call| *call == event.text("callId")) => {
+                let call = event.text("callId");
+                violations.add(event, format_args!("call {call} goes on before its edit is settled"));
+            }
+            _ => (),
+        }
+    }
+}
+
 /// 06: a remembered rule stands in the log with the answer that made it, in one transaction: right after its step.
 pub fn remembered_rules_have_their_answers(log: &Log, violations: &mut Violations) {
     // Sessions are deleted with their questions; rules stay.

@@ -265,6 +265,33 @@ fn questions_begin_and_end_once() {
 }
 
 #[test]
+fn edits_are_of_what_is_asked_and_settled_once() {
+    let edit =
+        r#"confirmation.edited {"confirmationId": "q2", "toolCallId": "c2", "digest": "d1", "edited": {}}"#;
+    let denied = r#"confirmation.resolved {"confirmationId": "q2""#;
+    let lawful = QUESTIONS.replacen(denied, &format!("{edit}\n{denied}"), 1);
+    assert_eq!(check(&log(&lawful)), Ok(()));
+    caught_asking(
+        denied,
+        &format!("{edit}\n{edit}\n{denied}"),
+        expect!["seq 26, run r1: a second edit of q2 before the first is settled"],
+    );
+    caught_asking(
+        denied,
+        &format!("{}\n{denied}", edit.replace("d1", "d2")),
+        expect!["seq 25, run r1: an edit of q2, which does not ask that"],
+    );
+    let edit = edit.replace('2', "1").replace("d1", "d2");
+    let text = QUESTIONS.replacen("tool.state c1 awaitingApproval>executing", "", 1).replacen(
+        r#"confirmation.resolved {"confirmationId": "q1""#,
+        &format!("{edit}\ntool.state c1 awaitingApproval>executing\nconfirmation.resolved {{\"confirmationId\": \"q1\""),
+        1,
+    );
+    let told = check(&log(&text)).unwrap_err().join("\n");
+    assert!(told.contains("call c1 goes on before its edit is settled"), "{told}");
+}
+
+#[test]
 fn waiting_is_said_when_it_changes_and_nothing_goes_on_meanwhile() {
     caught_asking(
         r#"run.waiting {"waiting": false}"#,

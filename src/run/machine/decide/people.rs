@@ -175,7 +175,7 @@ impl MachineStep<'_> {
                 self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
             UnansweredEffect::Park => {
-                if self.machine.parked.is_none() {
+                if self.machine.parked.is_none() && !self.is_edited(&question) {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }

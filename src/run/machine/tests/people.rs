@@ -37,6 +37,7 @@ pub fn question(call: &str) -> Confirmation {
         created_at: Timestamp(0),
         deadline_at: Some(Timestamp(10)),
         on_deadline: OnDeadline::Deny,
+        edited_by: None,
     }
 }
 
@@ -70,6 +71,9 @@ fn prepared() -> JudgedCall {
 
 pub fn answer(call: &str, what: &str) -> MachineInput {
     let question = question(call);
+    if let Some(input) = edits::answer(&question, what) {
+        return input;
+    }
     let resolved = |outcome| ConfirmationResolved {
         confirmation_id: question.confirmation_id.clone(),
         tool_call_id: Some(CallId::from(call)),
@@ -433,4 +437,5 @@ fn a_changed_subject_is_another_question() {
     );
 }
 
+mod edits;
 mod unanswered;

@@ -1,7 +1,8 @@
 //! Questions to people.
 
 use protocol::{
-    CallDecision, CallId, ConfirmationId, ConfirmationSpan, SpanKind, SpanStatus, Timestamp, TraceSpan,
+    CallDecision, CallId, ConfirmationId, ConfirmationSpan, SpanKind, SpanStatus, SpanText, Timestamp,
+    TraceSpan,
 };
 
 use super::{
@@ -24,6 +25,16 @@ pub(super) struct OpenQuestion {
     answered_at: Option<Timestamp>,
     /// The same of an answer that a daemon before this one took: no guard has been asked anew about it yet.
     answered_before: Option<AnsweredBefore>,
+    /// The change of a person that the log has, about which hooks are asked.
+    edit: Option<LoggedChange>,
+}
+
+/// A change of a call by a person, which no restart takes back.
+#[derive(Debug)]
+struct LoggedChange {
+    at: Timestamp,
+    name: Option<String>,
+    made: Option<SpanText>,
 }
 
 /// The answer to a question that was there as the daemon ended.
@@ -37,11 +48,21 @@ struct AnsweredBefore {
 impl OpenQuestion {
     /// True while it is guards that are waited for, and no person.
     pub(super) fn is_answered(&self) -> bool {
-        self.answered_at.is_some()
+        self.answered_at.is_some() || self.edit.is_some()
+    }
+
+    /// The time from which on guards are waited for.
+    pub(super) fn answered_since(&self) -> Timestamp {
+        let logged = self.edit.as_ref().map(|edit| edit.at);
+        logged.or(self.answered_at).unwrap_or(self.span.started_at)
     }
 
     /// A guard is asked about what a person made of the call, from then on.
     pub(super) fn answered_by(&mut self, asked_at: Timestamp) {
+        // Only in logs of earlier versions nothing but the guard tells of the answer.
+        if self.edit.is_some() {
+            return;
+        }
         let before = self.answered_before.take().map(|before| before.at);
         let known = [self.answered_at, before, Some(asked_at)].into_iter().flatten().min();
         self.answered_at = known.map(|at| at.max(self.span.started_at));
@@ -49,6 +70,9 @@ impl OpenQuestion {
 
     /// The time of its answer, where it is over or asked anew at that time.
     pub(super) fn settle(&mut self, at: Timestamp) -> Timestamp {
+        if let Some(edit) = &self.edit {
+            return edit.at.min(at);
+        }
         // The answer was lost with the daemon that took it, and came once more.
         if let (Some(before), Some(asked)) = (self.answered_before.take(), &mut self.span.confirmation) {
             asked.down_ms = asked.down_ms.saturating_add(before.down_ms);
@@ -58,6 +82,10 @@ impl OpenQuestion {
 
     /// The daemon was away for so long: nobody could answer meanwhile.
     fn was_down(&mut self, down_ms: u64) {
+        // Nobody waited for the person any more.
+        if self.edit.is_some() {
+            return;
+        }
         let taken = self.answered_at.take().map(|at| AnsweredBefore { at, down_ms: 0 });
         self.answered_before = taken.or(self.answered_before.take());
         let asked = self.span.confirmation.as_mut().map(|asked| &mut asked.down_ms);
@@ -67,10 +95,29 @@ impl OpenQuestion {
         }
     }
 
-    /// Its span while it is open: who has answered is not told before the guards are done.
+    /// The decision of a person who changed the call, and whose question was over before hooks had answered.
+    fn unguarded(&self, message: Option<&str>) -> Option<CallDecision> {
+        let (edit, asked) = (self.edit.as_ref()?, self.span.confirmation.as_ref()?);
+        Some(CallDecision {
+            outcome: EDITED.to_owned(),
+            source: PERSON.to_owned(),
+            rule: Some(asked.rule.clone()),
+            version: asked.version,
+            name: edit.name.clone(),
+            message: message.map(text::line),
+            waited_ms: Some(millis(self.span.started_at, edit.at)),
+            down_ms: asked.down_ms,
+            ..CallDecision::default()
+        })
+    }
+
+    /// Its span while it is open. In logs of earlier versions nobody can tell who has answered before the guards are done.
     pub(super) fn so_far(&self) -> TraceSpan {
         let mut span = self.span.clone();
-        if let (Some(at), Some(asked)) = (self.answered_at, &mut span.confirmation) {
+        if let (Some(edit), Some(asked)) = (&self.edit, &mut span.confirmation) {
+            asked.decision = self.unguarded(None);
+            asked.edited_input.clone_from(&edit.made);
+        } else if let (Some(at), Some(asked)) = (self.answered_at, &mut span.confirmation) {
             asked.decision = Some(CallDecision {
                 outcome: EDITED.to_owned(),
                 source: PERSON.to_owned(),
@@ -98,6 +145,7 @@ impl OpenRun {
         match moment.event.kind.as_str() {
             "confirmation.requested" => self.asked(moment, edges),
             "confirmation.revised" => self.revised(moment, edges),
+            "confirmation.edited" => self.changed_by_person(moment),
             _ => self.resolved(moment, edges),
         }
     }
@@ -106,6 +154,16 @@ impl OpenRun {
         if let Some(id) = confirmation_id(moment) {
             self.ask(id, moment, QuestionVersion::default(), edges);
         }
+    }
+
+    /// A person has changed the call: from here on it is hooks that are waited for.
+    fn changed_by_person(&mut self, moment: EventMoment<'_>) {
+        let EventMoment { at, facts, event, .. } = moment;
+        let id = facts.text("confirmationId").map(ConfirmationId::from);
+        let Some(question) = id.and_then(|id| self.questions.get_mut(&id)) else { return };
+        let name = event.head.by.clone().or_else(|| facts.owned("name"));
+        question.edit = Some(LoggedChange { at, name, made: text::of_value(facts.value("edited")) });
+        self.count_waiting(at);
     }
 
     /// A person is asked a question, or anew.
@@ -136,11 +194,12 @@ impl OpenRun {
             edited_input: None,
             down_ms: 0,
             restarts: 0,
+            edited_restarts: 0,
             revisions: version.revisions,
             decision: None,
         }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
-        let question = OpenQuestion { span, answered_at: None, answered_before: None };
+        let question = OpenQuestion { span, answered_at: None, answered_before: None, edit: None };
         self.questions.insert(id, question);
         self.count_waiting(moment.at);
     }
@@ -152,9 +211,13 @@ impl OpenRun {
 
     /// The questions that a daemon left open which ended, as they were then; the next one asks them again.
     pub(super) fn questions_left_open(&mut self) -> Vec<TraceSpan> {
-        let open = self.questions.values().map(|it| it.span.clone()).collect();
-        for asked in self.questions.values_mut().filter_map(|it| it.span.confirmation.as_mut()) {
-            asked.restarts = asked.restarts.saturating_add(1);
+        let open = |it: &OpenQuestion| if it.edit.is_some() { it.so_far() } else { it.span.clone() };
+        let open = self.questions.values().map(open).collect();
+        for question in self.questions.values_mut() {
+            let is_edited = question.edit.is_some();
+            let Some(asked) = &mut question.span.confirmation else { continue };
+            let restarts = if is_edited { &mut asked.edited_restarts } else { &mut asked.restarts };
+            *restarts = restarts.saturating_add(1);
         }
         open
     }
@@ -165,9 +228,14 @@ impl OpenRun {
         let Some(mut question) = question else { return };
         self.count_waiting(at);
         let at = question.settle(at);
-        let mut span = question.span;
         let source = facts.word("by");
         let is_over_by_itself = source == "system";
+        let message = facts.text("message");
+        let is_of_nobody = matches!(source.as_str(), "system" | "deadline") && !facts.has("name");
+        let unguarded =
+            question.unguarded(message.or(Some("the question was over"))).filter(|_| is_of_nobody);
+        let made = question.edit.take().and_then(|edit| edit.made);
+        let mut span = question.span;
         let mut decision = CallDecision {
             outcome: facts.word("outcome"),
             source: source.clone(),
@@ -190,6 +258,12 @@ impl OpenRun {
                 _ => Some(confirmation.rule.clone()),
             };
             confirmation.decision = Some(decision.clone());
+            if let Some(unguarded) = unguarded {
+                // The person has answered; nobody's answer is the end of the call.
+                span.output = text::said(&unguarded.outcome);
+                (confirmation.edited_input, confirmation.decision) = (made, Some(unguarded));
+                decision.waited_ms = None;
+            }
             // What a tool asks decides nothing about the tool.
             if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
                 if decision.outcome == MODIFY {

@@ -255,6 +255,11 @@ impl OpenRun {
             let cause = cause("hook", span.started_at, span.hook.map(|hook| hook.hook_id));
             return cause.map(|cause| WaitCause { confirmation_id: id, ..cause });
         }
+        if let Some((id, question)) = self.questions.iter().find(|(_, question)| question.is_answered()) {
+            // Of hooks nothing is told before they have been at work for a while.
+            let cause = cause("hook", question.answered_since(), None);
+            return cause.map(|cause| WaitCause { confirmation_id: Some(id.clone()), ..cause });
+        }
         if let Some(span) = first(&mut self.calls.values().map(|call| &call.span)) {
             let tool = span.tool.map(|tool| *tool);
             let is_agent = tool.as_ref().is_some_and(|tool| tool.child_run_id.is_some());

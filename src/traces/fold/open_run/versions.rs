@@ -9,7 +9,7 @@ use super::{
     push_event,
 };
 use crate::{
-    said::{EDITED, PERSON, STALE},
+    said::{EDIT_DROPPED, EDITED, PERSON, STALE},
     text,
 };
 
@@ -19,6 +19,7 @@ impl OpenRun {
         let Some(id) = confirmation_id(moment) else { return };
         match moment.facts.text("why") {
             Some("changedByHook") => self.asked_again(id, EDITED, moment, edges),
+            Some("editDropped") => self.asked_again(id, EDIT_DROPPED, moment, edges),
             Some("changed") => self.asked_again(id, STALE, moment, edges),
             why => {
                 let Some(question) = self.questions.get_mut(&id) else { return };
@@ -31,7 +32,7 @@ impl OpenRun {
     }
 
     /// Somebody answered, and it is asked again: of `EDITED` since a hook changed what they had made of the call, of `STALE` since what it would
-    /// touch was not what they had seen.
+    /// touch was not what they had seen, of `EDIT_DROPPED` since nothing came of their change.
     fn asked_again(
         &mut self,
         id: ConfirmationId,
@@ -58,7 +59,7 @@ impl OpenRun {
                 down_ms: asked.down_ms,
                 ..CallDecision::default()
             });
-            if outcome == EDITED {
+            if matches!(outcome, EDITED | EDIT_DROPPED) {
                 asked.edited_input = text::of_value(facts.value("edited"));
                 self.edited.describe(facts.value("edited"));
             }
@@ -67,7 +68,7 @@ impl OpenRun {
             }
         }
         span.output = text::said(outcome);
-        end(&mut span, at, if outcome == EDITED { SpanStatus::Ok } else { SpanStatus::Cancelled });
+        end(&mut span, at, if outcome != STALE { SpanStatus::Ok } else { SpanStatus::Cancelled });
         edges.push(SpanEdge::Ended(Box::new(span)));
         self.tell_edited(edges);
         self.ask(id, moment, version, edges);

@@ -1,0 +1,137 @@
+//! Edits of people about which hooks are asked: asked as the machine wants it, so that a new daemon goes on with them by itself.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        gate::AnswerRefusal,
+        machine::{LoggedEdit, MachineInput, WantedTask},
+    },
+    RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
+    under_way::{AnswerCheck, CheckedAnswer, EditUnderWay},
+};
+use protocol::{CallId, ConfirmationAnswer, ConfirmationOutcome};
+
+impl RunDriver {
+    /// Asks the hooks about an edit that is in the log.
+    pub(super) fn begin_edit(&mut self, call: &CallId, want: WantedTask) {
+        let Some(edit) = self.machine.edit(call).cloned() else { return };
+        let edited = &edit.edited;
+        let Some((_, question)) = self.machine.asking(&edited.confirmation_id) else { return };
+        let question = Arc::clone(question);
+        let Some(request) = self.machine.request(call) else { return };
+        let known = self.answers.edits.get(call).and_then(|it| it.arguments.clone());
+        let Some(arguments) = known.or_else(|| (!edited.redacted).then(|| edited.edited.clone())) else {
+            let who = edited.name.as_deref().unwrap_or("a person");
+            let why = format!(
+                "{who} changed the call, and the change had a secret that was not kept when the daemon ended; make it again"
+            );
+            let dropped = self.dropped(&edit, why);
+            return self.launch(want, async move { TaskOutput::Input(dropped) }, None);
+        };
+        let answer = ConfirmationAnswer {
+            confirmation: edited.confirmation_id.clone(),
+            digest: edited.digest.clone(),
+            outcome: ConfirmationOutcome::Modify,
+            grant: None,
+            message: edited.message.clone(),
+            arguments: Some(arguments),
+            content: None,
+            limits: None,
+            answers: Vec::new(),
+            name: edited.name.clone(),
+        };
+        let (meant, judge_context) = (self.meant(&Arc::clone(request)), self.answer_context(call));
+        let (gate, call) = (Arc::clone(&self.gate), call.clone());
+        let showing = async move {
+            let logged = Some(edit.attempt);
+            let outcome = gate.answer(&meant, &question, &answer, logged, &judge_context).await;
+            let outcome = outcome.map(|(mut settled, work)| {
+                if let Some(resolved) = settled.resolved_mut() {
+                    // The same answer is known again by what was said, however it was said.
+                    resolved.resolution.said.clone_from(&edit.edited.said);
+                }
+                AnswerCheck::Settled(settled, work)
+            });
+            let message = RunMessage::internal(MachineInput::Answer(Box::new(answer)));
+            TaskOutput::Shown(Box::new(CheckedAnswer { message, call: Some(call), outcome }))
+        };
+        self.launch(want, showing, None);
+    }
+
+    /// Hooks had their say on an edit. Where nothing can come of it any more, it is asked as it was.
+    pub(super) fn edit_shown(&mut self, shown: CheckedAnswer, ready: &mut Vec<RunMessage>) {
+        let refusal = match &shown.outcome {
+            Ok(_) => return self.checked(shown, ready),
+            Err(refusal) => refusal,
+        };
+        let Some(call) = &shown.call else { return };
+        let Some(edit) = self.machine.edit(call).cloned() else { return };
+        let who = edit.edited.name.as_deref().unwrap_or("a person");
+        let cause = refusal_said(refusal);
+        let cause = self.gate.supplies.redactor.owned(cause);
+        let why = format!("{who} changed the call, and that cannot be done any more: {cause}");
+        if let Some(under_way) = self.answers.edits.get_mut(call) {
+            for reply in under_way.replies.drain(..) {
+                // Whoever asked may have gone.
+                let _gone = reply.send(Ok(RunMessageOutcome::Refused(refusal.clone())));
+            }
+        }
+        ready.push(RunMessage::internal(self.dropped(&edit, why)));
+    }
+
+    fn dropped(&self, edit: &LoggedEdit, why: String) -> MachineInput {
+        let (confirmation, digest) = (edit.edited.confirmation_id.clone(), edit.edited.digest.clone());
+        MachineInput::EditDropped { confirmation, digest, why }
+    }
+
+    /// Tells whoever asked what came of a committed step. Whoever made an edit about which hooks are asked is told when they have answered.
+    pub(super) fn give_outcome(&mut self, message: RunMessage, outcome: RunMessageOutcome) {
+        let RunMessage { input, reply, answers, .. } = message;
+        let call = answers.as_ref().map(|it| it.call.clone());
+        match (&input, outcome, call) {
+            (MachineInput::Edited(_), RunMessageOutcome::Done(_), Some(call)) => {
+                let arguments = answers.and_then(|it| it.edited);
+                let replies = reply.into_iter().collect();
+                self.answers.edits.insert(call, EditUnderWay { arguments, replies });
+            }
+            (MachineInput::Settled { .. }, RunMessageOutcome::Done(seq), Some(call)) => {
+                let under_way = self.answers.edits.remove(&call).unwrap_or_default();
+                for reply in reply.into_iter().chain(under_way.replies) {
+                    // Whoever asked may have gone; the events are true all the same.
+                    let _gone = reply.send(Ok(RunMessageOutcome::Done(seq)));
+                }
+            }
+            (_, outcome, _) => {
+                if let Some(reply) = reply {
+                    // The same.
+                    let _gone = reply.send(Ok(outcome));
+                }
+            }
+        }
+    }
+
+    /// Forgets edits that are over, and tells those who made them: the question has ended otherwise, or is asked as it was.
+    pub(super) fn end_edits(&mut self) {
+        let machine = &self.machine;
+        let over = |call: &CallId| machine.edit(call).is_none();
+        let ended: Vec<CallId> = self.answers.edits.keys().filter(|call| over(call)).cloned().collect();
+        for under_way in ended.iter().filter_map(|call| self.answers.edits.remove(call)).collect::<Vec<_>>() {
+            for reply in under_way.replies {
+                // Whoever asked may have gone.
+                let _gone = reply.send(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
+            }
+        }
+    }
+}
+
+fn refusal_said(refusal: &AnswerRefusal) -> String {
+    match refusal {
+        AnswerRefusal::Stale => "it is another question now".to_owned(),
+        AnswerRefusal::NotOffered(_) => "the question does not offer it".to_owned(),
+        AnswerRefusal::Denied(error) => error.message.clone(),
+        AnswerRefusal::Invalid(violations) => {
+            violations.iter().map(|it| it.message.as_str()).collect::<Vec<_>>().join("; ")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Edits of people that are in the log and about which hooks are asked: nothing of them is lost with whoever asks the hooks.
+
+use std::sync::Arc;
+
+use super::RunMachine;
+use protocol::{CallId, CallState, ConfirmationEdited};
+
+/// A call as a person changed it, about which hooks are asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedEdit {
+    pub edited: ConfirmationEdited,
+    /// Counts restarts of the daemon in which the hooks may have been asked, and said nothing that was written down; 1-based.
+    pub attempt: u32,
+}
+
+impl RunMachine {
+    /// The edit of this call about which hooks are asked.
+    pub fn edit(&self, call: &CallId) -> Option<&Arc<LoggedEdit>> {
+        self.call(call).filter(|it| it.state == CallState::AwaitingApproval)?.edit.as_ref()
+    }
+
+    /// The calls about whose edits hooks are asked.
+    pub(super) fn edited(&self) -> impl Iterator<Item = &CallId> {
+        let is_edited =
+            |it: &&super::TrackedCall| it.state == CallState::AwaitingApproval && it.edit.is_some();
+        self.calls.open().filter(is_edited).map(|it| &it.request.call_id)
+    }
+
+    pub(super) fn apply_edit(&mut self, edited: &ConfirmationEdited) {
+        if let Some(call) = self.calls.get_mut(&edited.tool_call_id) {
+            call.edit = Some(Arc::new(LoggedEdit { edited: edited.clone(), attempt: 1 }));
+        }
+    }
+
+    /// Hooks that were asked about edits when the daemon died are asked again.
+    pub(super) fn restart_edits(&mut self) {
+        for edit in self.calls.iter_mut().filter_map(|call| call.edit.as_mut()) {
+            let edit = Arc::make_mut(edit);
+            edit.attempt = edit.attempt.saturating_add(1);
+        }
+    }
+}

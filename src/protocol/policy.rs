@@ -318,3 +318,34 @@ pub struct ProgramNoted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledged: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that is moved has the content that it had, and is another one; of one that was not there nothing is the same.
+    #[test]
+    fn a_file_is_unchanged_where_it_was_written_as_it_was() {
+        let changed = |change: FileChange, before: Option<&str>, after: Option<&str>| FileChanged {
+            call_id: "c1".into(),
+            path: "/w/a".to_owned(),
+            change,
+            from: None,
+            undo_id: "u1".to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        let (one, two) = (Some("sha256:01"), Some("sha256:02"));
+        assert!(changed(FileChange::Modified, one, one).is_unchanged());
+        let others = [
+            (FileChange::Modified, one, two),
+            (FileChange::Modified, None, None),
+            (FileChange::Created, None, one),
+            (FileChange::Moved, one, one),
+            (FileChange::Deleted, one, None),
+        ];
+        for (change, before, after) in others {
+            assert!(!changed(change, before, after).is_unchanged(), "{change:?} {before:?} {after:?}");
+        }
+    }
+}

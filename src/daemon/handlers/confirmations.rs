@@ -31,7 +31,7 @@ const MAX_PAGE: usize = 1_000;
 const PAGE_BYTES: usize = 8 << 20;
 /// How long a claim stands when its client does not say.
 const CLAIM: Duration = Duration::from_secs(60);
-/// How long hooks probably take for what somebody made of a call: no longer than a person may read. They end it themselves.
+/// The time that hooks probably take for what somebody made of a call: no longer than a person may read. They end it themselves.
 const EDIT_CHECKED: Duration = Duration::from_secs(600);
 /// How an answer by token is named in the log.
 const BY_TOKEN: &str = "token";

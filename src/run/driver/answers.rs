@@ -44,7 +44,7 @@ impl RunDriver {
                 return self.check_anew(message, call, question, answer);
             }
         };
-        let outcome = settled.map(|settled| AnswerCheck::Settled(settled, None));
+        let outcome = settled.map(|settled| AnswerCheck::Settled(Box::new(settled), None));
         let checked = CheckedAnswer { message, call: None, outcome };
         self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
     }
@@ -78,10 +78,10 @@ impl RunDriver {
         let span = self.turn_span();
         let checking = async move {
             let outcome = match gate.edit_to_show(&meant, &question, &answer, &judge_context).await {
-                Ok(Some(edit)) => Ok(AnswerCheck::ToShow(edit)),
+                Ok(Some(edit)) => Ok(AnswerCheck::ToShow(Box::new(edit))),
                 Ok(None) => {
                     let settled = gate.answer(&meant, &question, &answer, None, &judge_context).await;
-                    settled.map(|(settled, work)| AnswerCheck::Settled(settled, work))
+                    settled.map(|(settled, work)| AnswerCheck::Settled(Box::new(settled), work))
                 }
                 Err(refusal) => Err(refusal),
             };
@@ -112,23 +112,23 @@ impl RunDriver {
                 }
                 self.check_next();
             }
-            Ok(AnswerCheck::ToShow(EditToShow { edited, arguments })) => ready.push(RunMessage {
-                input: MachineInput::Edited(Box::new(edited)),
-                answers: call.map(|call| AnsweredCall {
-                    call,
-                    work: None,
-                    meant: None,
-                    edited: Some(arguments),
-                }),
-                ..message
-            }),
+            Ok(AnswerCheck::ToShow(edit)) => {
+                let EditToShow { edited, arguments } = *edit;
+                let edited_call =
+                    |call| AnsweredCall { call, work: None, meant: None, edited: Some(arguments) };
+                ready.push(RunMessage {
+                    input: MachineInput::Edited(Box::new(edited)),
+                    answers: call.map(edited_call),
+                    ..message
+                });
+            }
             Ok(AnswerCheck::Settled(settled, work)) => {
                 let meant = changed_by_hooks(&settled);
                 let settled = MachineInput::Settled {
                     confirmation: answer.confirmation.clone(),
                     digest: answer.digest.clone(),
                     by: answer.name.clone(),
-                    settled: Box::new(self.without_secrets(settled)),
+                    settled: Box::new(self.without_secrets(*settled)),
                 };
                 ready.push(RunMessage {
                     input: settled,

@@ -51,7 +51,7 @@ impl RunDriver {
                     // The same answer is known again by what was said, however it was said.
                     resolved.resolution.said.clone_from(&edit.edited.said);
                 }
-                AnswerCheck::Settled(settled, work)
+                AnswerCheck::Settled(Box::new(settled), work)
             });
             let message = RunMessage::internal(MachineInput::Answer(Box::new(answer)));
             TaskOutput::Shown(Box::new(CheckedAnswer { message, call: Some(call), outcome }))

@@ -69,8 +69,8 @@ pub(super) struct CheckedAnswer {
 
 /// The outcome of an answer that counts.
 pub(super) enum AnswerCheck {
-    /// What it comes to, and the work that it allows.
-    Settled(AnswerEffect, Option<PreparedWork>),
+    /// The effect of the answer, and the work that it allows.
+    Settled(Box<AnswerEffect>, Option<PreparedWork>),
     /// An edit that is to be written down before hooks are asked about it.
-    ToShow(EditToShow),
+    ToShow(Box<EditToShow>),
 }

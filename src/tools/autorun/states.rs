@@ -115,7 +115,10 @@ impl PlaceState {
 
     /// Takes what is at a path in it, or around it, for what was there.
     pub fn take_anew(&mut self, path: &Path) {
-        self.files.retain(|file, _| !file.starts_with(path));
+        // Perf: git may bring thousands, one after the other. What lies in a folder stands behind it.
+        let within = self.files.range(path.to_path_buf()..).take_while(|(file, _)| file.starts_with(path));
+        let within: Vec<PathBuf> = within.map(|(file, _)| file.clone()).collect();
+        within.iter().for_each(|file| drop(self.files.remove(file)));
         let mut bytes_left = LONGEST;
         self.files.extend(PlaceState::of(path, &mut bytes_left).files);
     }

@@ -165,10 +165,16 @@ fn is_older(objects: &Path, object: &[u8], since: (i64, i64)) -> bool {
     let is_before = |found: fs::Metadata| found.is_file() && (found.ctime(), found.ctime_nsec()) < since;
     let name: String = object.iter().map(|byte| format!("{byte:02x}")).collect();
     let (first, rest) = name.split_at(2);
-    if fs::symlink_metadata(objects.join(first).join(rest)).is_ok_and(is_before) {
+    // A link in its place would lead to what another repository has.
+    let is_own = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    let (loose, packed) = (objects.join(first), objects.join("pack"));
+    if is_own(&loose) && fs::symlink_metadata(loose.join(rest)).is_ok_and(is_before) {
         return true;
     }
-    let packs = fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
+    if !is_own(&packed) {
+        return false;
+    }
+    let packs = fs::read_dir(packed).into_iter().flatten().flatten();
     let indexes =
         packs.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "idx"));
     indexes.take(MOST_PACKS).any(|index| {

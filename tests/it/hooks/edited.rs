@@ -61,7 +61,8 @@ async fn others_are_told_who_has_answered_while_a_hook_is_asked_about_the_change
     let mut edit = answer(&asked, "modify");
     edit["arguments"] = json!({ "path": "b.txt", "content": "two" });
     let mut other = running.client();
-    let answering = tokio::spawn(async move {
+    let mut answering = tokio::task::JoinSet::new();
+    answering.spawn(async move {
         let answered = client.call("confirmation/respond", edit).await;
         (client, answered)
     });
@@ -70,7 +71,7 @@ async fn others_are_told_who_has_answered_while_a_hook_is_asked_about_the_change
     let told = &told["confirmations"][0];
     assert_eq!((&told["state"], &told["claim"]["name"]), (&json!("claimed"), &json!("user 0")), "{told}");
     tokio::task::spawn_blocking(move || fs::write(gate, "")).await.unwrap().unwrap();
-    let (mut client, answered) = answering.await.unwrap();
+    let (mut client, answered) = answering.join_next().await.unwrap().unwrap();
     assert_eq!(answered["resolution"]["outcome"], "modify", "{answered}");
     let about = json!({ "confirmationId": asked["confirmationId"] });
     let over = other.call("confirmation/get", about).await["confirmation"].clone();
@@ -253,24 +254,4 @@ async fn hook_that_stops_at_an_edit_ends_the_run() {
         assert!(!house.work().join("b.txt").exists(), "{settings}");
         running.stop().await;
     }
-}
-
-/// Whoever is asked sees that nothing changes; neither the run nor its trace says that it changed the file.
-#[tokio::test]
-async fn an_edit_that_comes_to_what_the_file_has_changes_no_file() {
-    let script = Script::new(vec![read("b.txt"), write("b.txt", "one"), Reply::done("ok")]);
-    let house = house(&script, &json!({ "PreToolUse": [["Write", header()]] })).file("b.txt", "header two");
-    let (running, mut client, run, edit) = asked(&house).await;
-    client.refused("confirmation/respond", edit).await;
-    let again = open_question(&mut client, &run, |reason| reason.contains("changed that")).await;
-    client.call("confirmation/respond", answer(&again, "allowOnce")).await;
-    client.ended(&run).await;
-    let record = client.call("run/get", json!({ "runId": run })).await;
-    assert_eq!(record["filesChanged"], json!([]), "{record}");
-    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
-    let of = |kind: &'static str| spans.as_array().unwrap().iter().filter(move |span| span["kind"] == kind);
-    assert_eq!(of("run").next().unwrap()["run"].get("filesChanged"), None, "{spans}");
-    let call = of("tool").find(|span| span["name"] == "write_file").unwrap();
-    assert_eq!(call["tool"]["filesChanged"][0]["change"], "unchanged", "{call}");
-    running.stop().await;
 }

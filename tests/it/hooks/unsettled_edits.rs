@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::task::JoinSet;
+
 use super::{
     kills::{ledger, runs, until},
     *,
@@ -241,9 +243,16 @@ fn keeping(script: &Script) -> House {
 }
 
 /// Answers from a connection of its own, and gives back what it was told.
-fn answering(running: &Running, answer: Value) -> tokio::task::JoinHandle<Value> {
+fn answering(running: &Running, answer: Value) -> JoinSet<Value> {
     let mut client = running.client();
-    tokio::spawn(async move { client.request("confirmation/respond", answer).await })
+    let mut answering = JoinSet::new();
+    answering.spawn(async move { client.request("confirmation/respond", answer).await });
+    answering
+}
+
+/// The reply to the one answer that is on its way.
+async fn replied(mut answering: JoinSet<Value>) -> Value {
+    answering.join_next().await.unwrap().unwrap()
 }
 
 async fn until_edited(client: &mut Client, run: &str) {
@@ -260,7 +269,7 @@ async fn a_run_that_is_cancelled_while_hooks_look_at_an_edit_runs_nothing_and_te
     until_edited(&mut client, &run).await;
     client.call("run/cancel", json!({ "runId": run })).await;
     client.ended(&run).await;
-    let answer = ada.await.unwrap();
+    let answer = replied(ada).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert!(!house.work().join("b.txt").exists());
     let log = running.log().await;
@@ -292,7 +301,7 @@ async fn another_answer_waits_while_hooks_look_at_an_edit() {
     client.settle().await;
     fs::write(house.work().join("go"), "").unwrap();
     client.ended(&run).await;
-    let (ada, bob, again) = (ada.await.unwrap(), bob.await.unwrap(), again.await.unwrap());
+    let (ada, bob, again) = (replied(ada).await, replied(bob).await, replied(again).await);
     assert_eq!(ada["result"]["resolution"]["outcome"], "modify", "{ada}");
     assert_eq!(again["result"]["resolution"]["outcome"], "modify", "{again}");
     assert!(bob["error"].is_object(), "{bob}");
@@ -311,7 +320,7 @@ async fn an_edit_that_cannot_be_made_any_more_leaves_the_question_open() {
     until_edited(&mut client, &run).await;
     fs::create_dir(house.work().join("b.txt")).unwrap();
     fs::write(house.work().join("go"), "").unwrap();
-    let answer = ada.await.unwrap();
+    let answer = replied(ada).await;
     assert!(answer["error"].is_object(), "{answer}");
     let is_open = |it: &Value| it["confirmations"][0]["editedBy"].is_null();
     let open = client.until("confirmation/list", json!({ "runId": run }), is_open).await;

@@ -134,7 +134,9 @@ impl NotedPlaces {
                 None => read().is_none_or(|bytes| digest::of(&bytes) != written),
             })
         };
-        state.files.retain(|file, state| file != path || !is_other(file, state));
+        if state.files.get(path).is_some_and(|state| is_other(path, state)) {
+            state.files.remove(path);
+        }
     }
 
     /// Takes these files in, each as the oldest of those knows it that still go on.

@@ -53,7 +53,8 @@ pub(super) fn was_changed(file: &Path, before: &AutorunFileState) -> bool {
 
 /// Has what is at a path, or below it, by now count as there before. `written`: the digest of what was written, so that nothing else counts.
 pub(super) fn take_anew(noted: &mut BTreeMap<PathBuf, AutorunFileState>, path: &Path, written: Option<&str>) {
-    for (file, before) in noted.iter_mut().filter(|(file, _)| file.starts_with(path)) {
+    let named = noted.range_mut(path.to_path_buf()..).take_while(|(file, _)| file.starts_with(path));
+    for (file, before) in named {
         let mut bytes_left = u64::MAX;
         let now = fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file);
         let Some(now) = now.map(|now| AutorunFileState::file(file, &now, &mut bytes_left)) else { continue };

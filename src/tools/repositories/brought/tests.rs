@@ -44,6 +44,13 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
         assert!(fs::read_dir(root.join(".git/objects/pack")).unwrap().count() > 1);
         assert_eq!(brought(LATER), all, "{format}, packed");
         assert!(brought((0, 0)).is_empty());
+        // What lies behind a link may be another repository's.
+        let (pack, elsewhere) = (root.join(".git/objects/pack"), root.join("elsewhere"));
+        fs::rename(&pack, &elsewhere).unwrap();
+        symlink(&elsewhere, &pack).unwrap();
+        assert!(brought(LATER).is_empty(), "{format}, a link");
+        fs::remove_file(&pack).unwrap();
+        fs::rename(&elsewhere, &pack).unwrap();
         // Other bytes, another mode, another end of a link.
         fs::write(root.join(".envrc"), "evil").unwrap();
         fs::set_permissions(root.join(".vscode/tasks.json"), fs::Permissions::from_mode(0o755)).unwrap();

@@ -29,6 +29,46 @@ const AT_COMMIT: &[&str] = &[
 ];
 /// A hook that is run only where `git commit` is, also where a merge goes on.
 const AT_GIT_COMMIT: &[&str] = &["pre-commit"];
+/// Settings that name programs, and that git does not read to bring files: editors and pagers, which it opens on a terminal or for
+/// `git commit`, and programs for single sub-commands (git-config(1)). Of a name in three parts the one in the middle is any.
+const OF_OTHERS: &[(&str, &str)] = &[
+    ("core", "pager"),
+    ("difftool", "cmd"),
+    ("difftool", "path"),
+    ("diff", "guitool"),
+    ("diff", "tool"),
+    ("mergetool", "cmd"),
+    ("mergetool", "path"),
+    ("merge", "guitool"),
+    ("merge", "tool"),
+    ("sendemail", "smtpserver"),
+];
+/// The same where it does not run `git commit`, and reverts nothing.
+const OF_COMMITS: &[(&str, &str)] = &[("commit", "template"), ("core", "editor"), ("sequence", "editor")];
+/// Settings that name files, addresses, words or branches and no program.
+const OF_NO_PROGRAM: &[(&str, &str)] = &[
+    ("branch", "pushremote"),
+    ("branch", "remote"),
+    ("core", "attributesfile"),
+    ("core", "excludesfile"),
+    ("credential", "usehttppath"),
+    ("credential", "username"),
+    ("gpg", "allowedsignersfile"),
+    ("gpg", "format"),
+    ("maintenance", "strategy"),
+    ("remote", "pushdefault"),
+    ("url", "insteadof"),
+    ("url", "pushinsteadof"),
+];
+/// Helpers that come with git, or with systems, and programs by the names that systems have them under: none lies in a workspace.
+const OF_SYSTEM: &[(&str, &str, &[&str])] = &[
+    (
+        "credential",
+        "helper",
+        &["cache", "libsecret", "manager", "manager-core", "osxkeychain", "store", "wincred"],
+    ),
+    ("gpg", "program", &["gpg", "gpg2", "gpgsm", "ssh-keygen"]),
+];
 /// Bytes of a hook that is read.
 const LONGEST_HOOK: u64 = 4_096;
 
@@ -65,6 +105,7 @@ fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, commits: 
             && !key.eq_ignore_ascii_case("core.hooksPath")
             && !value.trim_start().starts_with("git-lfs ")
             && !is_address(key, value)
+            && !runs_nothing(key, value, commits)
     };
     if named.values.iter().any(|set| is_run(&set.key, &set.value)) {
         return true;
@@ -79,6 +120,56 @@ fn runs_programs(workspace: &Workspace, repository: &RepositoryAround, commits: 
             .chain(if commits == GitCommits::ByGitCommit { AT_GIT_COMMIT } else { &[] });
         hooks.map(|name| folder.join(name)).any(|hook| is_hook(&hook))
     })
+}
+
+/// True of a setting by which git runs no program of a workspace while it brings files.
+fn runs_nothing(key: &str, value: &str, commits: GitCommits) -> bool {
+    // Of a text that is not read as git writes it, there is the last part of a key alone.
+    let (Some((section, _)), Some((_, name))) = (key.split_once('.'), key.rsplit_once('.')) else {
+        return false;
+    };
+    let value = value.trim();
+    // `core.fsmonitor = true` is git's own, and a program of such a name is the system's. Submodules have settings of their own.
+    let is_switch = ["true", "false", "yes", "no", "on", "off", ""].contains(&value)
+        || value.bytes().all(|byte| byte.is_ascii_digit());
+    if is_switch && section != "submodule" && name != "worktree" {
+        return true;
+    }
+    let is_of = |list: &[(&str, &str)]| list.contains(&(section, name));
+    // git opens a pager on a terminal alone.
+    if section == "pager" || is_of(OF_OTHERS) || commits != GitCommits::ByGitCommit && is_of(OF_COMMITS) {
+        return true;
+    }
+    // It may stand in the middle part: `url.ext::x.insteadOf`.
+    let is_odd =
+        |text: &str| text.contains("::") || text.contains(['"', '\\', '`', '$', ';', '&', '|', '<', '>']);
+    if is_odd(key) || is_odd(value) || value.starts_with(['!', '-']) {
+        return false;
+    }
+    let is_of_system = |(of, named, programs): &(&str, &str, &[&str])| {
+        (*of, *named) == (section, name) && programs.contains(&value)
+    };
+    is_of(OF_NO_PROGRAM)
+        || OF_SYSTEM.iter().any(is_of_system)
+        || (section, name) == ("core", "sshcommand") && is_plain_ssh(value)
+}
+
+/// `ssh -i key`: its options run nothing else.
+fn is_plain_ssh(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let is_ssh = words.next() == Some("ssh");
+    while let Some(word) = words.next() {
+        let is_plain = match word {
+            "-4" | "-6" | "-q" | "-v" => true,
+            "-i" | "-p" => words.next().is_some_and(|value| !value.starts_with('-')),
+            "-o" => words.next() == Some("IdentitiesOnly=yes"),
+            _ => false,
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    is_ssh
 }
 
 /// True of an address from which git fetches, and of the leave to fetch from this machine: only a push runs something there.
@@ -155,6 +246,41 @@ mod tests {
         assert!(runs(""));
         put(".git/config", "[remote \"o\"]\n\tuploadpack = x\n");
         assert!(runs(""));
+        for nothing in [
+            "[core]\n\tfsmonitor = true\n\teditor = ./edit.sh\n\tpager = ./page.sh\n\tsshCommand = ssh -i ~/.ssh/work -o IdentitiesOnly=yes\n",
+            "[feature]\n\tmanyFiles = true\n[rerere]\n\tenabled = 1\n[maintenance]\n\tauto = false\n\tstrategy = incremental\n",
+            "[credential]\n\thelper = store\n[credential \"https://example.org\"]\n\thelper = manager\n\tusername = ann\n",
+            "[merge]\n\ttool = mine\n[mergetool \"mine\"]\n\tcmd = ./merge.sh $LOCAL\n[pager]\n\tlog = ./page.sh\n",
+            "[gpg]\n\tprogram = gpg2\n\tformat = ssh\n[gpg \"ssh\"]\n\tallowedSignersFile = .signers\n[commit]\n\tgpgsign = true\n\ttemplate = .message\n",
+            "[url \"git@example.org:\"]\n\tinsteadOf = https://example.org/\n[extensions]\n\tworktreeConfig = true\n",
+            "[filter \"lfs\"]\n\trequired = true\n\tprocess = git-lfs filter-process\n",
+            "[branch \"main\"]\n\tremote = .\n\tpushRemote = ../elsewhere\n",
+        ] {
+            put(".git/config", nothing);
+            assert!(!runs(""), "{nothing}");
+        }
+        for program in [
+            "[core]\n\tfsmonitor = true\n\tfsmonitor = ./watch\n",
+            "[core]\n\tsshCommand = ssh -o ProxyCommand=./x\n",
+            "[core]\n\tsshCommand = ssh -F ./x\n",
+            "[core]\n\tsshCommand = ./ssh\n",
+            "[credential]\n\thelper = ./store\n",
+            "[credential]\n\thelper = !./store\n",
+            "[gpg]\n\tprogram = ./gpg\n",
+            "[gpg \"ssh\"]\n\tdefaultKeyCommand = ./x\n",
+            "[url \"ext::x\"]\n\tinsteadOf = https://example.org/\n",
+            "[url \"https://example.org/\"]\n\tinsteadOf = ext::x\n",
+            "[filter \"x\"]\n\tsmudge = ./x\n",
+            "[submodule]\n\trecurse = on\n",
+            "[merge \"x\"]\n\tdriver = ./x\n",
+            "[diff]\n\texternal = ./x\n",
+            "[interactive]\n\tdiffFilter = ./x\n",
+        ] {
+            put(".git/config", program);
+            assert!(runs(""), "{program}");
+        }
+        put(".git/config", "[core]\n\teditor = ./edit.sh\n");
+        assert!(git_runs_programs(roots, &root, GitCommits::ByGitCommit).unwrap());
         put(".git/config", "[core]\n\thooksPath = .husky/_\n");
         put(".husky/_/post-merge", "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"\n");
         assert!(!runs(""));

@@ -11,6 +11,9 @@ use std::{
 };
 
 use super::folder::file_in;
+use split_index::{SharedBase, each_of_both};
+
+mod split_index;
 
 /// Bytes of an index that is read: of some million files.
 const LONGEST_INDEX: u64 = 256 << 20;
@@ -38,12 +41,14 @@ pub struct IndexEntry {
 
 /// The paths of such folders below the working tree. Where the index cannot be read, git cannot either.
 pub fn gitlinks(repository: &OwnedFd) -> Vec<PathBuf> {
+    let Some(index) = WorkingTreeIndex::of(repository) else { return Vec::new() };
     // Perf: usual ones have none, and that is told without reading them entry by entry.
-    let Some(bytes) = index_of(repository).filter(|it| memchr::memmem::find(it, &LINK_MODE).is_some()) else {
+    let is_one = |bytes: &[u8]| memchr::memmem::find(bytes, &LINK_MODE).is_some();
+    if !is_one(&index.bytes) && index.base.as_ref().is_none_or(|base| !is_one(&base.bytes)) {
         return Vec::new();
-    };
+    }
     let mut links = Vec::new();
-    each_entry(&bytes, |path, mode, _, _| {
+    index.each(&mut |path, mode, _, _| {
         if mode == u32::from_be_bytes(LINK_MODE) && links.len() < MOST_LINKS {
             links.push(PathBuf::from(OsStr::from_bytes(path)));
         }
@@ -54,10 +59,10 @@ pub fn gitlinks(repository: &OwnedFd) -> Vec<PathBuf> {
 /// The entries of these paths below the working tree, but for those of a merge that waits.
 pub fn index_entries(repository: &OwnedFd, wanted: &[PathBuf]) -> BTreeMap<PathBuf, IndexEntry> {
     let mut found = BTreeMap::new();
-    let Some(bytes) = index_of(repository) else { return found };
+    let Some(index) = WorkingTreeIndex::of(repository) else { return found };
     let wanted: HashMap<&[u8], &PathBuf> =
         wanted.iter().map(|wanted| (wanted.as_os_str().as_bytes(), wanted)).collect();
-    each_entry(&bytes, |path, mode, object, is_merged| {
+    index.each(&mut |path, mode, object, is_merged| {
         if is_merged && let Some(wanted) = wanted.get(path) {
             found.insert(PathBuf::from(wanted), IndexEntry { mode, object: object.to_vec() });
         }
@@ -65,26 +70,51 @@ pub fn index_entries(repository: &OwnedFd, wanted: &[PathBuf]) -> BTreeMap<PathB
     found
 }
 
-fn index_of(repository: &OwnedFd) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file_in(repository, "index")?.take(LONGEST_INDEX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+/// An index that is read, with the one that it shares its entries with.
+struct WorkingTreeIndex {
+    bytes: Vec<u8>,
+    /// Bytes of an object's name.
+    name_length: usize,
+    base: Option<SharedBase>,
 }
 
 /// A use of the path, the mode and the object of an entry, and with whether that is of no merge that waits.
 type TakeEntry<'a> = dyn FnMut(&[u8], u32, &[u8], bool) + 'a;
 
-/// Calls it with the path, the mode and the object of each entry, and with whether that is of no merge that waits, if all entries fit objects'
-/// names of one length.
-fn each_entry(bytes: &[u8], mut take: impl FnMut(&[u8], u32, &[u8], bool)) {
-    let fits = |length: &&usize| entries_in(bytes, **length, &mut |_, _, _, _| ()).is_some();
-    if let Some(length) = NAME_LENGTHS.iter().find(fits) {
-        let _fits = entries_in(bytes, *length, &mut take);
+impl WorkingTreeIndex {
+    /// `None` = it cannot be read.
+    fn of(repository: &OwnedFd) -> Option<WorkingTreeIndex> {
+        let bytes = read_index(repository, "index")?;
+        let (name_length, link) = NAME_LENGTHS.iter().find_map(|length| {
+            let behind = entries_in(&bytes, *length, &mut |_, _, _, _| ())?;
+            Some((*length, split_index::link_in(behind, *length)))
+        })?;
+        let base = match link {
+            Some(link) => SharedBase::of(link, name_length, |name| read_index(repository, name))?,
+            None => None,
+        };
+        Some(WorkingTreeIndex { bytes, name_length, base })
+    }
+
+    fn each(&self, take: &mut TakeEntry<'_>) {
+        match &self.base {
+            Some(base) => each_of_both(base, (&self.bytes, self.name_length), take),
+            None => {
+                let _fits = entries_in(&self.bytes, self.name_length, take);
+            }
+        }
     }
 }
 
-/// `None` = the entries do not fit objects' names of this length.
-fn entries_in(bytes: &[u8], name_length: usize, take: &mut TakeEntry<'_>) -> Option<()> {
+fn read_index(repository: &OwnedFd, name: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file_in(repository, name)?.take(LONGEST_INDEX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Calls it with each entry. One that stands in for another of a shared index has an empty path. Answers what stands behind them, up to the
+/// name of it all; `None` = the entries do not fit objects' names of this length.
+fn entries_in<'a>(bytes: &'a [u8], name_length: usize, take: &mut TakeEntry<'_>) -> Option<&'a [u8]> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let (version, count) = (number(4)?, number(8)?);
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
@@ -114,16 +144,14 @@ fn entries_in(bytes: &[u8], name_length: usize, take: &mut TakeEntry<'_>) -> Opt
         if version < 4 {
             at = begin + (at - begin).next_multiple_of(8);
         }
-        if path.is_empty() {
-            return None;
-        }
         take(&path, mode, object, flags & STAGE == 0);
     }
+    let extensions = at;
     // What follows says itself how long it is, up to the name of it all.
     while bytes.len().checked_sub(at)? > name_length {
         at = at.checked_add(8)?.checked_add(number(at + 4)? as usize)?;
     }
-    (bytes.len() == at + name_length).then_some(())
+    (bytes.len() == at + name_length).then(|| &bytes[extensions..at])
 }
 
 /// Reads a number as git packs it: seven bits in each byte, the highest first.

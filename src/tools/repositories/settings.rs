@@ -50,7 +50,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "url",
         ],
     ),
-    ("submodule", &["active", "branch", "fetchrecursesubmodules", "ignore", "recurse", "update", "url"]),
+    ("submodule", &["active", "branch", "fetchrecursesubmodules", "ignore", "update", "url"]),
     ("extensions", &["noop", "objectformat", "partialclone", "preciousobjects", "refstorage"]),
     ("user", &["email", "name", "signingkey"]),
     ("lfs", &["access", "locksverify", "repositoryformatversion"]),

@@ -93,56 +93,106 @@ fn commands(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| format!("{text} && echo over")).collect()
 }
 
+/// A working tree below the test's folder whose `origin` is another folder in it, and whose `.exrc` a person has changed.
+fn clone_of(from: &Path, work: &Path) {
+    // Commands see nothing else of the test's folder.
+    git(work, &["init", "-q", "-b", "main"]);
+    git(work, &["remote", "add", "origin", from.to_str().unwrap()]);
+    git(work, &["fetch", "-q"]);
+    git(work, &["reset", "-q", "--hard", "origin/main"]);
+    git(work, &["branch", "-q", "-u", "origin/main"]);
+    for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
+        git(work, &["config", key, value]);
+    }
+    put(work, ".exrc", "a person's\n");
+    let lines = fs::read_to_string(from.join("lefthook.yml")).unwrap().replace('1', "of main");
+    commit(from, &[("mise.toml", "of a later commit\n"), ("lefthook.yml", &lines)]);
+}
+
+/// Runs these lines in such a working tree, after `prepare`, and sees that each did its work and nothing was told or put aside.
+async fn brings_quietly(mechanism: &SandboxMechanism, lines: &[&str], prepare: impl Fn(&Path)) {
+    let all = commands(lines);
+    let mut house = house_of(&all);
+    let (work, from) = (house.work(), house.work().join("from"));
+    elsewhere(&from);
+    clone_of(&from, &work);
+    prepare(&work);
+    let ends = run(&mut house, mechanism, &all).await;
+    for (command, end) in all.iter().zip(&ends) {
+        assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
+        let is_told = ["came to be", "was changed", "not-run", "put aside"].iter().any(|it| end.contains(it));
+        assert!(!is_told, "{mechanism:?}: {command}: {end}");
+    }
+    assert!(!work.join(".not-run").exists(), "{mechanism:?}");
+    assert_eq!(fs::read_to_string(work.join(".zed/tasks.json")).unwrap(), "of more\n", "{mechanism:?}");
+}
+
 #[tokio::test]
 async fn daily_work_with_git_brings_files_that_programs_run_and_nothing_is_told() {
+    let lines = [
+        "git stash -q",
+        "git stash pop -q",
+        "git restore .exrc",
+        "git switch -q other",
+        "git checkout -q main",
+        "git checkout -q other -- .mcp.json .nvim.lua",
+        "git reset -q --hard HEAD",
+        "git pull -q",
+        "git merge -q --no-edit origin/more",
+        "git reset -q --hard HEAD~1",
+        "git cherry-pick origin/more",
+        "git reset -q --hard HEAD~1",
+        "git restore --source=origin/other .vscode .envrc",
+        "git stash -q; git stash pop -q; git restore .",
+        "git switch -q -c mine origin/other",
+        "git rebase -q main",
+        "git checkout -q main",
+        "git worktree add -q wt other",
+        "git clone -q ./from again",
+        "git revert --no-edit HEAD",
+        "git -C . switch -q --detach origin/more",
+    ];
     for mechanism in mechanisms() {
-        let all = commands(&[
-            "git stash -q",
-            "git stash pop -q",
-            "git restore .exrc",
-            "git switch -q other",
-            "git checkout -q main",
-            "git checkout -q other -- .mcp.json .nvim.lua",
-            "git reset -q --hard HEAD",
-            "git pull -q",
-            "git merge -q --no-edit origin/more",
-            "git reset -q --hard HEAD~1",
-            "git cherry-pick origin/more",
-            "git reset -q --hard HEAD~1",
-            "git restore --source=origin/other .vscode .envrc",
-            "git stash -q; git stash pop -q; git restore .",
-            "git switch -q -c mine origin/other",
-            "git rebase -q main",
-            "git checkout -q main",
-            "git worktree add -q wt other",
-            "git clone -q ./from again",
-            "git revert --no-edit HEAD",
-            "git -C . switch -q --detach origin/more",
-        ]);
-        let mut house = house_of(&all);
-        let (work, from) = (house.work(), house.work().join("from"));
-        elsewhere(&from);
-        // Commands see nothing else of the test's folder.
-        git(&work, &["init", "-q", "-b", "main"]);
-        git(&work, &["remote", "add", "origin", from.to_str().unwrap()]);
-        git(&work, &["fetch", "-q"]);
-        git(&work, &["reset", "-q", "--hard", "origin/main"]);
-        git(&work, &["branch", "-q", "-u", "origin/main"]);
-        for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
-            git(&work, &["config", key, value]);
-        }
-        put(&work, ".exrc", "a person's\n");
-        let lines = fs::read_to_string(from.join("lefthook.yml")).unwrap().replace('1', "of main");
-        commit(&from, &[("mise.toml", "of a later commit\n"), ("lefthook.yml", &lines)]);
-        let ends = run(&mut house, &mechanism, &all).await;
-        for (command, end) in all.iter().zip(&ends) {
-            assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
-            let is_told =
-                ["came to be", "was changed", "not-run", "put aside"].iter().any(|it| end.contains(it));
-            assert!(!is_told, "{mechanism:?}: {command}: {end}");
-        }
-        assert!(!work.join(".not-run").exists(), "{mechanism:?}");
-        assert_eq!(fs::read_to_string(work.join(".zed/tasks.json")).unwrap(), "of more\n", "{mechanism:?}");
+        brings_quietly(&mechanism, &lines, |_| ()).await;
+    }
+}
+
+#[tokio::test]
+async fn settings_by_which_git_runs_nothing_to_bring_files_and_a_split_index_change_nothing() {
+    let lines = [
+        "git pull -q --ff-only && git rev-parse --short HEAD && ls",
+        "git switch -q other 2>&1 | sed -n 1,5p",
+        "git checkout -q -",
+        "git -C . merge -q --no-edit origin/more",
+        "git reset -q --hard HEAD~1",
+        "git cherry-pick -x origin/more",
+    ];
+    for mechanism in mechanisms() {
+        brings_quietly(&mechanism, &lines, |work| {
+            for (key, value) in [
+                ("core.editor", "./edit"),
+                ("core.pager", "./page"),
+                ("core.untrackedCache", "true"),
+                ("core.splitIndex", "true"),
+                ("splitIndex.maxPercentChange", "100"),
+                ("merge.tool", "mine"),
+                ("mergetool.mine.cmd", "./merge $LOCAL"),
+                ("rerere.enabled", "true"),
+                ("maintenance.auto", "false"),
+                ("credential.helper", "cache"),
+                ("gpg.format", "ssh"),
+                ("url.git@example.org:.insteadOf", "https://example.org/"),
+                ("filter.lfs.required", "true"),
+                ("extensions.worktreeConfig", "true"),
+            ] {
+                git(work, &["config", key, value]);
+            }
+            git(work, &["checkout", "-q", "--", ".exrc"]);
+            git(work, &["update-index", "--split-index"]);
+            // Nobody is asked for words of a commit where there is no terminal.
+            put(work, ".git/hooks/pre-push", "#!/bin/sh\nexit 1\n");
+        })
+        .await;
     }
 }
 

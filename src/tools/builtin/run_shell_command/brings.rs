@@ -36,22 +36,21 @@ const PUT_BACK: &[&str] = &["restore", "stash"];
 const ELSEWHERE: &[&str] = &["submodule"];
 
 /// Sub-commands of git that run nothing but what settings and hooks say that are looked at where files are brought.
-const RUN_NOTHING: &[&str] = &[
-    "add",
-    "branch",
-    "commit",
-    "diff",
-    "fetch",
-    "log",
+const RUN_NOTHING: &[&str] = &["add", "branch", "commit", "diff", "fetch", "log", "show", "tag"];
+
+/// Sub-commands of git that run nothing by any option of theirs.
+const RUN_NOTHING_BY_OPTIONS: &[&str] = &[
+    "describe",
+    "for-each-ref",
     "ls-files",
+    "ls-tree",
     "merge-base",
+    "name-rev",
     "rev-list",
     "rev-parse",
-    "show",
     "show-ref",
     "status",
     "symbolic-ref",
-    "tag",
 ];
 
 /// Sub-commands of git that may make commits without `git commit`.
@@ -122,6 +121,7 @@ const PLAIN_OPTIONS: &[&str] = &[
     "--unshallow",
     "--verbose",
     "--worktree",
+    "-",
     "-A",
     "-B",
     "-W",
@@ -140,14 +140,34 @@ const PLAIN_OPTIONS: &[&str] = &[
 ];
 
 /// The beginnings of such options that have their value in the same word.
-const PLAIN_BEGINNINGS: &[&str] =
-    &["--branch=", "--depth=", "--format=", "--max-count=", "--onto=", "--pretty=", "--source="];
+const PLAIN_BEGINNINGS: &[&str] = &[
+    "--branch=",
+    "--depth=",
+    "--format=",
+    "--max-count=",
+    "--onto=",
+    "--pretty=",
+    "--source=",
+    "--strategy-option=",
+];
 
 /// Options that are such behind one sub-command, and something else behind others.
-const PLAIN_BEHIND: &[(&str, &str)] = &[("stash", "-u"), ("switch", "-C"), ("switch", "-c")];
+const PLAIN_BEHIND: &[(&str, &str)] = &[
+    ("branch", "-D"),
+    ("branch", "-r"),
+    ("cherry-pick", "-X"),
+    ("cherry-pick", "-x"),
+    ("merge", "-X"),
+    ("pull", "-X"),
+    ("pull", "-r"),
+    ("rebase", "-X"),
+    ("stash", "-u"),
+    ("switch", "-C"),
+    ("switch", "-c"),
+];
 
 /// Commands beside git that wait for as long as what they read does. What somebody does meanwhile was not there when it was looked at.
-const MAY_WAIT: &[&str] = &["cat", "grep", "head", "tail", "wc"];
+const MAY_WAIT: &[&str] = &["cat", "grep", "head", "sed", "sort", "tail", "wc"];
 
 /// Tells what a text that runs nothing but git, begun in this folder, may bring; `None` = nothing that git has.
 pub fn git_brings(reading: &ShellAnalysis, directory: &Path) -> Option<GitBrings> {
@@ -161,14 +181,24 @@ pub fn git_brings(reading: &ShellAnalysis, directory: &Path) -> Option<GitBrings
 pub fn commits(reading: &ShellAnalysis) -> GitCommits {
     let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
     let words = || reading.commands.iter().flat_map(|command| &command.words);
-    // An option may be shortened.
-    if is_any(&["commit"]) || words().any(|word| word.text().starts_with("--cont")) {
+    // A tag with a message has an editor opened, as a commit has. An option may be shortened.
+    if is_any(&["commit", "tag"]) || words().any(|word| word.text().starts_with("--cont")) {
         GitCommits::ByGitCommit
-    } else if is_any(MAKE_COMMITS) {
+    } else if reading.commands.iter().any(makes_commits) {
         GitCommits::ByOthers
     } else {
         GitCommits::None
     }
+}
+
+/// True if it may make a commit beside `git commit`. A merge that only moves on makes none.
+fn makes_commits(command: &ShellCommand) -> bool {
+    let only_moves = is_git_command(command, &["merge", "pull"])
+        && command.words.iter().any(|word| word.text() == "--ff-only")
+        // The last one of these counts.
+        && !command.words.iter().any(|word| ["--ff", "--no-ff"].contains(&word.text()))
+        && !command.words.iter().any(|word| word.text().starts_with("--reb") || word.text() == "-r");
+    is_git_command(command, MAKE_COMMITS) && !only_moves
 }
 
 fn lists(command: &ShellCommand) -> bool {
@@ -197,6 +227,9 @@ fn is_plain(reading: &ShellAnalysis, directory: &Path) -> bool {
     reading.commands.iter().all(|command| {
         let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
         match words.as_slice() {
+            ["git", "-C", to, words @ ..] if directory.join(to) == directory => {
+                !may_wait && is_plain_git(words)
+            }
             ["git", words @ ..] => !may_wait && is_plain_git(words),
             ["cd", to] => directory.join(to) == directory,
             ["cd", ..] => false,
@@ -214,6 +247,9 @@ fn is_plain_git(words: &[&str]) -> bool {
     let words = words.iter().copied().skip_while(|word| ["--no-pager", "-P"].contains(word));
     let words: Vec<&str> = words.collect();
     let Some((name, words)) = words.split_first() else { return false };
+    if RUN_NOTHING_BY_OPTIONS.contains(name) {
+        return true;
+    }
     let is_known = BRING_FILES.contains(name) && !ELSEWHERE.contains(name) || RUN_NOTHING.contains(name);
     // What the shell puts in their place is not read here, and `::` stands behind the name of a program that fetches.
     let is_told = |word: &str| !word.contains(['$', '`']) && !word.contains("::");
@@ -267,8 +303,14 @@ mod tests {
             "git pull 2>&1 | tail -3",
             "cd /w && git pull",
             "cd . && git clone -q --depth 1 ../x .",
+            "git -C . pull",
+            "git -C /w pull",
+            "git switch - && git checkout -",
+            "git pull && git rev-parse --short HEAD",
+            "git pull -q && ls -la",
+            "git pull 2>&1 | sed -n 1,5p",
             "git stash -u && git pull --ff-only && git stash pop",
-            "git cherry-pick b",
+            "git cherry-pick -x b",
             "git worktree add wt b",
         ] {
             assert_eq!(is_new(text), Some(true), "{text}");
@@ -281,6 +323,13 @@ mod tests {
             "cd sub && git checkout b",
             "cd -P sub && git checkout b",
             "cat f; git checkout b",
+            "sed -n 1p f; git checkout b",
+            "git pull | sed -n 1e",
+            "git pull | sed -n 'w f'",
+            "git pull | sed 1d",
+            "git -C. pull",
+            "git -C ./sub pull",
+            "git rebase -x make b",
             "git push . HEAD:refs/heads/n; git switch b",
             "git gc; git switch b",
             "git difftool -y; git pull",
@@ -297,5 +346,24 @@ mod tests {
             assert_eq!(is_new(text), None, "{text}");
         }
         assert_eq!(is_new("git rebase -s ../../ev b"), None);
+    }
+
+    #[test]
+    fn a_merge_that_only_moves_on_makes_no_commit() {
+        let directory = PathBuf::from("/w");
+        for (text, makes) in [
+            ("git pull --ff-only", GitCommits::None),
+            ("git merge --ff-only b", GitCommits::None),
+            ("git pull", GitCommits::ByOthers),
+            ("git pull --ff-only --no-ff", GitCommits::ByOthers),
+            ("git pull --ff-only --rebase", GitCommits::ByOthers),
+            ("git pull --ff-only; git merge b", GitCommits::ByOthers),
+            ("git cherry-pick --ff-only b", GitCommits::ByOthers),
+            ("git pull --ff-only; git commit -m x", GitCommits::ByGitCommit),
+            ("git -C sub merge --continue", GitCommits::ByGitCommit),
+            ("git tag -a x; git switch b", GitCommits::ByGitCommit),
+        ] {
+            assert_eq!(commits(&read(text, &directory)), makes, "{text}");
+        }
     }
 }

@@ -57,8 +57,10 @@ fn read(command: &str, directory: &Path, cx: &PrepareContext, is_wanted: &dyn Fn
 }
 
 /// Commands of the shell, and of the system, that run nothing and may stand beside git in a text that is git's alone.
-const BESIDE_GIT: &[&str] =
-    &["cd", "echo", "printf", "true", ":", "test", "[", "pwd", "cat", "head", "tail", "wc", "grep"];
+const BESIDE_GIT: &[&str] = &[
+    "cd", "echo", "printf", "true", ":", "test", "[", "pwd", "cat", "head", "tail", "wc", "grep", "ls",
+    "sort",
+];
 
 /// Commands of git that never change the settings of a repository that is there.
 const KEEP_SETTINGS: &[&str] = &[
@@ -166,11 +168,23 @@ fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
 
 /// True if nothing runs but git, and what that does is known.
 pub(super) fn is_git_alone(reading: &ShellAnalysis) -> bool {
-    let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());
-    let is_git = |name: &str| name == "git";
-    let mut names = reading.commands.iter().map(first);
-    reading.unknown.is_none()
-        && names.all(|name| name.is_some_and(|name| is_git(&name) || BESIDE_GIT.contains(&name.as_str())))
+    let is_of_git = |command: &ShellCommand| {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        match words.as_slice() {
+            // Writes a file, and runs nothing that it is not told.
+            ["sort", options @ ..] => options.iter().all(|option| !option.starts_with('-')),
+            ["sed", "-n", lines] => prints_lines(lines),
+            [name, ..] => *name == "git" || BESIDE_GIT.contains(name),
+            [] => false,
+        }
+    };
+    reading.unknown.is_none() && reading.commands.iter().all(is_of_git)
+}
+
+/// `1,5p`, `$p`: a script of sed that prints lines and does nothing else.
+fn prints_lines(script: &str) -> bool {
+    let lines = script.strip_suffix('p');
+    lines.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit() || [b',', b'$'].contains(&byte)))
 }
 
 /// The names in a folder; `None` when it cannot be listed, or is too much.

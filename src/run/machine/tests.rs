@@ -304,6 +304,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         "settled" => {
             let result = match words.get(2) {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
+                Some(&"wrote") => endings::wrote(call(1), &words[3..]),
                 _ => ToolResult::text("x"),
             };
             let usage = Usage { prompt_tokens: 100, ..Usage::default() };
@@ -375,6 +376,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 Some(&"error") => ToolResult::failure(ToolErrorType::ExecutionFailed, "x"),
                 Some(&"nospace") => ToolResult::failure(ToolErrorType::NoSpaceLeft, "full"),
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
+                Some(&"wrote") => endings::wrote(call(1), &words[3..]),
                 _ => ToolResult::text("x"),
             };
             MachineInput::ToolFinished {
@@ -442,22 +444,7 @@ fn render(body: &EventBody) -> String {
             None => format!("{name} {} {:?}", it.steer_id, it.text),
         },
         EventBody::RunStopping(it) => format!("{name} {} then={:?}", it.reason.as_str(), it.then),
-        EventBody::RunCompleted(it) => {
-            let mut line =
-                format!("{name} {} turns={} calls={}", it.reason.as_str(), it.turns, it.tool_calls);
-            for (key, value) in [("result", &it.result), ("partial", &it.partial_result)] {
-                if let Some(value) = value {
-                    write!(line, " {key}={value:?}").unwrap();
-                }
-            }
-            if let Some(error) = &it.error {
-                write!(line, " {:?}", error.code).unwrap();
-            }
-            if let Some(from) = it.recovered_from {
-                write!(line, " recovered_from={}", from.as_str()).unwrap();
-            }
-            line
-        }
+        EventBody::RunCompleted(it) => endings::render(it),
         other => safeguards::render(other).unwrap_or_else(|| name.to_owned()),
     }
 }
@@ -489,6 +476,7 @@ fn render_want(want: &WantedTask) -> String {
 mod budgets;
 mod calls;
 mod clients;
+mod endings;
 mod limits;
 mod people;
 mod replies;

@@ -98,6 +98,8 @@ struct WatchedPlaces {
 #[derive(Default)]
 struct DoneAtEnd {
     done: Vec<DoneToPlace>,
+    /// Files that git brought and that read what was written while they were away, with what that is.
+    withheld: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 /// A place that was treated at the end of a command.
@@ -177,8 +179,8 @@ impl AutorunGuard {
         }
         // Whoever allowed it was told, so the others do not put it aside.
         self.watched.told.named.iter().for_each(|path| self.guards.allow(path, None));
-        self.leave_brought();
-        self.watched.finish(&self.guards.named())
+        let withheld = self.leave_brought();
+        self.watched.finish(&self.guards.named(), withheld)
     }
 }
 
@@ -283,15 +285,16 @@ impl WatchedPlaces {
         places
     }
 
-    /// `others`: what the words of commands name that go on. Blocks.
-    fn finish(&self, others: &[PathBuf]) -> Vec<String> {
+    /// `others`: what the words of commands name that go on; `withheld`: files that git brought and that are not left, with what they read.
+    /// Blocks.
+    fn finish(&self, others: &[PathBuf], withheld: BTreeMap<PathBuf, Vec<PathBuf>>) -> Vec<String> {
         // Whoever begins meanwhile waits until all is put right.
         let mut noted = self.noted();
         if self.is_over.load(Ordering::Acquire) {
             return Vec::new();
         }
         let nothing = PlaceState::default();
-        let mut done = DoneAtEnd::default();
+        let mut done = DoneAtEnd { withheld, ..DoneAtEnd::default() };
         // In a folder that its owner does not write any more, all would stay as it is.
         for (root, mode) in &self.root_modes {
             if let Err(error) = give_back_rights(root, *mode) {
@@ -408,10 +411,17 @@ impl WatchedPlaces {
         let link = self.link_of_session(path);
         let (path, before) = link.as_ref().map_or((path, before), |link| (link.as_path(), None));
         let shown = self.shown(path);
-        let what = match before {
+        let mut what = match before {
             None => format!("`{shown}` came to be"),
             Some(_) => format!("`{shown}` was changed"),
         };
+        if let Some(read) = done.withheld.get(path) {
+            let read: Vec<String> = read.iter().map(|file| format!("`{}`", self.shown(file))).collect();
+            what.push_str(&format!(
+                " by git, and reads {}, changed since this session began",
+                read.join(", ")
+            ));
+        }
         let (told, brief) = if self.further.is_secret(path) {
             let left = format!(
                 "{what}, and {why}. It was left there, under the name by which it is hidden from commands"

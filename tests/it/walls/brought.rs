@@ -233,3 +233,35 @@ async fn a_program_that_git_runs_gains_nothing_by_the_index() {
         assert!(ends.iter().all(|end| !end.contains("`mise.toml`")), "{mechanism:?}: {ends:#?}");
     }
 }
+
+/// direnv asks nobody about an `.envrc` that it knows, so what that reads must not change while git has taken it away.
+#[tokio::test]
+async fn a_file_that_direnv_evaluates_does_not_come_back_over_what_a_script_changed_meanwhile() {
+    for mechanism in mechanisms() {
+        let all = commands(&[
+            "git switch -q bare",
+            "git switch -q main",
+            "git switch -q bare",
+            "sh change.sh",
+            "git switch -q main",
+            "git checkout -q -- tools && git switch -q bare",
+            "git switch -q main",
+        ]);
+        let change = "echo evil >> tools/env.sh; echo new > tools/other.sh\n";
+        let mut house = house_of(&all).file("change.sh", change);
+        let work = house.work();
+        git(&work, &["init", "-q", "-b", "main"]);
+        put(&work, "tools/env.sh", "of main\n");
+        commit(&work, &[(".gitignore", "change.sh\n.not-run\n")]);
+        git(&work, &["branch", "bare"]);
+        commit(&work, &[(".envrc", "source tools/env.sh\ndotenv_if_exists\n")]);
+        let ends = run(&mut house, &mechanism, &all).await;
+        for (at, (command, end)) in all.iter().zip(&ends).enumerate() {
+            let is_told = end.contains("`.envrc` came to be by git, and reads `tools/env.sh`, changed since");
+            assert_eq!(is_told, at == 4, "{mechanism:?}, {command}: {end}");
+            assert!(end.contains("over"), "{mechanism:?}, {command}: {end}");
+        }
+        // Once git has put back what it reads, it comes.
+        assert!(work.join(".envrc").exists(), "{mechanism:?}: {ends:#?}");
+    }
+}

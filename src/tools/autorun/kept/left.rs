@@ -251,8 +251,11 @@ impl AutorunNote {
             before.insert(path.into(), was.map(PlaceState::from));
         }
         let brought: Vec<(PathBuf, String)> = self.brought_since.map_or_else(Vec::new, |since| {
-            let changed = watched.changed_since(&before);
-            brought_by_git(&roots, &changed, BroughtObjects::older_than(since))
+            let (changed, objects) = (watched.changed_since(&before), BroughtObjects::older_than(since));
+            let mut brought = brought_by_git(&roots, &changed, objects);
+            let withheld = watched.that_read_what_was_written(&brought, objects, since);
+            brought.retain(|(file, _)| !withheld.contains_key(file));
+            brought
         });
         let brought: BTreeSet<PathBuf> = brought.into_iter().map(|(file, _)| file).collect();
         let mut done = DoneAtEnd::default();

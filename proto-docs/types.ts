@@ -5946,8 +5946,8 @@ export interface TraceGetParams {
   /** The run at the root, or one below it. */
   runId: RunId;
   /**
-   * Without what was asked and said; of what happened in between only what was said to a run, restarts, and
-   * warnings: for whoever draws times.
+   * Without what was asked and said, but for what people answered; of what happened in between only what was
+   * said to a run, restarts, warnings, loops, and skills and facts that it took up: for whoever draws times.
    */
   brief?: boolean;
   /** The `nextCursor` of the page before: all pages are as of the first one. */

@@ -189,9 +189,17 @@ impl ListedTrace {
             cell(&asked_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
             cell(&tokens(Some(self.usage)).unwrap_or_else(|| "-".to_owned())),
-            cell(&money(self.cost, self.unpriced_tokens != 0).unwrap_or_else(|| "-".to_owned())),
+            cell(&self.cost().unwrap_or_else(|| "-".to_owned())),
             table::first_line(self.prompt.as_deref().unwrap_or("-")),
         ]
+    }
+}
+
+impl ListedTrace {
+    /// Nothing of one that used nothing: a request may have been cut off before its provider said what it used.
+    fn cost(&self) -> Option<String> {
+        let cost = self.cost.filter(|_| self.usage.total() != 0);
+        money(cost, self.unpriced_tokens != 0)
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct SpanView {
     pub(super) error: Option<SpanError>,
     /// The arguments of a call, where hooks changed them.
     pub(super) input: Option<SpanText>,
+    /// What a person answered, of the call that asked.
+    pub(super) output: Option<SpanText>,
     pub(super) usage: Option<Usage>,
     pub(super) cost: Option<UsdAmount>,
     pub(super) run: Option<RunSpanView>,
@@ -99,6 +101,18 @@ pub(super) struct LlmSpanView {
     pub(super) hook_id: Option<String>,
     pub(super) attempt: Option<u64>,
     pub(super) retry_after_ms: Option<u64>,
+    pub(super) finish_reason: Option<String>,
+}
+
+impl LlmSpanView {
+    /// Why a reply is no whole one, where its request did not fail.
+    fn cut_by(&self) -> Option<String> {
+        match self.finish_reason.as_deref()? {
+            "length" => Some("cut off by the output limit".to_owned()),
+            "refused" => Some("withheld by the provider".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// A call, or a question.
@@ -355,7 +369,8 @@ impl SpanView {
             }
             _ => {
                 let reason = self.run.as_ref().and_then(RunSpanView::note);
-                let told = decision.map(&decided).or(reason).or(unfinished).unwrap_or_default();
+                let cut = self.llm.as_ref().and_then(LlmSpanView::cut_by);
+                let told = decision.map(&decided).or(reason).or(unfinished).or(cut).unwrap_or_default();
                 cell(&format!("{told}{changed}{read}"))
             }
         }
@@ -372,13 +387,21 @@ impl SpanView {
         })
     }
 
+    /// What a person answered, in one line.
+    pub(super) fn answered(&self) -> Option<String> {
+        let lines = self.output.as_ref()?.text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines.map(|line| line.strip_prefix("- ").unwrap_or(line)).collect();
+        (!lines.is_empty()).then(|| lines.join(" "))
+    }
+
     /// True of a call that was changed, and whose arguments are in the end what they had been; of long ones that is not known.
     fn is_as_asked(&self) -> bool {
         let asked = self.tool.as_ref().and_then(|tool| tool.asked_input.as_ref());
         asked.is_some_and(|asked| asked.bytes.is_none() && Some(asked) == self.input.as_ref())
     }
 
-    /// Lines for which a row has no room: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed.
+    /// Lines for which a row has no room: of a hook what it said, of an answer what it allowed beyond its call, of a call what hooks changed
+    /// and people answered.
     pub(super) fn beside(&self) -> Vec<String> {
         /// Characters of what a hook said.
         const MOST: usize = 2_000;
@@ -392,7 +415,13 @@ impl SpanView {
         let ran = self.hook.as_ref().and_then(|hook| hook.confinement.as_ref()).map(confinement_said);
         let edited = self.confirmation.as_ref().and_then(|asked| asked.edited_input.as_ref());
         let edited = edited.map(|edited| format!("changed into {}", edited.text));
-        hook.into_iter().chain(ran).chain(granted).chain(edited).chain(self.changed()).collect()
+        hook.into_iter()
+            .chain(ran)
+            .chain(granted)
+            .chain(edited)
+            .chain(self.changed())
+            .chain(self.answered())
+            .collect()
     }
 
     /// Tokens and cost; of a run with all that it called, as its time is.
@@ -404,9 +433,13 @@ impl SpanView {
             *all += below;
         }
         let costs = [self.cost, run.and_then(|run| run.child_cost)];
-        let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
         let is_used = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total() != 0);
-        let is_part = is_used(self.usage) && self.cost.is_none()
+        // A request that was cut off before its provider said what it used was not free: nobody knows.
+        let is_untold = self.kind == "llm" && self.status == "cancelled" && !is_used(self.usage);
+        let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
+        let cost = cost.filter(|_| is_used(all));
+        let is_part = is_untold
+            || is_used(self.usage) && self.cost.is_none()
             || is_used(below) && costs.last().is_none_or(Option::is_none);
         (tokens(all).unwrap_or_default(), money(cost, is_part).unwrap_or_default())
     }

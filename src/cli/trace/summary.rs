@@ -186,8 +186,13 @@ fn answers(spans: &[SpanView]) -> String {
         (!lines.is_empty()).then(|| format!("{}: {}", span.place(), lines.join(" ")))
     };
     let changed = |span: &SpanView| Some(format!("{}: {}", span.place(), span.changed()?));
+    let told = |span: &SpanView| Some(format!("{}: {}", span.place(), span.answered()?));
     let granted = listed(&spans.iter().filter_map(granted).collect::<Vec<_>>(), "answer");
-    format!("{granted}{}", listed(&spans.iter().filter_map(changed).collect::<Vec<_>>(), "changed call"))
+    let told = listed(&spans.iter().filter_map(told).collect::<Vec<_>>(), "answered question");
+    format!(
+        "{granted}{told}{}",
+        listed(&spans.iter().filter_map(changed).collect::<Vec<_>>(), "changed call")
+    )
 }
 
 /// Everything that was said to a run while it worked, and what people were warned of.
@@ -199,6 +204,7 @@ fn said(spans: &[SpanView]) -> String {
             QUEUED => "in its queue: ",
             "skill.activated" => "skill: ",
             "memory.saved" => "remembers: ",
+            "loop.detected" => "it goes round in circles: ",
             _ => "",
         };
         format!("{}: {what}{text}", span.turn_of())
@@ -458,11 +464,13 @@ mod tests {
             "kind": "turn", "name": "turn 1", "agent": "lead", "turn": 1, "endUs": 1, "events": [
                 { "name": "run.steered", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "ada (pts/3): leave the tests out" },
                 { "name": "warning", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "`@docs/missing.md` names no file" },
+                { "name": "loop.detected", "at": "2026-11-26T11:04:00.000Z", "atUs": 1, "text": "`read_file` again and again" },
             ],
         });
         expect![[r#"
             lead, turn 1: said to it: ada (pts/3): leave the tests out
             lead, turn 1: warning: `@docs/missing.md` names no file
+            lead, turn 1: it goes round in circles: `read_file` again and again
         "#]]
         .assert_eq(&said(&[serde_json::from_value(span).unwrap()]));
     }

@@ -159,16 +159,34 @@ fn not_one(both: bool) -> RpcError {
         .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
 }
 
-/// Events that are told of a span without its texts: what was said to a run, what people were to be told, and when there was no daemon.
-const TOLD_BRIEFLY: &[&str] = &["run.steered", "run.queued", "run.resumed", "hook.fired", "warning"];
+/// Events that are told of a span without its texts: what was said to a run, what people were to be told, what was done for it or to it in
+/// between, and when there was no daemon.
+const TOLD_BRIEFLY: &[&str] = &[
+    "run.steered",
+    "run.queued",
+    "run.resumed",
+    "hook.fired",
+    "warning",
+    "skill.activated",
+    "memory.saved",
+    "loop.detected",
+];
+/// The tool whose result is what a person answered.
+const ASK_USER: &str = "ask_user";
 
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
-    // What a hook changed is shown before and after.
+    // What a person answered is shown.
+    let is_answer = span.tool.is_some() && span.name == ASK_USER;
+    let answered = span.output.take().filter(|_| is_answer);
+    // So is what a hook changed, before and after.
     let asked = span.tool.as_mut().and_then(|tool| tool.asked_input.as_mut());
     // So is what a run was asked.
     let is_run = span.run.is_some();
     let ran = span.input.take().filter(|_| asked.is_some() || is_run);
-    (span.input, span.output) = (ran, None);
+    (span.input, span.output) = (ran, answered);
+    if let Some(text) = &mut span.output {
+        text.text.truncate(text.text.floor_char_boundary(MOST_BRIEF));
+    }
     span.events.retain(|event| TOLD_BRIEFLY.contains(&event.name.as_str()) && !event.text.is_empty());
     let edited = span.confirmation.as_mut().and_then(|asked| asked.edited_input.as_mut());
     for text in asked.into_iter().chain(&mut span.input).chain(edited) {
@@ -184,12 +202,13 @@ fn without_texts(mut span: TraceSpan) -> TraceSpan {
     span
 }
 
+/// Bytes of a text that a list shows.
+const MOST_BRIEF: usize = 300;
+
 /// The beginning of a text, with a sign for more.
 fn first_line(text: &str) -> String {
-    /// Bytes of it that a list shows.
-    const MOST: usize = 300;
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let cut = &line[..line.floor_char_boundary(MOST)];
+    let cut = &line[..line.floor_char_boundary(MOST_BRIEF)];
     if cut.len() == text.trim().len() { cut.to_owned() } else { format!("{} …", cut.trim_end()) }
 }
 

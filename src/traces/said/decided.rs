@@ -47,6 +47,8 @@ fn words(decision: &CallDecision) -> DecisionWords {
         STALE => ("asked again", ", as what it would touch had changed"),
         EDIT_DROPPED => ("asked again", ", as nothing came of the change"),
         "deny" => ("no", ""),
+        "cancelRun" => ("no", ", and the run was cancelled"),
+        "answer" => ("answered", ""),
         other => (other, ""),
     };
     let changed = overruled(decision).filter(|_| decision.source == "hook");

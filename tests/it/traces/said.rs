@@ -146,3 +146,50 @@ async fn a_mistake_in_the_settings_of_traces_and_retention_says_file_and_line() 
     drop(client);
     running.stop().await;
 }
+
+/// An agent that asks people.
+const ASKER: &str = "---\nkind: agent\nname: asker\ndescription: Asks.\ncompletion: tool\ntools: [ask_user, read_file, save_memory]\n---\nYou ask.\n";
+
+/// Whoever draws a waterfall reads spans without texts, and still learns these.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_loops_and_what_a_run_remembers_are_told_where_texts_are_not() {
+    let question = json!({ "questions": [{ "question": "Which colour?", "type": "choice", "options": ["red", "blue"] }] });
+    let read = || Reply::calls(&[("read_file", json!({ "path": "a.md" }))]);
+    let mut replies = vec![Reply::calls(&[("ask_user", question)])];
+    replies.extend((0..6).map(|_| read()));
+    replies.push(Reply::calls(&[("save_memory", json!({ "fact": "Blue it is.", "scope": "user" }))]));
+    replies.push(Reply::done("asked"));
+    let house = house(&Cast::new([("asker", replies)]))
+        .agent("asker", ASKER)
+        .rules("remember", "[[rule]]\ntool = \"save_memory\"\ndecision = \"allow\"\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let introduction = json!({
+        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
+        "capabilities": { "confirmations": {} },
+    });
+    client.call("initialize", introduction).await;
+    let (run, _) = client.start(&running, "asker", json!({})).await;
+    let until = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    let waited = client.call("run/wait", until).await;
+    let asked = &waited["confirmations"][0];
+    let answer = json!({
+        "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": "answer", "answers": ["blue"],
+    });
+    client.call("confirmation/respond", answer).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let params = json!({ "runId": run, "brief": true, "limit": 1_000 });
+    let page = client.call("trace/get", params).await;
+    let spans = page["spans"].as_array().unwrap();
+    let answered = find(spans, "tool", "ask_user");
+    assert!(answered["output"]["text"].as_str().unwrap().contains("blue"), "{answered}");
+    assert_eq!(find(spans, "tool", "read_file").get("output"), None);
+    let told: Vec<&str> = spans
+        .iter()
+        .flat_map(|span| span["events"].as_array().into_iter().flatten())
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert!(told.contains(&"loop.detected") && told.contains(&"memory.saved"), "{told:?}");
+    drop(client);
+    running.stop().await;
+}

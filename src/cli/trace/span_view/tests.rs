@@ -90,3 +90,53 @@ fn a_call_that_was_edited_and_asked_about_again_says_who_did_what() {
             .starts_with("no (version 2 of the question): bob (pts/2), 2.0 s; changed by ada")
     );
 }
+
+/// A reply that the output limit cut off is no whole one, and of one that was cancelled nobody knows what it cost.
+#[test]
+fn a_reply_says_why_it_is_no_whole_one_and_what_is_not_known_of_its_cost() {
+    let llm = |reason: Value, status: &str, usage: Value| {
+        view(json!({
+            "kind": "llm", "name": "m", "status": status, "endUs": 1, "usage": usage, "cost": { "amount": "0", "currency": "USD" },
+            "llm": { "finishReason": reason },
+        }))
+    };
+    let some = json!({ "promptTokens": 10, "outputTokens": 2 });
+    for (reason, said) in [
+        (json!("length"), "cut off by the output limit"),
+        (json!("refused"), "withheld by the provider"),
+        (json!("stop"), ""),
+        (Value::Null, ""),
+    ] {
+        assert_eq!(llm(reason, "ok", some.clone()).note().text(), said);
+    }
+    let cancelled = llm(Value::Null, "cancelled", json!({}));
+    assert_eq!(cancelled.note().text(), "cancelled");
+    assert_eq!(cancelled.spent(), (String::new(), "?".to_owned()));
+    // A free model.
+    assert_eq!(llm(json!("stop"), "ok", some).spent().1, "$0");
+    let run = view(
+        json!({ "kind": "run", "status": "cancelled", "endUs": 1, "cost": { "amount": "0", "currency": "USD" } }),
+    );
+    assert_eq!(run.spent(), (String::new(), String::new()));
+}
+
+#[test]
+fn what_a_person_answered_stands_below_and_who_cancelled_the_run_beside_the_call() {
+    let asked = |decision: Value| {
+        view(json!({
+            "kind": "tool", "name": "ask_user", "status": "ok", "endUs": 1, "agent": "lead", "turn": 1,
+            "output": { "text": "The user answered:\n- Which colour?\n  blue\n- Which size?\n  2" },
+            "tool": { "decision": decision },
+        }))
+    };
+    let person =
+        json!({ "outcome": "answer", "source": "client", "name": "dave-197c3e28", "waitedMs": 2_200 });
+    let answered = asked(person.clone());
+    assert_eq!(answered.note().text(), "answered: dave, 2.2 s");
+    let said = "The user answered: Which colour? blue Which size? 2";
+    assert_eq!(answered.answered().unwrap(), said);
+    assert_eq!(answered.beside(), [said]);
+    let mut cancelled = person;
+    cancelled["outcome"] = json!("cancelRun");
+    assert_eq!(asked(cancelled).note().text(), "no, and the run was cancelled: dave, 2.2 s");
+}

@@ -36,7 +36,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub(super) use board::ClientConfirmationView;
+pub(super) use board::{ClientConfirmationView, EDIT_CHECKED};
 pub(super) use tokens::{ConfirmationTokens, KEY_FILE, TokenError};
 
 /// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others

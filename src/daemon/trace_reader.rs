@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use protocol::{EventSeq, RunId, RunSpan, SessionId, Timestamp, WaitCause};
+use protocol::{EventSeq, RunId, RunSpan, SessionId, Timestamp, TraceSpan, UndoneChange, WaitCause};
 use store::{EventPage, EventStore, LogFilter, StoreError, StoredEvent};
 use traces::{SpanEdge, SpanFold, SpanPlace, TraceTimeline};
 
@@ -79,6 +79,8 @@ struct TraceReading {
     /// The runs of a tree that have begun and not ended; empty when a session is read.
     family: HashSet<RunId>,
     timeline: TraceTimeline,
+    /// Changes that were undone, which no run's log tells.
+    undone: HashMap<String, UndoneChange>,
     /// Edges that were made and not handed out.
     made: VecDeque<(SpanEdge, SpanPlace)>,
     is_over: bool,
@@ -104,7 +106,8 @@ impl TraceReader {
                 // As of the same moment as the spans, so that all pages have the same.
                 let in_session = matches!(subject, TraceSubject::Session(_));
                 let numbers = store.run_numbers(subject.session(), in_session, cursor.head).await?;
-                (TraceReading::begin(subject, numbers), 0)
+                let undone = store.undone_changes(subject.session(), cursor.head).await?;
+                (TraceReading::begin(subject, numbers, undone), 0)
             }
         };
         loop {
@@ -191,7 +194,11 @@ impl OpenRunFacts {
 }
 
 impl TraceReading {
-    fn begin(subject: &TraceSubject, numbers: HashMap<RunId, u64>) -> TraceReading {
+    fn begin(
+        subject: &TraceSubject,
+        numbers: HashMap<RunId, u64>,
+        undone: HashMap<String, UndoneChange>,
+    ) -> TraceReading {
         let (read_to, family) = match subject {
             TraceSubject::Run { run, first_seq, .. } => {
                 (EventSeq(first_seq.0.saturating_sub(1)), HashSet::from([run.clone()]))
@@ -199,7 +206,14 @@ impl TraceReading {
             TraceSubject::Session(_) => (EventSeq(0), HashSet::new()),
         };
         let (fold, timeline) = (SpanFold::numbered(numbers), TraceTimeline::new());
-        TraceReading { fold, read_to, family, timeline, made: VecDeque::new(), is_over: false }
+        TraceReading { fold, read_to, family, timeline, undone, made: VecDeque::new(), is_over: false }
+    }
+
+    /// Has a call say which of its changes were undone.
+    fn tell_undone(&self, span: &mut TraceSpan) {
+        for file in span.tool.iter_mut().flat_map(|tool| &mut tool.files_changed) {
+            file.undone = self.undone.get(&file.undo_id).cloned();
+        }
     }
 
     /// Reads some more events, up to `head`; after the last what is open is made, too.
@@ -219,6 +233,7 @@ impl TraceReading {
                 let mut edges = self.fold.apply(&event.to_envelope()?);
                 for edge in edges.iter_mut().filter(|edge| matches!(edge, SpanEdge::Ended(_))) {
                     let span = edge.span_mut();
+                    self.tell_undone(span);
                     if traces::was_queued(span) {
                         let behind = store.queued_behind(&span.run_id).await?;
                         let moved = store.moved_ahead(&span.run_id).await?;

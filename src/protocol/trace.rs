@@ -14,7 +14,7 @@ mod hook;
 mod question;
 mod waiting;
 
-pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan};
+pub use call::{ArgumentChange, CallDecision, SpanFileChange, ToolSpan, UndoneChange};
 pub use hook::HookSpan;
 pub use question::ConfirmationSpan;
 pub use waiting::{MovedAhead, NextHolder, QueuedBehind, WaitCause};

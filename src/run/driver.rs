@@ -470,9 +470,8 @@ impl RunDriver {
 
     /// Where the run stands, for judging its calls.
     fn judge_context(&self, machine: &RunMachine) -> JudgeContext {
-        let mode = (self.holdings.mode.get(), self.parts.common.supplies().defaults.allow_yolo);
-        let mode_origin = self.holdings.mode.origin();
-        JudgeContext { mode_origin, ..JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode) }
+        let mode = (&self.holdings.mode, self.parts.common.supplies().defaults.allow_yolo);
+        JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode)
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.

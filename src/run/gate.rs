@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::{
     child::{self, CallableAgent},
     equipment::RunEquipment,
-    hooks::HookScene,
-    machine::{CallJudgement, CallRefusal, HookMadeCall, RemainingBudget, RunMachine},
+    machine::{CallJudgement, CallRefusal},
     plan::{ChildInheritance, RunPlan},
 };
 mod advised_again;
@@ -17,6 +16,7 @@ mod answering;
 mod asking;
 mod budget;
 mod changed;
+mod context;
 pub(crate) mod edit_to_show;
 mod edited;
 mod hooked;
@@ -24,14 +24,15 @@ mod telling;
 mod tools;
 
 pub use answering::{AnswerRefusal, said};
+pub use context::{AskingRun, JudgeContext};
 pub use hooked::{CallToJudge, GateJudgement};
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
 use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision, ReadingSubject};
 use protocol::{
-    AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId, ConfirmationDetails, JudgedCall,
-    PolicyRule, ResourceAccess, Risk, RuleOrigin, RuleOriginSource, RunApproval, RunId, SessionId, Timestamp,
-    ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
+    COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails, JudgedCall, PolicyRule, ResourceAccess, Risk,
+    RuleOrigin, RuleOriginSource, RunId, ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, UsdAmount,
+    Verdict,
 };
 use sys::ids;
 
@@ -48,73 +49,6 @@ impl Deref for CallGate {
 
     fn deref(&self) -> &RunEquipment {
         &self.equipment
-    }
-}
-
-/// Where the run stands when its calls are judged.
-#[derive(Clone)]
-pub struct JudgeContext {
-    pub is_grace: bool,
-    pub depth: u32,
-    pub max_depth: u32,
-    pub left: RemainingBudget,
-    pub now: Timestamp,
-    pub mode: ApprovalMode,
-    /// The one whose word the session's mode is, where that is known.
-    pub mode_origin: Option<RuleOrigin>,
-    pub asking: Arc<AskingRun>,
-    /// The place where the run stands for hooks; missing where no hook can have anything to say of a call.
-    pub scene: Option<HookScene>,
-    /// Everything that hooks said of the call that is judged, where that is known already.
-    pub hooked: Option<Arc<CallHooks>>,
-    /// Calls of this turn that hooks want made; the agent asked for none of them.
-    pub wanted_by_hooks: Vec<HookMadeCall>,
-    /// The calls of this turn as they were asked for, before hooks changed any of them.
-    pub requests: Vec<Arc<ToolCall>>,
-}
-
-/// Who asks, when a call needs a person.
-pub struct AskingRun {
-    pub session: SessionId,
-    pub run: RunId,
-    /// From the root run's agent to this one.
-    pub path: Vec<AgentName>,
-    pub approval: RunApproval,
-}
-
-impl JudgeContext {
-    /// `session_mode` counts unless the run was started with a mode of its own; but what a person put into `plan` changes nothing,
-    /// whatever its runs began with.
-    pub fn of(
-        machine: &RunMachine,
-        now: Timestamp,
-        asking: &Arc<AskingRun>,
-        (session_mode, allow_yolo): (ApprovalMode, bool),
-    ) -> JudgeContext {
-        let left = machine.left();
-        let start = machine.start();
-        let (depth, max_depth) = (start.depth, start.limits.max_depth);
-        let mode = match asking.approval.mode.unwrap_or(session_mode) {
-            _ if session_mode == ApprovalMode::Plan => ApprovalMode::Plan,
-            // It was allowed when the session or the run was begun, and is not any more.
-            ApprovalMode::Yolo if !allow_yolo => ApprovalMode::default(),
-            mode => mode,
-        };
-        let asking = Arc::clone(asking);
-        JudgeContext {
-            is_grace: machine.is_grace(),
-            depth,
-            max_depth,
-            left,
-            now,
-            mode,
-            mode_origin: None,
-            asking,
-            scene: None,
-            hooked: None,
-            wanted_by_hooks: machine.calls_of_hooks(),
-            requests: machine.requests(),
-        }
     }
 }
 
@@ -310,7 +244,7 @@ impl CallGate {
             commands: invocation.commands(),
             unread: invocation.unread(),
             confinement: invocation.confinement(),
-            mode: judge_context.mode,
+            mode: judge_context.mode(),
             auto_approve: &self.auto_approve(judge_context),
             session: Some(&judge_context.asking.session),
             roots: &self.folders(),
@@ -381,7 +315,7 @@ impl CallGate {
             callers: asking.path.clone(),
             kind,
             risk,
-            mode: judge_context.mode,
+            mode: judge_context.mode(),
             auto_approve: self.auto_approve(judge_context),
             session: Some(asking.session.clone()),
             roots: self.folders(),
@@ -470,7 +404,7 @@ fn origin(rule: &str, policy: &Policy, judge_context: &JudgeContext) -> Option<R
         let is_of_start = approval.mode.is_some_and(|of_start| of_start.as_str() == mode);
         return match is_of_start {
             true => Some(RuleOrigin { source: RuleOriginSource::Start, by: of_start(), at: None }),
-            false => judge_context.mode_origin.clone(),
+            false => judge_context.mode_origin(),
         };
     }
     if rule.starts_with(PolicyRule::REMEMBERED) {

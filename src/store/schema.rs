@@ -31,6 +31,7 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "removals", include_str!("../../migrations/0006_removals.sql")),
     (7, "extensions", include_str!("../../migrations/0007_extensions.sql")),
     (8, "edits", include_str!("../../migrations/0008_edits.sql")),
+    (9, "restored", include_str!("../../migrations/0009_restored.sql")),
 ];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread

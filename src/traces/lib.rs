@@ -23,7 +23,7 @@ pub use rule::access_said;
 pub use said::{
     answer_said, asked_about, at_least, changers_said, confinement_said, decided, decided_briefly, decider,
     granted, hook_said, hook_said_naming, interrupted_said, lets_run, moved_ahead_said, queued_said,
-    requested_said, result_said, rule_said, standing_said, stated_reason, told_said, wait_said,
+    requested_said, result_said, rule_said, standing_said, stated_reason, told_said, undone_said, wait_said,
     without_daemon,
 };
 pub use text::{duration, numbered, output_beside_error, person};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use protocol::{
     CallDecision, HookConfinement, HookSpan, MovedAhead, PolicyRule, QueuedBehind, RuleOriginSource,
-    Timestamp, WaitCause,
+    SpanFileChange, Timestamp, UndoneChange, WaitCause,
 };
 
 pub use self::{
@@ -155,6 +155,14 @@ pub fn moved_ahead_said(moved: &[MovedAhead]) -> Option<String> {
     };
     let MovedAhead { run_id, agent, at, .. } = first;
     Some(format!("run {run_id} of {agent} was moved ahead of it{by} at {}{more}", moment(*at)))
+}
+
+/// `undone by dave (pts/2) at 2026-11-26 11:04:00Z, over what somebody had changed since`
+pub fn undone_said(file: &SpanFileChange) -> Option<String> {
+    let UndoneChange { at, by, forced } = file.undone.as_ref()?;
+    let by = by.as_deref().map(|by| format!(" by {}", person(by))).unwrap_or_default();
+    let over = if *forced { ", over what somebody had changed since" } else { "" };
+    Some(format!("undone{by} at {}{over}", moment(*at)))
 }
 
 /// The reason that somebody gave for a stop, without the word that it was one.

@@ -174,6 +174,7 @@ mod interrupted;
 mod kept_back;
 mod late;
 mod mcp_tools;
+mod meanwhile;
 mod near_memory;
 mod pages;
 mod points;

@@ -138,7 +138,8 @@ pub(super) fn in_full(span: &SpanView, tree: &SpanTree, now: Option<i64>) -> Vec
     let used: Vec<String> = [tokens, cost].into_iter().filter(|it| !it.is_empty()).collect();
     let error = span.error.as_ref().map(|error| format!("{}: {}", error.kind, error.message));
     let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
-    let files = files.map(|file| format!("{} {}", file.path, file.change));
+    let undone = |file| traces::undone_said(file).map(|undone| format!(", {undone}")).unwrap_or_default();
+    let files = files.map(|file| format!("{} {}{}", file.path, file.change, undone(file)));
     let alone = [
         span.place(),
         format!("began {}, {}", tree.begins(span), took(span, now)),

@@ -10,9 +10,15 @@ use super::rules::{
     RoutingState, due_action,
 };
 use crate::clients::AttachScope;
-use protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, EventSeq, SessionId, Timestamp};
+use protocol::{
+    Audience, Claim, ClientId, Confirmation, ConfirmationId, EventBody, EventSeq, RevisionReason, SessionId,
+    Timestamp,
+};
 use run::UnansweredEffect;
 use store::StoredEvent;
+
+/// The time that hooks probably take for what somebody made of a call: no longer than a person may read. They end it themselves.
+pub(crate) const EDIT_CHECKED: Duration = Duration::from_secs(600);
 
 /// How long a deed that failed rests before it is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -43,6 +49,8 @@ struct OpenConfirmation {
     is_open: bool,
     /// By connection, the one that has been reading longest first.
     claims: Vec<(u64, Claim)>,
+    /// A change that a person has made is in the log, and hooks are asked about it: the question is answered as far as people can.
+    edited: Option<Claim>,
     /// Answers with a change that are at the run, by their number: hooks may be asked about what they make of the call.
     edits: Vec<(u64, Claim)>,
     is_busy: bool,
@@ -102,7 +110,9 @@ impl OpenConfirmations {
         let id = question.id.clone();
         let is_open = !matches!(question.audience, Audience::InitiatorFirst { .. });
         let (claims, edits, is_busy, retry_at) = (Vec::new(), Vec::new(), false, Duration::ZERO);
-        let item = OpenConfirmation { question, seq, state, is_open, claims, edits, is_busy, retry_at };
+        let edited = subject.edited_by.clone().map(|name| edited_by(Some(name), now.wall));
+        let item =
+            OpenConfirmation { question, seq, state, is_open, claims, edited, edits, is_busy, retry_at };
         self.open.insert(id, item);
     }
 
@@ -112,8 +122,14 @@ impl OpenConfirmations {
             Ok(Some(EventBody::ConfirmationRequested(data))) => {
                 self.put(&data.confirmation, event.seq, now, Duration::ZERO);
             }
+            Ok(Some(EventBody::ConfirmationEdited(data))) => {
+                if let Some(item) = self.open.get_mut(&data.confirmation_id) {
+                    item.edited = Some(edited_by(data.name, event.at));
+                }
+            }
             Ok(Some(EventBody::ConfirmationRevised(data))) => {
                 if let Some(item) = self.open.get_mut(&data.confirmation.confirmation_id) {
+                    item.edited = item.edited.take().filter(|_| data.why == RevisionReason::Deadline);
                     item.question = RoutingFacts::from(&*data.confirmation);
                     // What counts already and is not in the log yet still counts.
                     item.question.deadline_at = item.state.postpone.or(item.question.deadline_at);
@@ -321,7 +337,9 @@ impl OpenConfirmations {
 impl OpenConfirmation {
     /// The first one who has answered with a change, else who reads it.
     fn reader(&self) -> Option<Claim> {
-        self.edits.first().or(self.claims.first()).map(|(_, claim)| claim.clone())
+        let own = |(_, claim): &(u64, Claim)| claim.clone();
+        let answered = self.edits.first().map(own).or_else(|| self.edited.clone());
+        answered.or_else(|| self.claims.first().map(own))
     }
 
     /// Somebody who could answer is there, or nobody is. The time during which somebody was does not count for a
@@ -346,7 +364,8 @@ impl OpenConfirmation {
     }
 
     fn due_action(&self, tell_after: Option<Duration>, now: ClockTimes) -> DueAction {
-        if self.is_busy {
+        // What hooks say of an answer is waited for, however long nobody is there.
+        if self.is_busy || self.edited.is_some() {
             return DueAction::Never;
         }
         match due_action(&self.question, &self.state, tell_after, now) {
@@ -370,6 +389,11 @@ impl OpenConfirmation {
         let with_deadline = self.question.deadline_at.map(|_| LOOK_AGAIN);
         by_day.or(with_deadline).map(|time| time.min(LOOK_AGAIN))
     }
+}
+
+/// Whoever has answered with a change that is in the log.
+fn edited_by(name: Option<String>, at: Timestamp) -> Claim {
+    Claim { client_id: name.map(ClientId::from), name: None, until: at.plus(EDIT_CHECKED), answered: true }
 }
 
 /// When those who were there before the daemon began have had time to come back.

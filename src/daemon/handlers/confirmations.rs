@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     super::{
-        confirmation_router::TokenError,
+        confirmation_router::{EDIT_CHECKED, TokenError},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -31,8 +31,6 @@ const MAX_PAGE: usize = 1_000;
 const PAGE_BYTES: usize = 8 << 20;
 /// How long a claim stands when its client does not say.
 const CLAIM: Duration = Duration::from_secs(60);
-/// The time that hooks probably take for what somebody made of a call: no longer than a person may read. They end it themselves.
-const EDIT_CHECKED: Duration = Duration::from_secs(600);
 /// How an answer by token is named in the log.
 const BY_TOKEN: &str = "token";
 

@@ -90,6 +90,23 @@ pub struct SpanFileChange {
     pub change: String,
     /// Names what `session/undo` puts back.
     pub undo_id: String,
+    /// The change was undone after that. What is sent to collectors and written to files does not have it: the call's span has ended by
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoneChange>,
+}
+
+/// A person's word that a changed file is to be as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoneChange {
+    pub at: Timestamp,
+    /// The client that asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Somebody had changed the file since, and that was overwritten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// A decision whether a call runs.

@@ -77,6 +77,18 @@ impl RunDriver {
                 let _gone = reply.send(Ok(RunMessageOutcome::Refused(refusal.clone())));
             }
         }
+        // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
+        let dropped = &edit.edited.confirmation_id;
+        let is_of_edited = |message: &RunMessage| match &message.input {
+            MachineInput::Answer(answer) => answer.confirmation == *dropped && lets_run(answer.outcome),
+            _ => false,
+        };
+        let waiting = std::mem::take(&mut self.answers.waiting);
+        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_of_edited);
+        self.answers.waiting = waiting;
+        for message in stale {
+            message.answer(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
+        }
         ready.push(RunMessage::internal(self.dropped(&edit, why)));
     }
 
@@ -123,6 +135,11 @@ impl RunDriver {
             }
         }
     }
+}
+
+/// True of an answer by which the call would run.
+fn lets_run(outcome: ConfirmationOutcome) -> bool {
+    !matches!(outcome, ConfirmationOutcome::Deny | ConfirmationOutcome::CancelRun)
 }
 
 fn refusal_said(refusal: &AnswerRefusal) -> String {

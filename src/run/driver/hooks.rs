@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     super::{
-        gate::JudgeContext,
         hooks::{
             AsyncHookEnd, BEGIN_EVENTS, HookScene, HookedRequest, MODEL_EVENTS, ModelHookLedger,
             POINT_EVENTS, PointOfRun, TOLD_EVENTS, WatchedFact, happened, loaded, shows_beginning,
@@ -199,7 +198,8 @@ impl RunDriver {
 
     pub(super) fn scene(&self, machine: &RunMachine) -> HookScene {
         let start = machine.start();
-        let JudgeContext { mode, asking, .. } = self.judge_context(machine);
+        let judge_context = self.judge_context(machine);
+        let (mode, asking) = (judge_context.mode(), &judge_context.asking);
         HookScene {
             session: self.identity.session.clone(),
             run: Some(self.identity.run.clone()),

@@ -168,6 +168,11 @@ impl CallGate {
         logged: Option<u32>,
         judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+        if call.redacted {
+            // Nobody knows which parts of it the marks stand for that the person was shown.
+            let resolved = self.resolved(open, answer, None);
+            return Ok((AnswerEffect::Result { resolved, result: failure(secret_lost()) }, None));
+        }
         let (pointer, prepared) = self.as_edited(call, answer, logged.is_some(), judge_context).await?;
         let made = self.without_secrets(&prepared.arguments);
         let edit = self.edit_of(call, made, judge_context).await;
@@ -213,6 +218,23 @@ impl CallGate {
                 return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
             }
         };
+        // They changed what they were shown: where that is another file's content by now, nobody has seen what would be overwritten.
+        match self.asked_now(call, open, judge_context).await? {
+            Some(_) if logged.is_some() => {
+                return invalid(pointer, "what the call is about has changed since the question was asked");
+            }
+            Some((now, prepared)) => {
+                let revised = ConfirmationRevised {
+                    confirmation: Box::new(now),
+                    why: RevisionReason::Changed,
+                    difference: None,
+                    edited: None,
+                    arguments: None,
+                };
+                return Ok((AnswerEffect::Revise { revised, prepared: prepared.call, hooks }, None));
+            }
+            None => (),
+        }
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
         let resolved = self.resolved(open, answer, Some(edit.allowed()));
         let revised = ConfirmationRevised {
@@ -230,6 +252,28 @@ impl CallGate {
             other => other,
         };
         Ok((effect, work))
+    }
+
+    /// The question about the call as it was asked for, where it would be another one now.
+    async fn asked_now(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        judge_context: &JudgeContext,
+    ) -> Result<Option<(Confirmation, PreparedToolCall)>, AnswerRefusal> {
+        match self.prepare(call, judge_context).await {
+            Ok(prepared) => {
+                let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
+                Ok((now.digest != open.digest).then_some((now, prepared)))
+            }
+            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
+                Err(AnswerRefusal::Denied(error))
+            }
+            Err(refusal) => {
+                let why = refusal.error.message;
+                invalid("", &format!("the call that was asked about cannot be made any more: {why}"))
+            }
+        }
     }
 
     /// The end of a question about a call that a person edited and hooks refused as it was then.

@@ -193,7 +193,7 @@ impl CallGate {
     /// started in a mode of its own does not go by the session's.
     fn may_begin_edits(&self, prepared: &PreparedToolCall, judge_context: &JudgeContext) -> bool {
         judge_context.asking.approval.mode.is_none()
-            && judge_context.mode == ApprovalMode::Default
+            && judge_context.mode() == ApprovalMode::Default
             && self.judged(prepared, judge_context, |policy, call| {
                 let call = PolicyCall { mode: ApprovalMode::AutoEdit, ..*call };
                 policy.decide(&call).verdict == Verdict::Allow
@@ -223,7 +223,7 @@ impl CallGate {
             commands: invocation.and_then(|it| it.commands()),
             unread: invocation.and_then(|it| it.unread()),
             confinement: invocation.and_then(|it| it.confinement()),
-            mode: judge_context.mode,
+            mode: judge_context.mode(),
             auto_approve: &self.auto_approve(judge_context),
             session: Some(&judge_context.asking.session),
             roots: &self.folders(),

@@ -32,6 +32,9 @@ impl CallGate {
             return Ok(None);
         };
         self.is_answerable(open, answer)?;
+        if call.redacted {
+            return Ok(None);
+        }
         let (_, prepared) = self.as_edited(call, answer, false, judge_context).await?;
         let facts = HookFacts::PreToolUse { call: self.hooked(&call.call_id, &prepared) };
         if !self.hooks.may_decide(&facts, scene) {

@@ -24,6 +24,10 @@ use tools::{PrepareContext, SeenFileDigests, Tool};
 /// Letters of the rules that a hook would have, or of its arguments, beside a question.
 const MOST_SHOWN_CHARS: usize = 1_000;
 
+/// Why a call is refused that hooks were asked about, and that would touch something else by now.
+const MOVED_MEANWHILE: &str = "what the call would touch has changed while hooks were asked about it, so none of them has seen what it is now; look, and make the call \
+                               again if you still need it";
+
 /// The tools of an agent that a hook asks.
 const READING_TOOLS: &[&str] = &["read_file", "list_directory", "glob", "grep"];
 
@@ -85,13 +89,10 @@ impl CallGate {
             valid.arguments(),
             valid.invocation.accesses(),
         );
-        let asked = AskedCall {
-            gate: self.clone(),
-            call_id: call.call_id.clone(),
-            tool,
-            judge_context: judge_context.clone(),
-        };
-        let Some((mut effects, verdict)) = self.ask_about(subject, asked, shown, scene).await else {
+        let first = (valid.arguments(), valid.invocation.accesses());
+        let asked = AskedCall::new(self, (&call.call_id, tool), judge_context, first);
+        let Some((mut effects, verdict)) = self.ask_about(subject, Arc::clone(&asked), shown, scene).await
+        else {
             let prepared = self.weigh(valid, judge_context).await;
             return self.judge_prepared(prepared, call, judge_context);
         };
@@ -119,6 +120,9 @@ impl CallGate {
                 return GateJudgement { hooks: effects, ..unhooked };
             }
         };
+        if !asked.has_shown(valid.arguments(), valid.invocation.accesses()) {
+            return refused(effects, MOVED_MEANWHILE.to_owned());
+        }
         let hooks = CallHooks {
             ask: (verdict.decision == Some(HookDecision::Ask)).then(|| HookAsk {
                 hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -149,7 +153,7 @@ impl CallGate {
     pub(super) async fn ask_about(
         &self,
         subject: &CallToJudge,
-        asked: AskedCall,
+        asked: Arc<AskedCall>,
         shown: HookedCall,
         scene: &HookScene,
     ) -> Option<(HookEffects, HookVerdict)> {
@@ -162,12 +166,7 @@ impl CallGate {
         };
         let asked = self
             .hooks
-            .ask(
-                facts,
-                scene,
-                name,
-                (Some(Arc::new(asked) as Arc<dyn ChangeableCall>), &self.supplies.redactor),
-            )
+            .ask(facts, scene, name, (Some(asked as Arc<dyn ChangeableCall>), &self.supplies.redactor))
             .await?;
         let effects = effects_of(&asked);
         Some((effects, asked.verdict))
@@ -320,17 +319,17 @@ impl CallGate {
             attempt,
             call: Some(call.call_id.clone()),
         };
+        let first = (&arguments, prepared.call.accesses.as_slice());
+        let changeable = AskedCall::new(self, (&call.call_id, tool), judge_context, first);
         // What it would do is looked at again afterwards.
         drop(prepared);
-        let changeable = AskedCall {
-            gate: self.clone(),
-            call_id: call.call_id.clone(),
-            tool,
-            judge_context: judge_context.clone(),
-        };
-        let around = (Some(Arc::new(changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
+        let around = (Some(Arc::clone(&changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
         let asked = self.hooks.ask(facts, scene, firing, around).await;
         let Some(asked) = asked else {
+            if 1 < attempt {
+                let message = "the hooks that were asked about it are not there any more".to_owned();
+                return Err(ToolError { kind: ToolErrorType::HookDenied, message }.into());
+            }
             return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
         };
         let mut effects = effects_of(&asked);
@@ -349,18 +348,25 @@ impl CallGate {
         let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
         let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
         let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
-        match verdict.updated_input {
-            None => Ok(ShownCall::Same(self.prepare_with(&name, arguments, &judge_context).await?, effects)),
-            Some(changed) => match self.prepare_with(&name, changed.clone(), &judge_context).await {
-                Ok(prepared) => Ok(ShownCall::Changed(prepared, effects)),
-                Err(refusal) => {
-                    let why = refusal.error.message;
-                    let message = format!("a hook changed the call into one that cannot be made: {why}");
-                    effects.drop_change(Some(&changed), &message);
-                    Ok(ShownCall::Refused(denied(message), effects))
-                }
-            },
+        let is_changed = verdict.updated_input.is_some();
+        let arguments = verdict.updated_input.unwrap_or(arguments);
+        let prepared = match self.prepare_with(&name, arguments.clone(), &judge_context).await {
+            Ok(prepared) => prepared,
+            Err(refusal) if !is_changed => return Err(refusal),
+            Err(refusal) => {
+                let why = refusal.error.message;
+                let message = format!("a hook changed the call into one that cannot be made: {why}");
+                effects.drop_change(Some(&arguments), &message);
+                return Ok(ShownCall::Refused(denied(message), effects));
+            }
+        };
+        if !changeable.has_shown(&prepared.arguments, &prepared.call.accesses) {
+            return Ok(ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects));
         }
+        Ok(match is_changed {
+            true => ShownCall::Changed(prepared, effects),
+            false => ShownCall::Same(prepared, effects),
+        })
     }
 
     /// A call that a hook makes: what the rules deny is an error, and nobody is asked.

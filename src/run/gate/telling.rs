@@ -74,12 +74,8 @@ impl CallGate {
         let accesses: Vec<ResourceAccess> =
             path.into_iter().map(|path| ResourceAccess::Write { path }).collect();
         let shown = hooked_call(&call.call_id, (&name, false), &arguments, &accesses);
-        let asked = AskedCall {
-            gate: self.clone(),
-            call_id: call.call_id.clone(),
-            tool: Arc::clone(tool),
-            judge_context: judge_context.clone(),
-        };
+        let tool = (&call.call_id, Arc::clone(tool));
+        let asked = AskedCall::new(self, tool, judge_context, (&arguments, &accesses));
         let Some((effects, verdict)) = self.ask_about(subject, asked, shown, scene).await else {
             return refused(refusal);
         };

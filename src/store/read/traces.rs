@@ -9,8 +9,8 @@ use sqlx::{Row as _, sqlite::SqliteRow};
 
 use crate::{EventStore, LogFilter, StoreError, StoredEvent};
 use protocol::{
-    AgentName, EventSeq, MovedAhead, NextHolder, QueuedBehind, RunId, SessionId, Timestamp, Usage,
-    UsageTotal, UsdAmount,
+    AgentName, EventSeq, MovedAhead, NextHolder, QueuedBehind, RunId, SessionId, Timestamp, UndoneChange,
+    Usage, UsageTotal, UsdAmount,
 };
 
 /// Events of open runs that are read at once.
@@ -71,6 +71,28 @@ where 1 < runs";
         let rows = rows.fetch_all(&self.shared.readers).await?;
         let number = |row: &sqlx::sqlite::SqliteRow| row.get::<i64, _>("number").unsigned_abs();
         Ok(rows.iter().map(|row| (row.get::<&str, _>("run_id").into(), number(row))).collect())
+    }
+
+    /// The changes of a session's files that were undone up to this place in the log, by the ids that undo knows them by.
+    pub async fn undone_changes(
+        &self,
+        session: &SessionId,
+        head: EventSeq,
+    ) -> Result<HashMap<String, UndoneChange>, StoreError> {
+        let text = "
+select body ->> '$.undoId' as undo_id, coalesce(body ->> '$.forced', 0) as forced, head ->> '$.by' as undone_by, time_us
+from events
+where session_id = ?1 and seq <= ?2 and type = 'file.restored'";
+        let rows = sqlx::query(text).bind(session.as_str()).bind(head.0);
+        let rows = rows.fetch_all(&self.shared.readers).await?;
+        let undone = |row: &SqliteRow| UndoneChange {
+            at: Timestamp(row.get("time_us")),
+            by: row.get("undone_by"),
+            forced: row.get::<i64, _>("forced") != 0,
+        };
+        let named =
+            rows.iter().filter_map(|row| Some((row.get::<Option<String>, _>("undo_id")?, undone(row))));
+        Ok(named.collect())
     }
 
     /// Those of these sessions that have not been removed.

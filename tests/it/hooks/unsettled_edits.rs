@@ -107,14 +107,14 @@ async fn open(wire: &mut Wire) -> Value {
     }
 }
 
-fn edit(asked: &Value, content: &str) -> Value {
+pub(super) fn edit(asked: &Value, content: &str) -> Value {
     json!({
         "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": "modify",
         "arguments": { "path": "b.txt", "content": content },
     })
 }
 
-fn of_type<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(super) fn of_type<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
     log.iter().filter(|event| event["type"] == kind).collect()
 }
 
@@ -225,7 +225,7 @@ async fn an_edit_with_a_secret_is_made_again_after_a_restart() {
 }
 
 /// A run within this process whose guard keeps an edit until a file is there.
-async fn guarded_house(house: &House) -> (Running, Client, String, Value) {
+pub(super) async fn guarded_house(house: &House) -> (Running, Client, String, Value) {
     let running = house.boot().await;
     let mut client = running.client();
     let (run, _) = client.start(&running, "worker", json!({})).await;
@@ -235,7 +235,7 @@ async fn guarded_house(house: &House) -> (Running, Client, String, Value) {
 }
 
 /// Holds a person's edit back until there is a file `go` in the workspace.
-fn keeping(script: &Script) -> House {
+pub(super) fn keeping(script: &Script) -> House {
     let keeps =
         "case $(cat) in *two*) while [ ! -e \"$CLAUDE_PROJECT_DIR/go\" ]; do sleep 0.01; done ;; esac";
     let ask = pre("ask", &json!({ "permissionDecisionReason": "a look, please" }));
@@ -243,7 +243,7 @@ fn keeping(script: &Script) -> House {
 }
 
 /// Answers from a connection of its own, and gives back what it was told.
-fn answering(running: &Running, answer: Value) -> JoinSet<Value> {
+pub(super) fn answering(running: &Running, answer: Value) -> JoinSet<Value> {
     let mut client = running.client();
     let mut answering = JoinSet::new();
     answering.spawn(async move { client.request("confirmation/respond", answer).await });
@@ -251,11 +251,11 @@ fn answering(running: &Running, answer: Value) -> JoinSet<Value> {
 }
 
 /// The reply to the one answer that is on its way.
-async fn replied(mut answering: JoinSet<Value>) -> Value {
+pub(super) async fn replied(mut answering: JoinSet<Value>) -> Value {
     answering.join_next().await.unwrap().unwrap()
 }
 
-async fn until_edited(client: &mut Client, run: &str) {
+pub(super) async fn until_edited(client: &mut Client, run: &str) {
     let is_edited = |it: &Value| !it["confirmations"][0]["editedBy"].is_null();
     client.until("confirmation/list", json!({ "runId": run }), is_edited).await;
 }

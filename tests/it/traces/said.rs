@@ -193,3 +193,20 @@ async fn answers_loops_and_what_a_run_remembers_are_told_where_texts_are_not() {
     drop(client);
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_whose_change_was_undone_says_so_and_by_whom() {
+    let (running, mut client, run, session) = told(&house(&story())).await;
+    let undone =
+        |spans: &[Value]| find(spans, "tool", "write_file")["tool"]["filesChanged"][0]["undone"].clone();
+    assert_eq!(undone(&spans(&mut client, &run, 1_000).await), Value::Null);
+    let params = json!({ "sessionId": session, "idempotencyKey": "k1" });
+    let result = client.call("session/undo", params).await;
+    assert_eq!(result["restored"].as_array().unwrap().len(), 1, "{result}");
+    let of = undone(&spans(&mut client, &run, 1_000).await);
+    assert_eq!((&of["by"], of.get("forced")), (&json!("ada"), None), "{of}");
+    let story = export(&mut client, json!({ "runId": run }), "markdown").await;
+    assert!(story.contains("modified; undone by ada at 20"), "{story}");
+    drop(client);
+    running.stop().await;
+}

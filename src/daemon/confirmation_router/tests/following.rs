@@ -1,6 +1,7 @@
 //! Does the desk keep up with the log, the clients and the clock?
 
 use super::*;
+use protocol::ConfirmationEdited;
 
 async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (EventStore, TaskGroup) {
     let tracker = TaskGroup::new();
@@ -176,5 +177,45 @@ async fn nothing_is_decided_once_the_daemon_stops() {
     bench.tasks.close();
     timeout(STUCK, bench.tasks.wait()).await.expect("the desk does not end");
     assert!(bench.deeds.try_recv().is_err());
+    bench.end().await;
+}
+
+fn edited() -> NewEvent {
+    event(ConfirmationEdited {
+        confirmation_id: "q".into(),
+        tool_call_id: "k".into(),
+        digest: "sha256:00".to_owned(),
+        edited: serde_json::json!({}),
+        redacted: false,
+        name: Some("ada@pts/3-3fa91c02".to_owned()),
+        message: None,
+        said: None,
+    })
+}
+
+/// Somebody has answered it, whoever has gone and however long hooks take. Where nothing comes of that, it is as open as before.
+#[tokio::test]
+async fn a_question_that_a_change_has_answered_is_settled_by_no_deadline_and_no_absence() {
+    let asked = subject(|it| {
+        it.on_detached = OnDetached::Deny;
+        it.deadline_at = Some(START.plus(Duration::from_secs(5)));
+    });
+    let revised = |why| {
+        let confirmation = Box::new(asked.clone());
+        event(ConfirmationRevised { confirmation, why, difference: None, edited: None, arguments: None })
+    };
+    let log = vec![requested(asked.clone()), edited(), revised(RevisionReason::Deadline)];
+    let mut bench = Bench::new(log, Duration::from_secs(600)).await;
+    bench.known().await;
+    bench.clock.advance(Duration::from_secs(600));
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    assert!(bench.deeds.try_recv().is_err());
+    let claim = bench.desk.board().reader(&"q".into()).unwrap();
+    assert_eq!((claim.answered, claim.client_id), (true, Some("ada@pts/3-3fa91c02".into())));
+    bench.store.append(vec![revised(RevisionReason::EditDropped)]).await.unwrap();
+    assert_eq!(bench.next().await, "q deny by System");
+    assert_eq!(bench.desk.board().reader(&"q".into()), None);
     bench.end().await;
 }

@@ -152,6 +152,10 @@ impl MachineStep<'_> {
             ConfirmationAsker::Tool => return self.settle_tool(&question, how),
             ConfirmationAsker::Call(request) => request.call_id.clone(),
         };
+        // Somebody has answered it.
+        if self.is_edited(&question) && !matches!(how, UnansweredEffect::Postpone(_)) {
+            return;
+        }
         match how {
             UnansweredEffect::Deny { by, message } => {
                 self.unpark();
@@ -175,7 +179,7 @@ impl MachineStep<'_> {
                 self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
             UnansweredEffect::Park => {
-                if self.machine.parked.is_none() && !self.is_edited(&question) {
+                if self.machine.parked.is_none() {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }

@@ -4,7 +4,7 @@ use protocol::{COMPLETE_TASK, SpanStatus, ToolSpan, TraceSpan};
 
 use super::{agent, block, code, decided, duration, failed, millis, paragraph, plain};
 use crate::{
-    said::{changers_said, result_said},
+    said::{changers_said, result_said, undone_said},
     text::output_beside_error,
 };
 
@@ -68,7 +68,8 @@ pub(super) fn ended(span: &TraceSpan, out: &mut String) {
         }
     }
     for file in &tool.files_changed {
-        paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));
+        let undone = undone_said(file).map(|undone| format!("; {}", plain(&undone))).unwrap_or_default();
+        paragraph(out, &format!("{} {}{undone}.", code(&file.path), plain(&file.change)));
     }
     if let Some(error) = &span.error {
         failed(error, out);

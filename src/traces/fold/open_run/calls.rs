@@ -208,7 +208,7 @@ impl OpenRun {
         {
             let change = if is_same { UNCHANGED.to_owned() } else { facts.word("change") };
             let undo_id = facts.word("undoId");
-            tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id });
+            tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id, undone: None });
         }
         if !is_same {
             push_event(&mut call.span, moment, &path);

@@ -171,3 +171,49 @@ fn a_stop_ends_the_question_of_an_edit() {
     "#]],
     );
 }
+
+/// Somebody has answered: neither a deadline nor that nobody is there takes that back.
+#[test]
+fn nothing_that_comes_of_nobody_being_there_ends_a_question_that_somebody_has_answered() {
+    check(
+        "model a\nask a\nanswer a edit\nsettle a deny\nsettle a cancel\nsettle a fail\nsettle a park\nanswer a drop\nsettle a deny",
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > ask a
+              tool.state a Scheduled
+              tool.state a AwaitingApproval
+              confirmation.requested q-a
+              run.waiting true
+              wants 
+            > answer a edit
+              confirmation.edited
+              wants edit(a)
+            > settle a deny
+              (stale)
+              wants edit(a)
+            > settle a cancel
+              (stale)
+              wants edit(a)
+            > settle a fail
+              (stale)
+              wants edit(a)
+            > settle a park
+              (stale)
+              wants edit(a)
+            > answer a drop
+              confirmation.revised q-a EditDropped
+              wants 
+            > settle a deny
+              confirmation.resolved q-a Deny by System
+              tool.state a Error NO_CLIENT
+              run.waiting false
+              turn.completed 1
+              turn.started 2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+        "#]],
+    );
+}

@@ -324,6 +324,9 @@ pub struct LlmSpan {
     /// The daemon estimated the tokens.
     #[serde(skip_serializing_if = "is_default")]
     pub estimated: bool,
+    /// The reply was cut off before the provider said what it used: `usage` and `cost` are missing, and the request was not free.
+    #[serde(skip_serializing_if = "is_default")]
+    pub usage_unknown: bool,
     /// Calls that the reply asks for.
     #[serde(skip_serializing_if = "is_default")]
     pub calls: u64,

@@ -21,6 +21,7 @@ mod environment;
 mod events;
 mod hidden;
 mod known;
+mod named_bytes;
 mod needle;
 mod pattern;
 mod scan;
@@ -116,11 +117,17 @@ impl Redactor {
 
     /// The text without its secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let pieces = self.pieces(text);
-        if !pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. })) {
-            return Cow::Borrowed(text);
+        match self.hidden_in(text) {
+            Some(hidden) => Cow::Owned(self.without_named_bytes(&hidden).into_owned()),
+            None => self.without_named_bytes(text),
         }
-        Cow::Owned(self.written(text, &pieces))
+    }
+
+    /// `None` = there is nothing to hide.
+    fn hidden_in(&self, text: &str) -> Option<String> {
+        let pieces = self.pieces(text);
+        let is_any = pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. }));
+        is_any.then(|| self.written(text, &pieces))
     }
 
     /// Hides secrets in all texts and names within `value`, also in JSON within a text. Whether there were any.

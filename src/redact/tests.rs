@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::*;
 
+mod line_marks;
 mod protocol_types;
 
 const TOKEN: &str = "s3cr3t/Val+ue?x=1";

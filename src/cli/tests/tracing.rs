@@ -179,6 +179,7 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
                 gemini/flash · attemp…     ░░░░░  …                open
 
             in full:
+            lead, run_shell_command make^[[2J: no: user:shop.toml:3
             lead, gemini/flash · attempt 2: open
 
             result: It is mended.

@@ -84,6 +84,7 @@ impl<'link> LoadingTrace<'link> {
         if self.is_whole {
             summary::name_remembered(&mut self.spans);
             summary::name_changed_arguments(&mut self.spans);
+            summary::mark_unknown_usage(&mut self.spans);
         }
         Ok(())
     }
@@ -112,7 +113,9 @@ impl<'link> LoadingTrace<'link> {
     /// The rows for which the screen has no room, but for errors, which stand below anyway.
     fn in_full(&self, rows: &[WaterfallRow]) -> String {
         let cut = rows.iter().filter(|row| row.is_cut).filter_map(|row| row.span);
-        let cut = cut.map(|(at, _)| &self.spans[at]).filter(|span| !summary::tells_error(span));
+        // An error stands below anyway, but not who had allowed or refused the call.
+        let is_told = |span: &&SpanView| summary::tells_error(span) && !span.is_decided();
+        let cut = cut.map(|(at, _)| &self.spans[at]).filter(|span| !is_told(span));
         let lines: String = cut.map(|span| format!("{}\n", span.in_a_line())).collect();
         if lines.is_empty() { lines } else { format!("\nin full:\n{lines}") }
     }

@@ -56,6 +56,9 @@ pub(super) struct SpanView {
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
     pub(super) events: Vec<SpanEvent>,
+    /// Of a run: a request of it, or of one below it, was cut off before its provider said what it used.
+    #[serde(skip)]
+    pub(super) has_unknown_usage: bool,
     /// The names of the arguments of its call that a hook changed then, as the call says.
     #[serde(skip)]
     pub(super) changed_arguments: Vec<String>,
@@ -102,6 +105,7 @@ pub(super) struct LlmSpanView {
     pub(super) attempt: Option<u64>,
     pub(super) retry_after_ms: Option<u64>,
     pub(super) finish_reason: Option<String>,
+    pub(super) usage_unknown: bool,
 }
 
 impl LlmSpanView {
@@ -387,6 +391,11 @@ impl SpanView {
         })
     }
 
+    /// True of a call that somebody, or a rule, allowed or refused.
+    pub(super) fn is_decided(&self) -> bool {
+        self.tool.as_ref().is_some_and(|call| call.decision.is_some())
+    }
+
     /// What a person answered, in one line.
     pub(super) fn answered(&self) -> Option<String> {
         let lines = self.output.as_ref()?.text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -434,8 +443,7 @@ impl SpanView {
         }
         let costs = [self.cost, run.and_then(|run| run.child_cost)];
         let is_used = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total() != 0);
-        // A request that was cut off before its provider said what it used was not free: nobody knows.
-        let is_untold = self.kind == "llm" && self.status == "cancelled" && !is_used(self.usage);
+        let is_untold = self.llm.as_ref().is_some_and(|llm| llm.usage_unknown) || self.has_unknown_usage;
         let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
         let cost = cost.filter(|_| is_used(all));
         let is_part = is_untold

@@ -145,6 +145,24 @@ pub(super) fn name_changed_arguments(spans: &mut [SpanView]) {
     }
 }
 
+/// Has each run say whether all is known of what it, and the runs below it, used.
+pub(super) fn mark_unknown_usage(spans: &mut [SpanView]) {
+    let callers: HashMap<&str, &str> = spans
+        .iter()
+        .filter_map(|span| Some((span.run_id.as_str(), span.run.as_ref()?.parent_run_id.as_deref()?)))
+        .collect();
+    let mut marked: HashSet<String> = HashSet::new();
+    for span in spans.iter().filter(|span| span.llm.as_ref().is_some_and(|llm| llm.usage_unknown)) {
+        let mut run = Some(span.run_id.as_str());
+        while let Some(of) = run.filter(|of| marked.insert((*of).to_owned())) {
+            run = callers.get(of).copied();
+        }
+    }
+    for span in spans.iter_mut().filter(|span| span.kind == "run") {
+        span.has_unknown_usage = marked.contains(&span.run_id);
+    }
+}
+
 /// The result, files, tokens and cost, waits, and errors: each a few lines.
 pub(super) fn below(spans: &[SpanView], texts: &RunTexts) -> String {
     let parts =
@@ -261,8 +279,10 @@ fn used(spans: &[SpanView]) -> String {
             }
         }
     }
+    all.is_part |= spans.iter().any(|span| span.llm.as_ref().is_some_and(|llm| llm.usage_unknown));
     if all.usage.total() == 0 {
-        return String::new();
+        let unknown = "what was used is not known: a request was cut off before the provider had said it\n";
+        return if all.is_part { unknown.to_owned() } else { String::new() };
     }
     let mut text = format!("{}{}\n", all.line(), if is_open { ", so far" } else { "" });
     if 1 < agents.len() {

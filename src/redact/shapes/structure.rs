@@ -12,6 +12,9 @@ const MOST_BEFORE_BODY: usize = 64;
 /// The first line of a key has this many characters of base64, or names a header; words of prose do neither.
 const LEAST_FIRST_LINE: usize = 16;
 
+/// Marks before a line.
+const MOST_LINE_MARKS: usize = 16;
+
 /// Digits of a line's number.
 const LONGEST_LINE_NUMBER: usize = 9;
 
@@ -47,6 +50,7 @@ pub(super) fn private_key(
     let is_between =
         |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b'+' | b',');
     let mut body = window.run(header, MOST_BEFORE_BODY, is_between)?;
+    // The end of the header's line, and the marks before the next one.
     loop {
         let is_escape =
             matches!(window.before(body), Some(b'\\')) && matches!(window.byte(body)?, Some(b'n' | b'r'));
@@ -60,11 +64,7 @@ pub(super) fn private_key(
             return Ok(nothing);
         }
     }
-    // A search numbers its lines: `12- MIIE…`.
-    let number = window.run(body, LONGEST_LINE_NUMBER, |byte| byte.is_ascii_digit())?;
-    if number > body && window.byte(number)? == Some(b'-') && window.byte(number + 1)? == Some(b' ') {
-        body = number + 2;
-    }
+    let body = behind_line_mark(window, body)?;
     let line = window.run(body, LEAST_FIRST_LINE, is_base64)?;
     let name = window.run(body, LEAST_FIRST_LINE, |byte| is_alphanumeric(byte) || byte == b'-')?;
     let is_key = line - body == LEAST_FIRST_LINE || (name > body && window.byte(name)? == Some(b':'));
@@ -72,6 +72,45 @@ pub(super) fn private_key(
         true => ShapeMatch::Secret { start, end: body, growth: Some(SecretGrowth::PrivateKey) },
         false => nothing,
     })
+}
+
+/// Skips what stands before each line: `> ` of a quote, `-` of a diff, `12- ` of a search, the numbers of `cat -n`, `# ` of a comment.
+fn behind_line_mark(window: &TextWindow<'_>, from: usize) -> Result<usize, NeedsMoreText> {
+    let marks = window.run(from, MOST_LINE_MARKS, is_line_mark)?;
+    let number = window.run(marks, LONGEST_LINE_NUMBER, |byte| byte.is_ascii_digit())?;
+    if number == marks {
+        return Ok(marks);
+    }
+    // A tab that is written as an escape.
+    if window.byte(number)? == Some(b'\\') && window.byte(number + 1)? == Some(b't') {
+        return window.run(number + 2, MOST_LINE_MARKS, is_line_mark);
+    }
+    if !window.byte(number)?.is_some_and(is_line_mark) {
+        return Ok(marks);
+    }
+    window.run(number, MOST_LINE_MARKS, is_line_mark)
+}
+
+fn is_line_mark(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'>' | b'|' | b'#' | b'*' | b'-' | b'+' | b':')
+}
+
+/// True of a mark at the beginning of a line, behind nothing but others, blanks and a number.
+fn begins_line(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[..at];
+    let is_before = |byte: &u8| is_line_mark(*byte) || byte.is_ascii_digit();
+    let most = 2 * MOST_LINE_MARKS + LONGEST_LINE_NUMBER;
+    let marks = before.iter().rev().take(most).take_while(|byte| is_before(byte)).count();
+    match before[..at - marks].last() {
+        // Also a break that is written as an escape.
+        Some(byte) => {
+            *byte == b'\n'
+                || matches!(byte, b'n' | b'r') && before[..at - marks].ends_with(&[b'\\', *byte])
+                || before[..at - marks].ends_with(BREAK_SHOWN.as_bytes())
+        }
+        // What came before is gone already, and was hidden.
+        None => true,
+    }
 }
 
 /// Behind the header everything is hidden that a key may hold, and the footer.
@@ -82,6 +121,7 @@ pub(super) fn follow_private_key(window: &TextWindow<'_>, from: usize) -> (usize
         match key_ends(window, at) {
             Ok(Some(end)) => return (end, true),
             Ok(None) if is_of_key(*byte) => at += 1,
+            Ok(None) if is_line_mark(*byte) && begins_line(bytes, at) => at += 1,
             Ok(None) if bytes[at..].starts_with(BREAK_SHOWN.as_bytes()) => at += BREAK_SHOWN.len(),
             Ok(None) => return (at, true),
             Err(NeedsMoreText) => return (at, false),

@@ -209,7 +209,11 @@ impl McpConnector<'_> {
     /// The tools that the entry leaves.
     pub async fn list(&self, connection: &McpConnection) -> Result<McpToolListing, McpRequestError> {
         match connection.list(McpListKind::Tools, self.stop).await {
-            Ok(listed) => Ok(listing::read(self.name, self.entry, &listed)),
+            Ok(listed) => {
+                let mut listing = listing::read(self.name, self.entry, &listed);
+                listing.hide(self.ground.redactor);
+                Ok(listing)
+            }
             // Whoever has none may not know the question.
             Err(McpRequestError::Refused(_)) => Ok(McpToolListing::default()),
             Err(error) => Err(error),

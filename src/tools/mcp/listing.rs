@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{digest, parameters::is_schema};
 use protocol::{McpServerConfig, McpTool, Risk, ToolKind, ToolName};
+use redact::Redactor;
 use schemas::is_readable;
 
 /// Tools of one server at most.
@@ -92,6 +93,18 @@ pub fn read(server: &str, entry: &McpServerConfig, listed: &[Value]) -> McpToolL
     tools.sort_by(|one, other| one.canonical.as_str().cmp(other.canonical.as_str()));
     listing.tools = tools;
     listing
+}
+
+impl McpToolListing {
+    /// Hides secrets in what the server says of its tools: it is kept with each run that may use them, and shown.
+    pub fn hide(&mut self, redactor: &Redactor) {
+        for tool in &mut self.tools {
+            for text in [Some(&mut tool.description), tool.title.as_mut()].into_iter().flatten() {
+                *text = redactor.owned(std::mem::take(text));
+            }
+            redactor.value(&mut tool.parameters);
+        }
+    }
 }
 
 /// Whether the entry of a server leaves one of its tools.
@@ -234,5 +247,24 @@ mod tests {
                 mcp.s.get_odd Other Medium {"type":"object"}
                 mcp.s.get_page Fetch Safe {"type":"object"}"#]],
         );
+    }
+
+    #[test]
+    fn what_a_server_says_of_its_tools_is_kept_without_secrets() {
+        let secret = format!("ghp_{}", "aB3dEf6hIjK9".repeat(3));
+        let told = json!([{
+            "name": "get", "title": format!("Get {secret}"), "description": format!("With {secret}."),
+            "inputSchema": { "type": "object", "properties": { "key": { "type": "string", "default": secret } } },
+        }]);
+        let (entry, _) = read_server(&json!({ "command": "x" }), ServerOf::User);
+        let mut listing = read("s", &entry.unwrap(), told.as_array().unwrap());
+        listing.hide(&Redactor::new(redact::RedactorParts {
+            environment: std::iter::empty(),
+            patterns: Vec::new(),
+        }));
+        let tool = &listing.tools[0];
+        assert_eq!(tool.description, "With [redacted:github].");
+        assert_eq!(tool.title.as_deref(), Some("Get [redacted:github]"));
+        assert!(!tool.parameters.to_string().contains("ghp_"), "{}", tool.parameters);
     }
 }

@@ -343,7 +343,9 @@ fn failed(error: &SpanError, out: &mut String) {
 
 /// `, 812 (500 cached) → 58 (20 thought) tokens, $0.0004`.
 fn spent(span: &TraceSpan) -> String {
-    used(span.usage, span.cost)
+    let is_unknown = span.llm.as_ref().is_some_and(|llm| llm.usage_unknown);
+    let unknown = if is_unknown { ", what it used is not known" } else { "" };
+    format!("{}{unknown}", used(span.usage, span.cost))
 }
 
 fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {

@@ -100,6 +100,7 @@ fn a_reply_says_why_it_is_no_whole_one_and_what_is_not_known_of_its_cost() {
             "llm": { "finishReason": reason },
         }))
     };
+    let unknown = json!({ "kind": "llm", "name": "m", "status": "cancelled", "endUs": 1, "llm": { "usageUnknown": true } });
     let some = json!({ "promptTokens": 10, "outputTokens": 2 });
     for (reason, said) in [
         (json!("length"), "cut off by the output limit"),
@@ -109,7 +110,7 @@ fn a_reply_says_why_it_is_no_whole_one_and_what_is_not_known_of_its_cost() {
     ] {
         assert_eq!(llm(reason, "ok", some.clone()).note().text(), said);
     }
-    let cancelled = llm(Value::Null, "cancelled", json!({}));
+    let cancelled = view(unknown);
     assert_eq!(cancelled.note().text(), "cancelled");
     assert_eq!(cancelled.spent(), (String::new(), "?".to_owned()));
     // A free model.

@@ -185,3 +185,33 @@ fn a_change_that_was_undone_says_so_beside_its_call() {
     "#]]
     .assert_eq(&files(&[serde_json::from_value(span).unwrap()]));
 }
+
+/// Of it, and of whoever called it, a part is not known.
+#[test]
+fn run_whose_request_was_cut_off_does_not_say_that_this_was_free() {
+    let span = |value: Value| -> SpanView { serde_json::from_value(value).unwrap() };
+    let some = json!({ "promptTokens": 10, "outputTokens": 2 });
+    let price = json!({ "amount": "0.5", "currency": "USD" });
+    let mut spans = vec![
+        span(
+            json!({ "kind": "run", "runId": "r1", "agent": "lead", "endUs": 1, "run": {}, "usage": some, "cost": price }),
+        ),
+        span(
+            json!({ "kind": "llm", "name": "m", "runId": "r1", "endUs": 1, "usage": some, "cost": price, "llm": {} }),
+        ),
+        span(json!({ "kind": "run", "runId": "r2", "endUs": 1, "run": { "parentRunId": "r1" } })),
+        span(
+            json!({ "kind": "llm", "name": "m", "runId": "r2", "endUs": 1, "llm": { "usageUnknown": true } }),
+        ),
+        span(
+            json!({ "kind": "run", "runId": "r3", "endUs": 1, "run": { "parentRunId": "r1" }, "usage": some, "cost": price }),
+        ),
+    ];
+    mark_unknown_usage(&mut spans);
+    let costs: Vec<String> = spans.iter().map(|span| span.spent().1).collect();
+    assert_eq!(costs, [">$0.5", "$0.5", "?", "?", "$0.5"]);
+    assert_eq!(used(&spans[..2]), "10 → 2 tokens, $0.5\n");
+    assert!(used(&spans[..4]).contains("10 → 2 tokens, >$0.5"), "{}", used(&spans[..4]));
+    let only = "what was used is not known: a request was cut off before the provider had said it\n";
+    assert_eq!(used(&spans[2..4]), only);
+}

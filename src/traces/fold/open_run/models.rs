@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
     AnsweredToolCall, CallId, CompressionSpan, LlmSpan, RequestedCall, ResultReplacement, SpanError,
-    SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
+    SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan, Usage,
 };
 
 use super::{
@@ -242,12 +242,17 @@ impl OpenRun {
         span.cost = facts.read("cost");
         span.name.clone_from(&model);
         let is_cut = facts.flag("cut");
+        let is_untold = is_cut && span.usage.is_none_or(|usage: Usage| usage.total() == 0);
+        if is_untold {
+            (span.usage, span.cost) = (None, None);
+        }
         let llm = span.llm.get_or_insert_with(Box::default);
         llm.model = model;
         llm.first_token_ms = facts.count("firstTokenMs");
         llm.finish_reason = finish_reason(moment);
         llm.cut = is_cut;
         llm.estimated = facts.flag("estimated");
+        llm.usage_unknown = is_untold;
         let calls = facts.list("calls").iter().filter_map(|call| call.as_str()).map(CallId::from);
         let asked: BTreeSet<CallId> = calls.collect();
         llm.calls = asked.len() as u64;

@@ -144,7 +144,7 @@ class Daemon:
                 return items
 
     def companion(self, *arguments, **more):
-        return subprocess.run([self.programs / "subagent", "--no-spawn", *arguments], cwd=self.work, env=self.environment,
+        return subprocess.run([self.programs / "subagent", *arguments], cwd=self.work, env=self.environment,
                               capture_output=True, text=True, timeout=PATIENCE, **more)
 
     def begin(self, agent, model, prompt, **params):
@@ -231,6 +231,11 @@ def wait_until(what, condition, seconds=PATIENCE, every=0.1):
     return value
 
 
+def pieces(text, size=11):
+    """So small that a word comes in several."""
+    return [text[at:at + size] for at in range(0, len(text), size)]
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -304,15 +309,15 @@ class Model:
         step = sum(message["role"] == "assistant" for message in messages)
         reply = self.script(agent, prompt, step)
         text, calls = (reply, []) if isinstance(reply, str) else reply
-        delta = {"role": "assistant", "content": text}
-        if calls:
-            delta["tool_calls"] = [
-                {"index": at, "id": f"call-{step}-{at}", "type": "function",
-                 "function": {"name": tool, "arguments": json.dumps(arguments)}} for at, (tool, arguments) in enumerate(calls)]
+        deltas = [{"role": "assistant", "content": ""}] + [{"content": piece} for piece in pieces(text)]
+        for at, (tool, arguments) in enumerate(calls):
+            function = {"name": tool, "arguments": ""}
+            deltas.append({"tool_calls": [{"index": at, "id": f"call-{step}-{at}", "type": "function", "function": function}]})
+            deltas += [{"tool_calls": [{"index": at, "function": {"arguments": piece}}]} for piece in pieces(json.dumps(arguments))]
         chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "one"}
         finish = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
-        chunks = [chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}, chunk | {"choices": [finish]},
-                  chunk | {"choices": [], "usage": self.TOKENS}]
+        chunks = [chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+        chunks += [chunk | {"choices": [finish]}, chunk | {"choices": [], "usage": self.TOKENS}]
         return "".join(f"data: {json.dumps(it)}\n\n" for it in chunks) + "data: [DONE]\n\n"
 
 

@@ -20,11 +20,14 @@ from daemon import HOOKS, Daemon, Model, free_port, need, told, tree, wait_until
 SPANS = 300
 # Runs at the same time.
 TOGETHER = 2
-# What else it would listen on is every address of the machine.
+# It would listen on every address of the machine; and when it is stopped, it drops what it could not write in five seconds, which
+# a machine under load takes for some thousand spans.
 LAUNCHER = """
 import grpc.aio._server as it, sys
 listen = it.Server.add_insecure_port
 it.Server.add_insecure_port = lambda self, address: listen(self, address.replace("[::]", "127.0.0.1"))
+from phoenix.db.bulk_inserter import BulkInserter
+BulkInserter.__init__.__kwdefaults__["shutdown_drain_sec"] = 60.0
 from phoenix.server.main import main
 sys.argv = ["phoenix", "serve"]
 main()
@@ -72,7 +75,12 @@ class Phoenix:
     def stop(self, by=signal.SIGTERM):
         if self.process and self.process.poll() is None:
             self.process.send_signal(by)
-            self.process.wait(60)
+            self.process.wait(120)
+
+    def complaints(self):
+        """Lines of its log about spans that it could not write."""
+        lines = (self.place / "phoenix.log").read_text(errors="replace").splitlines()
+        return [line[:300] for line in lines if "pending" in line or "nsertion failed" in line]
 
     def answered(self):
         """The spans that its REST API tells of, by id."""
@@ -239,8 +247,13 @@ def main():
 
             # Nothing runs now.
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
-            ids = {span["otlp"]["spanId"] for run in runs for span in daemon.spans(run)}
-            wait_until("Phoenix answers with all", lambda: ids <= phoenix.answered().keys(), seconds=30)
+            names = {span["otlp"]["spanId"]: f"{span['otlp']['name']}, {span['endedAt']}" for run in runs for span in daemon.spans(run)}
+            try:
+                wait_until("Phoenix answers with all", lambda: names.keys() <= phoenix.answered().keys(), seconds=60)
+            except RuntimeError as error:
+                missing = names.keys() - phoenix.answered().keys()
+                told(f"phoenix-{options.protocol}-halfway", [str(error), *phoenix.complaints(), *(f"{id} {names[id]} is missing" for id in missing)])
+                return 1
             phoenix.stop(signal.SIGKILL)
 
             feeder = Feeder(daemon, model, runs)
@@ -255,16 +268,19 @@ def main():
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
             dropped = [line for line in daemon.metrics().splitlines() if line.startswith("subagentd_otlp_dropped_total{")]
             spans = [span for run in runs for span in daemon.spans(run)]
-            wait_until("Phoenix answers with as many", lambda: len(spans) <= len(phoenix.answered()), seconds=30)
+            # If they never come, the comparison says which.
+            deadline = time.monotonic() + 60
+            while len(phoenix.answered()) < len(spans) and time.monotonic() < deadline:
+                time.sleep(0.5)
             answered = phoenix.answered()
             phoenix.stop()
-            rows, arrived = expected(spans), phoenix.stored()
+            rows, arrived, complaints = expected(spans), phoenix.stored(), phoenix.complaints()
             restarted = sum(span.get("run", {}).get("uncleanRestarts", 0) > 0 for span in spans)
     print(f"    {len(runs)} traces, {len(rows)} spans, {sum(row['parent'] is None for row in rows)} of them roots, "
           f"{restarted} runs that outlived a daemon, "
           f"{sum(row['status'] == 'ERROR' for row in rows)} errors, {sum(row['status'] == 'UNSET' for row in rows)} cut off; "
           f"{otlp['compression']}, {time.monotonic() - began:.0f} s")
-    faults = differences(rows, arrived) + [f"dropped: {line}" for line in dropped if not line.endswith(" 0")]
+    faults = differences(rows, arrived) + complaints + [f"dropped: {line}" for line in dropped if not line.endswith(" 0")]
     if len(rows) < SPANS:
         faults.append(f"only {len(rows)} spans were produced")
     is_wrong = told(f"phoenix-{options.protocol}-database", faults)

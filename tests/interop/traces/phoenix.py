@@ -199,7 +199,7 @@ class Feeder(threading.Thread):
 
 
 def kill_at_random(daemon, chance):
-    time.sleep(chance.uniform(0.1, 2.5))
+    time.sleep(chance.uniform(0.1, 4))
     daemon.kill()
     time.sleep(chance.uniform(0, 0.5))
     daemon.start()
@@ -227,7 +227,7 @@ def main():
     print(f"phoenix {options.protocol} --seed {options.seed} --kills {options.kills}", flush=True)
     chance = random.Random(options.seed)
     began = time.monotonic()
-    with Phoenix() as phoenix, Model(tree, random.Random(options.seed + 1), slowest=0.3) as model:
+    with Phoenix() as phoenix, Model(tree, random.Random(options.seed + 1), slowest=1.5) as model:
         port, word = (phoenix.port, "http/protobuf") if options.protocol == "http" else (phoenix.grpc_port, "grpc")
         otlp = {"endpoint": f"http://127.0.0.1:{port}", "protocol": word, "signals": ["traces"],
                 "compression": chance.choice(["none", "gzip"])}

@@ -7,8 +7,9 @@ Runs of three agents with tools, hooks and a question that is answered over the 
 moments (`kill -9`, ten times) and Phoenix is stopped twice in the middle. Phoenix writes what it confirmed a little later: it is
 stopped with SIGTERM, so that it does. A third time it is killed, once nothing runs, the daemon knows that everything was
 confirmed, and Phoenix's own answers have it all. In the end its database and its REST API must have what `trace/get` has: each
-span once, with the same parent, name, status, times and tokens, and no other span. Then each of SPOILS is done to what was read,
-and the comparison must notice it. Exits 1 when something is amiss, 77 when Phoenix is not installed.
+span once, with the same parent, name, status, times and tokens, shown as a model, tool or agent, and no other
+span. Then each of SPOILS is done to what was read, and the comparison must notice it. Exits 1 when something is amiss, 77 when
+Phoenix is not installed.
 """
 import argparse, copy, datetime, json, os, pathlib, random, signal, sqlite3, subprocess, sys, tempfile, threading, time
 import urllib.error, urllib.request
@@ -100,15 +101,29 @@ class Phoenix:
             if not cursor:
                 return spans
 
+    def answered_all(self, ids):
+        """What `answered` says once it has these; or nothing new for half a minute."""
+        known, deadline = {}, 0
+        while True:
+            more = self.answered()
+            if len(known) < len(more):
+                deadline = time.monotonic() + 30
+            known = more
+            if ids <= known.keys() or deadline < time.monotonic():
+                return known
+            time.sleep(0.5)
+
     def stored(self):
         """What its database has, when it does not run: rows as the comparison reads them."""
         rows = []
         with sqlite3.connect(self.place / "phoenix.db") as database:
             query = """select traces.trace_id, spans.span_id, spans.parent_id, spans.name, spans.status_code, spans.start_time,
-                       spans.end_time, spans.attributes from spans join traces on traces.id = spans.trace_rowid"""
-            for trace, span, parent, name, status, start, end, attributes in database.execute(query):
+                       spans.end_time, spans.attributes, spans.span_kind, spans.llm_token_count_prompt, spans.llm_token_count_completion
+                       from spans join traces on traces.id = spans.trace_rowid"""
+            for trace, span, parent, name, status, start, end, attributes, kind, prompt, completion in database.execute(query):
                 rows.append({"trace": trace, "id": span, "parent": parent, "name": name, "status": status,
-                             "start": micros(start), "end": micros(end), "tokens": tokens_in(json.loads(attributes))})
+                             "start": micros(start), "end": micros(end), "tokens": tokens_in(json.loads(attributes)),
+                             "shown": (kind, prompt, completion) if name.split(" ")[0] in KINDS else None})
         return rows
 
 
@@ -124,6 +139,17 @@ def tokens_in(attributes):
             "thought": count("reasoning", "output_tokens")}
 
 
+# What Phoenix makes of the names of the conventions, by the first word of a span's name.
+KINDS = {"chat": "LLM", "invoke_agent": "AGENT", "execute_tool": "TOOL"}
+
+
+def shown(kind, tokens):
+    """The kind and the tokens that Phoenix adds up: of requests to models, not of runs once more."""
+    if kind == "llm":
+        return "LLM", tokens["input"] or 0, tokens["output"] or 0
+    return {"run": ("AGENT", None, None), "tool": ("TOOL", None, None)}.get(kind)
+
+
 def expected(spans):
     """The same of what `trace/get` says. Other programs know a span by a number of its own, which `trace/export` has."""
     known = {span["spanId"]: span["otlp"]["spanId"] for span in spans}
@@ -137,7 +163,7 @@ def expected(spans):
             "trace": span["traceId"].replace("-", ""), "id": known[span["spanId"]],
             "parent": known[span["parentSpanId"]] if span.get("parentSpanId") else None, "name": span["otlp"]["name"],
             "status": {"ok": "OK", "error": "ERROR", "cancelled": "UNSET"}[span["status"]], "start": span["startUs"],
-            "end": span["endUs"], "tokens": tokens})
+            "end": span["endUs"], "tokens": tokens, "shown": shown(span["kind"], tokens)})
     return rows
 
 
@@ -248,11 +274,10 @@ def main():
             # Nothing runs now.
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
             names = {span["otlp"]["spanId"]: f"{span['otlp']['name']}, {span['endedAt']}" for run in runs for span in daemon.spans(run)}
-            try:
-                wait_until("Phoenix answers with all", lambda: names.keys() <= phoenix.answered().keys(), seconds=60)
-            except RuntimeError as error:
-                missing = names.keys() - phoenix.answered().keys()
-                told(f"phoenix-{options.protocol}-halfway", [str(error), *phoenix.complaints(), *(f"{id} {names[id]} is missing" for id in missing)])
+            missing = names.keys() - phoenix.answered_all(names.keys()).keys()
+            if missing:
+                told(f"phoenix-{options.protocol}-halfway", [*phoenix.complaints(), f"{len(missing)} of {len(names)} are missing",
+                                                             *(f"{names[id]}, {id}" for id in missing)])
                 return 1
             phoenix.stop(signal.SIGKILL)
 
@@ -268,11 +293,7 @@ def main():
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
             dropped = [line for line in daemon.metrics().splitlines() if line.startswith("subagentd_otlp_dropped_total{")]
             spans = [span for run in runs for span in daemon.spans(run)]
-            # If they never come, the comparison says which.
-            deadline = time.monotonic() + 60
-            while len(phoenix.answered()) < len(spans) and time.monotonic() < deadline:
-                time.sleep(0.5)
-            answered = phoenix.answered()
+            answered = phoenix.answered_all({span["otlp"]["spanId"] for span in spans})
             phoenix.stop()
             rows, arrived, complaints = expected(spans), phoenix.stored(), phoenix.complaints()
             restarted = sum(span.get("run", {}).get("uncleanRestarts", 0) > 0 for span in spans)

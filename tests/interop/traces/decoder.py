@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does OpenTelemetry's own code read what a collector is sent, does it fit the conventions, and is no span lost when the collector fails?
+"""Does OpenTelemetry's own code read what a collector is sent, does it fit the conventions, and does no failure lose a span?
 
 Usage: tests/interop/traces/decoder.py BIN_DIR http|grpc [--seed N] [--kills N] [--conventions FOLDER]
   BIN_DIR: where subagentd and subagent lie. Needs PyPI's opentelemetry-proto, grpcio, PyYAML and jsonschema (requirements.txt), and
@@ -8,10 +8,12 @@ Usage: tests/interop/traces/decoder.py BIN_DIR http|grpc [--seed N] [--kills N] 
 A receiver on loopback decodes traces, metrics and log lines by the generated classes. At random it answers 500 or 503, 429 with
 Retry-After (gRPC: INTERNAL, UNAVAILABLE, RESOURCE_EXHAUSTED), hangs, closes the connection, or takes a request and loses the
 answer. The daemon is killed (`kill -9`) meanwhile, six times or more. In the end each span of `trace/get` must have arrived, as
-`trace/export` has it, which protobuf's own reader of JSON must read; twice only if an answer was lost or the daemon killed, and then the
-same; and no other. Exits 1 when something is amiss, 77 when something is not installed.
+`trace/export` has it, which protobuf's own reader of JSON must read; twice only if an answer was lost or the daemon killed, and
+then the same; and no other. What is spoilt afterwards must be noticed. Exits 1 when something is amiss, 77 when something is not
+installed.
 """
-import argparse, base64, collections, concurrent.futures, gzip, http.server, json, pathlib, random, re, subprocess, sys, tempfile, threading, time
+import argparse, base64, collections, concurrent.futures, gzip, http.server, json, pathlib, random, re, subprocess, sys, tempfile
+import threading, time
 
 sys.dont_write_bytecode = True
 from daemon import HOOKS, Daemon, Model, need, told, tree, wait_until
@@ -181,8 +183,10 @@ def arrived(receiver, spans, kills):
             faults.append(f"{wanted.name} {id} never arrived")
         for _, other, _ in came:
             if other != wanted:
-                parts = [field.name for field in wanted.DESCRIPTOR.fields if getattr(wanted, field.name) != getattr(other, field.name)]
-                faults.append(f"{wanted.name} {id} arrived with other {', '.join(parts)}: {str(other)[:300]!r}, and exported is {str(wanted)[:300]!r}")
+                fields = [field.name for field in wanted.DESCRIPTOR.fields]
+                parts = [name for name in fields if getattr(wanted, name) != getattr(other, name)]
+                faults.append(f"{wanted.name} {id} arrived with other {', '.join(parts)}: {str(other)[:300]!r}, "
+                              f"and exported is {str(wanted)[:300]!r}")
         for (at, _, is_answered), (later, _, _) in zip(came, came[1:]):
             if is_answered and not any(at <= kill <= later for kill in kills):
                 faults.append(f"{wanted.name} {id} came again though its arrival was confirmed")
@@ -214,9 +218,12 @@ def enveloped(receiver):
                 if kind != "gauge" and data.aggregation_temporality != 2 or kind == "sum" and not data.is_monotonic:
                     faults.add(f"the metric {metric.name}: {kind}, {data.aggregation_temporality}")
                 for point in data.data_points:
-                    if not point.time_unix_nano or kind != "gauge" and not 0 < point.start_time_unix_nano <= point.time_unix_nano:
-                        faults.add(f"the metric {metric.name} has the times {point.start_time_unix_nano}, {point.time_unix_nano}")
-                    if kind == "histogram" and (len(point.bucket_counts) != len(point.explicit_bounds) + 1 or sum(point.bucket_counts) != point.count):
+                    start, at = point.start_time_unix_nano, point.time_unix_nano
+                    if not at or kind != "gauge" and not 0 < start <= at:
+                        faults.add(f"the metric {metric.name} has the times {start}, {at}")
+                    if kind != "histogram":
+                        continue
+                    if len(point.bucket_counts) != len(point.explicit_bounds) + 1 or sum(point.bucket_counts) != point.count:
                         faults.add(f"the metric {metric.name} has buckets that do not add up")
     lines = [line for request in receiver.requests["logs"] for resource in request.resource_logs for scope in resource.scope_logs
              for line in scope.log_records]
@@ -237,7 +244,8 @@ def names_of_conventions():
         if done.returncode != 0:
             return None
         subprocess.run(["tar", "xzf", done.stdout.strip()], cwd=folder, check=True)
-        text = "".join((pathlib.Path(folder) / f"package/build/src/{part}_attributes.d.ts").read_text() for part in ("stable", "experimental"))
+        files = [pathlib.Path(folder) / f"package/build/src/{part}_attributes.d.ts" for part in ("stable", "experimental")]
+        text = "".join(file.read_text() for file in files)
     constants = dict(re.findall(r"const ATTR_(\w+): \"([^\"]+)\"", text))
     values = collections.defaultdict(set)
     for name, value in re.findall(r"const (\w+_VALUE_\w+): \"([^\"]+)\"", text):
@@ -250,12 +258,8 @@ def names_of_conventions():
 OPEN = {"gen_ai.provider.name", "error.type"}
 
 
-def named(spans):
+def named(spans, names, values):
     """Everything that is not ours has a name of the conventions, and a value that they list, if they do."""
-    conventions = names_of_conventions()
-    if conventions is None:
-        return None
-    names, values = conventions
     faults = set()
     for span in spans:
         for key, value in attributes_of(span).items():
@@ -308,6 +312,30 @@ OPERATIONS = {
 }
 
 
+def spoilt_copies(spans):
+    """A request to a model with one thing wrong each."""
+    asked = next(span for span in spans if attributes_of(span).get("gen_ai.operation.name") == "chat")
+
+    def with_attribute(key, **value):
+        span = type(asked)()
+        span.CopyFrom(asked)
+        kept = [it for it in asked.attributes if it.key != key]
+        del span.attributes[:]
+        span.attributes.extend(kept)
+        if value:
+            told = span.attributes.add(key=key)
+            for name, it in value.items():
+                setattr(told.value, name, it)
+        return span
+    return {
+        "no name of theirs": with_attribute("gen_ai.nonsense", string_value="x"),
+        "no value of theirs": with_attribute("gen_ai.operation.name", string_value="talk"),
+        "another type": with_attribute("gen_ai.usage.input_tokens", string_value="120"),
+        "no provider": with_attribute("gen_ai.provider.name"),
+        "no message of theirs": with_attribute("gen_ai.output.messages", string_value='[{"role": "assistant"}]'),
+    }
+
+
 def fitting(spans, folder):
     import jsonschema
     conventions, faults, tried = Conventions(folder), set(), collections.Counter()
@@ -349,10 +377,11 @@ def main():
     server = (Http if is_http else Grpc)(receiver)
     kills = []
     with Model(tree, random.Random(options.seed + 2), slowest=0.3) as model:
-        otlp = {"endpoint": f"http://127.0.0.1:{server.port}", "protocol": "http/protobuf" if is_http else "grpc", "timeoutMs": TIMEOUT_MS,
-                "compression": chance.choice(["none", "gzip"])}
+        otlp = {"endpoint": f"http://127.0.0.1:{server.port}", "protocol": "http/protobuf" if is_http else "grpc",
+                "timeoutMs": TIMEOUT_MS, "compression": chance.choice(["none", "gzip"])}
         settings = {"providers": model.providers, "hooks": HOOKS, "tracing": {"otlp": otlp}}
-        with Daemon(options.programs, settings, files={"a.txt": "alpha\n"}, variables={"OTEL_METRIC_EXPORT_INTERVAL": "2000"}) as daemon:
+        variables = {"OTEL_METRIC_EXPORT_INTERVAL": "2000"}
+        with Daemon(options.programs, settings, files={"a.txt": "alpha\n"}, variables=variables) as daemon:
             runs = []
             is_met = lambda: all(receiver.counts[fault] for fault in receiver.faults)
             while len(kills) < options.kills or not is_met() and time.monotonic() - began < MOST_SECONDS:
@@ -374,25 +403,32 @@ def main():
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
             spans = [span for run in runs for span in daemon.spans(run)]
             time.sleep(3)  # for the metrics and the log
-            dropped = [line for line in daemon.metrics().splitlines() if line.startswith('subagentd_otlp_dropped_total{signal="traces"')]
+            all_dropped = [line for line in daemon.metrics().splitlines() if line.startswith("subagentd_otlp_dropped_total{")]
+            dropped = [f"dropped: {line}" for line in all_dropped if '"traces"' in line and not line.endswith(" 0")]
     server.end()
     twice = sum(len(came) > 1 for came in receiver.spans.values())
     print(f"    {len(runs)} traces, {len(spans)} spans, {twice} of them came more than once; {dict(receiver.counts)}; "
           f"{otlp['compression']}, {time.monotonic() - began:.0f} s")
     what = f"decoder-{options.protocol}"
-    is_wrong = told(f"{what}-spans", arrived(receiver, spans, kills) + [f"dropped: {line}" for line in dropped if not line.endswith(" 0")])
+    is_wrong = told(f"{what}-spans", arrived(receiver, spans, kills) + dropped)
     spoilt = Receiver([], chance)
     spoilt.spans = {id: came for id, came in list(receiver.spans.items())[1:]}
     is_wrong |= told(f"{what}-one-less-noticed", [] if arrived(spoilt, spans, kills) else ["nobody misses a span"])
     is_wrong |= told(f"{what}-envelopes-metrics-logs", enveloped(receiver))
     messages = [parsed(span["otlp"]) for span in spans]
-    faults = named(messages)
-    if faults is None:
-        print(f"skipped: {what}-names (no {PACKAGE} from npm)")
+    spoilt = spoilt_copies(messages)
+    if known := names_of_conventions():
+        is_wrong |= told(f"{what}-names", named(messages, *known))
+        unseen = [name for name in ("no name of theirs", "no value of theirs") if not named([spoilt[name]], *known)]
+        is_wrong |= told(f"{what}-names-spoilt-noticed", unseen)
     else:
-        is_wrong |= told(f"{what}-names", faults)
+        print(f"skipped: {what}-names (no {PACKAGE} from npm)")
     if options.conventions:
-        is_wrong |= told(f"{what}-conventions", fitting(messages, options.conventions))
+        faults = fitting(messages, options.conventions)
+        is_wrong |= told(f"{what}-conventions", faults)
+        unseen = [name for name, span in spoilt.items() if name != "no name of theirs"
+                  and set(fitting([*messages, span], options.conventions)) <= set(faults)]
+        is_wrong |= told(f"{what}-conventions-spoilt-noticed", unseen)
     else:
         print(f"skipped: {what}-conventions (no --conventions given)")
     return 1 if is_wrong else 0

@@ -325,7 +325,8 @@ def tree(agent, prompt, step):
     """What the three agents do, in 47 spans with HOOKS. A prompt ends with a number."""
     scripts = {
         "lead": [
-            ("I ask both.", [("reader", {"prompt": "Read a.txt."}), ("checker", {"prompt": "Check it."}), ("read_file", {"path": "a.txt"})]),
+            ("I ask both.", [("reader", {"prompt": "Read a.txt."}), ("checker", {"prompt": "Check it."}),
+                             ("read_file", {"path": "a.txt"})]),
             ("Now I write.", [("write_file", {"path": f"out-{prompt.split()[-1]}.txt", "content": f"{prompt}\n"})]),
             ("", [("run_shell_command", {"command": "sleep 0.2; echo built"}), ("read_file", {"path": "missing.txt"})]),
             "All is done.",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Do Prometheus and its own checker take /metrics, is each metric there described in docs/service.md, and do they agree with traces?
+"""Do Prometheus and its own checker take /metrics, is each metric in docs/service.md, and do they agree with traces?
 
 Usage: tests/interop/traces/metrics.py BIN_DIR [--tools FOLDER]
   BIN_DIR: where subagentd and subagent lie. --tools: where `promtool` and `prometheus` lie (Debian's package prometheus has both),
   if not in the PATH; what is not there is skipped. Needs PyPI's prometheus_client (requirements.txt).
-After runs of three agents, with a question, a hook, errors, a run that is cancelled and a collector that is away, /metrics is read over
-the socket. `promtool check metrics` must have nothing to say; each name and label is in the manual's table, and the other way
-round; histograms add up; counters are what `trace/get` has. A Prometheus that is configured as the manual says scrapes it.
+After runs of three agents, with a question, a hook, errors, a run that is cancelled and a collector that is away, /metrics is read
+over the socket. `promtool check metrics` must have nothing to say; each name and label is in the manual's table, and the other
+way round; histograms add up; counters are what `trace/get` has. A Prometheus that is configured as the manual says scrapes it.
 """
 import argparse, collections, json, os, pathlib, re, shutil, socket, subprocess, sys, tempfile, time, urllib.parse, urllib.request
 
@@ -73,13 +73,14 @@ def compared_with_traces(families, spans):
     def samples(name):
         return {tuple(sorted(it.labels.items())): it.value for it in families[name].samples if it.value and it.name == name}
     tools = collections.Counter((("status", span["status"]), ("tool", span["name"])) for span in spans if span["kind"] == "tool")
-    requests = collections.Counter((("model", span["llm"]["model"]), ("status", span["status"])) for span in spans if span["kind"] == "llm")
+    asked = [span for span in spans if span["kind"] == "llm"]
+    requests = collections.Counter((("model", span["llm"]["model"]), ("status", span["status"])) for span in asked)
     ended = collections.Counter((("reason", span["run"]["reason"]),) for span in spans if span["kind"] == "run")
     tokens = collections.Counter()
-    for span in spans:
-        if span["kind"] == "llm" and span.get("usage"):
-            for kind, key in (("input", "promptTokens"), ("output", "outputTokens"), ("cached", "cachedTokens"), ("thought", "thoughtTokens")):
-                tokens[(("kind", kind), ("model", span["llm"]["model"]))] += span["usage"].get(key, 0)
+    kinds = (("input", "promptTokens"), ("output", "outputTokens"), ("cached", "cachedTokens"), ("thought", "thoughtTokens"))
+    for span in asked:
+        for kind, key in kinds:
+            tokens[(("kind", kind), ("model", span["llm"]["model"]))] += (span.get("usage") or {}).get(key, 0)
     pairs = [("subagentd_tool_calls_total", tools), ("subagentd_model_requests_total", requests),
              ("subagentd_runs_ended_total", ended), ("subagentd_tokens_total", tokens)]
     return [f"{name}: {samples(name)}, and traces have {dict(counted)}" for name, counted in pairs
@@ -113,10 +114,10 @@ scrape_configs:
             wait_until("Prometheus has scraped", lambda: [it["value"][1] for it in asked("up")] == ["1"], seconds=30)
             wait_until("Prometheus tells of it", lambda: asked("subagentd_info"), seconds=10)
             names = {it["metric"]["__name__"] for it in asked('{job="subagentd"}')}
-            own_names = {"up", "scrape_duration_seconds", "scrape_samples_scraped", "scrape_samples_post_metric_relabeling", "scrape_series_added"}
+            is_own = lambda name: name == "up" or name.startswith("scrape_")
             wanted = {sample.name for family in families.values() for sample in family.samples}
             faults = [f"Prometheus does not have {name}" for name in wanted - names]
-            faults += [f"Prometheus alone has {name}" for name in names - wanted - own_names]
+            faults += [f"Prometheus alone has {name}" for name in names - wanted if not is_own(name)]
             for query, least in (("sum(subagentd_runs_ended_total)", RUNS), (
                     "histogram_quantile(0.9, sum by (le) (subagentd_commit_duration_seconds_bucket))", None)):
                 result = asked(query)
@@ -145,7 +146,8 @@ def main():
     with Model(script) as model:
         settings = {"providers": model.providers, "hooks": HOOKS, "models": prices,
                     "tracing": {"otlp": {"endpoint": f"http://127.0.0.1:{away}"}}}
-        with Daemon(options.programs, settings, agents=agents, files={"a.txt": "alpha\n"}, arguments=["--listen", f"127.0.0.1:{port}"]) as daemon:
+        with Daemon(options.programs, settings, agents=agents, files={"a.txt": "alpha\n"},
+                    arguments=["--listen", f"127.0.0.1:{port}"]) as daemon:
             runs = [daemon.begin("lead", model.name, f"Do number {number}") for number in range(RUNS)]
             runs.append(daemon.begin("sleeper", model.name, "Do number 99"))
             wait_until("it sleeps", lambda: any(
@@ -159,8 +161,9 @@ def main():
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(str(daemon.socket))
                 lines = connection.makefile("rw")
+                client = {"name": "reader", "version": "1", "kind": "script"}
                 for number, (method, params) in enumerate((
-                        ("initialize", {"protocolVersion": "1", "client": {"name": "reader", "version": "1", "kind": "script"}, "clientId": "reader-1"}),
+                        ("initialize", {"protocolVersion": "1", "client": client, "clientId": "reader-1"}),
                         ("events/subscribe", {"from": "start"}))):
                     lines.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
                     lines.flush()

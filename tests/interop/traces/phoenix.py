@@ -118,9 +118,11 @@ class Phoenix:
         rows = []
         with sqlite3.connect(self.place / "phoenix.db") as database:
             query = """select traces.trace_id, spans.span_id, spans.parent_id, spans.name, spans.status_code, spans.start_time,
-                       spans.end_time, spans.attributes, spans.span_kind, spans.llm_token_count_prompt, spans.llm_token_count_completion
+                       spans.end_time, spans.attributes, spans.span_kind,
+                       spans.llm_token_count_prompt, spans.llm_token_count_completion
                        from spans join traces on traces.id = spans.trace_rowid"""
-            for trace, span, parent, name, status, start, end, attributes, kind, prompt, completion in database.execute(query):
+            for row in database.execute(query):
+                trace, span, parent, name, status, start, end, attributes, kind, prompt, completion = row
                 rows.append({"trace": trace, "id": span, "parent": parent, "name": name, "status": status,
                              "start": micros(start), "end": micros(end), "tokens": tokens_in(json.loads(attributes)),
                              "shown": (kind, prompt, completion) if name.split(" ")[0] in KINDS else None})
@@ -176,7 +178,8 @@ def differences(expected, arrived):
         if len(rows) != 1:
             faults.append(f"{row['name']} {row['id']} is there {len(rows)} times")
         for other in rows:
-            faults += [f"{row['name']} {row['id']}: {key} is {other[key]!r}, not {row[key]!r}" for key in row if row[key] != other[key]]
+            faults += [f"{row['name']} {row['id']}: {key} is {other[key]!r}, not {row[key]!r}" for key in row
+                       if row[key] != other[key]]
     faults += [f"{rows[0]['name']} {id} is in no trace" for id, rows in by_id.items()]
     return faults
 
@@ -273,7 +276,8 @@ def main():
 
             # Nothing runs now.
             wait_until("everything is confirmed", lambda: daemon.gauge("subagentd_otlp_backlog_events") == 0)
-            names = {span["otlp"]["spanId"]: f"{span['otlp']['name']}, {span['endedAt']}" for run in runs for span in daemon.spans(run)}
+            spans = [span for run in runs for span in daemon.spans(run)]
+            names = {span["otlp"]["spanId"]: f"{span['otlp']['name']}, {span['endedAt']}" for span in spans}
             missing = names.keys() - phoenix.answered_all(names.keys()).keys()
             if missing:
                 told(f"phoenix-{options.protocol}-halfway", [*phoenix.complaints(), f"{len(missing)} of {len(names)} are missing",

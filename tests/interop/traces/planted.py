@@ -2,28 +2,31 @@
 """Do planted secrets appear nowhere, whichever way they come in, and can ordinary texts that look like them still be read?
 
 Usage: tests/interop/traces/planted.py BIN_DIR [--seed N] [--show-clear]
-  BIN_DIR: where subagentd and subagent lie. Python's own library is enough; about half a minute.
+  BIN_DIR: where subagentd and subagent lie. Python's own library is enough; about ten seconds.
 Forty secrets, made at random in the shapes that docs/security.md names, come by ten ways: prompts, words said to a run, the
 agent's file, files that are read, arguments of tools, output of commands, hooks, what models and people answer, and an MCP server;
 some are values of the daemon's environment, of key files, or match `redaction.patterns`. Then every file of the daemon (the
 database is read raw, with its WAL, after `kill -9`), its log, all events and deltas, every form of the trace, what a collector was
 sent, and what the commands print is searched for each secret, whole and in pieces; those that are known by their values also in
 base64 and percent signs.
-Forty ordinary texts go the same ways, and each must be in the log of events as it was. They show that the search looks at the
-right bytes, too: declared secret, one of them must be found in each of these places (`searched`). Exits 1 when something is amiss.
+Copies that `subagent undo` keeps are no part of this (docs/security.md). A few more secrets are cases of their own (`further`):
+lines of a private key behind `-`, numbers or `> `, what a server says of its tools, and paths that are written as base64.
+Forty ordinary texts go the same ways, and each must be in the log of events as it was. Lines of the prompt must be found in each
+place that shows texts, and so does a piece of a secret that is put there: the search looks at the right bytes. Exits 1 when
+something is amiss.
 """
-import argparse, base64, json, os, pathlib, random, shlex, signal, socket, string, subprocess, sys, threading, time, urllib.parse
+import argparse, base64, json, os, random, shlex, socket, string, subprocess, sys, threading, time, urllib.parse
 import http.server
 
 sys.dont_write_bytecode = True
-from daemon import Daemon, Model, PATIENCE, RULES, put, told, wait_until
+from daemon import Daemon, Model, PATIENCE, put, told, wait_until
 
 LETTERS = string.ascii_letters + string.digits
 LOWER = string.ascii_lowercase + string.digits
 UPPER = string.ascii_uppercase + string.digits
 URL = LETTERS + "-_"
 HEX = "0123456789abcdef"
-# Whatever of a secret is shown has one of its pieces of so many characters, if it is a little longer; no other text has one by chance.
+# Whatever of a secret is shown has a piece of so many characters, if it is a little longer; no other text has one by chance.
 PIECE = 12
 # Searched for in other writings, too: what is known by its value, and what the daemon itself writes as base64.
 KNOWN = {"env value", "env phrase", "env address", "key file", "mcp env", "odd-paths"}
@@ -75,9 +78,11 @@ def shaped(chance):
 
 def further(chance):
     """Secrets of their own for what has been missed before, each a case: what it is about, and as `shaped`."""
-    pem = lambda: ("-----BEGIN PRIVATE KEY-----\n@\n-----END PRIVATE KEY-----", "\n".join(some(chance, LETTERS, 64) for _ in range(4)))
+    lines = lambda: "\n".join(some(chance, LETTERS, 64) for _ in range(4))
+    pem = lambda: ("-----BEGIN PRIVATE KEY-----\n@\n-----END PRIVATE KEY-----", lines())
     token = lambda: ("ghp_@", some(chance, LETTERS, 36))
-    return {"removed-lines": pem(), "numbered-lines": pem(), "quoted-lines": pem(), "tool-descriptions": token(), "odd-paths": token()}
+    return {"removed-lines": pem(), "numbered-lines": pem(), "quoted-lines": pem(), "tool-descriptions": token(),
+            "odd-paths": token()}
 
 
 def ordinary(chance):
@@ -93,8 +98,10 @@ def ordinary(chance):
         "postgres://%s:${PASSWORD}@host/db" % w(), f"postgres://{w()}@host/db", f"api_key = settings.{w()}_from_environment()",
         f"access_token = get_{w()}_from_oauth2_provider(code)", f"client_secret = {w()}_password_v2_prod.value",
         f"apiKey: string; {w()}: AuthorizationService", f"the monkey {w()} has a key, a token and a secret",
-        f"-----BEGIN CERTIFICATE----- {w()}", f"a file that begins with -----BEGIN PRIVATE KEY----- {w()}",
-        f"/home/ada/.ssh/{w()}_ed25519", f"xoxo-hugs-{w()}", f"glpat- {w()}", f"SG.{w()}.example.org", f"version 1.2.3-{w()}.4+{s(HEX, 8)}",
+        f"-----BEGIN CERTIFICATE----- {w()}",
+        f"a file that begins with -----BEGIN PRIVATE KEY----- {w()}",
+        f"/home/ada/.ssh/{w()}_ed25519", f"xoxo-hugs-{w()}", f"glpat- {w()}", f"SG.{w()}.example.org",
+        f"version 1.2.3-{w()}.4+{s(HEX, 8)}",
         f"{w()}@example.org:22", f"2026-11-28T03:04:05Z {w()}", f"fe80::{s(HEX, 4)}:1 {w()}", f"#{s(HEX, 6)} {w()}",
         f"a bearer of news {w()}", f"id=desk-booking-{w()}-v2-production", f"const token: &str = \"{w()}\";",
         f"risk-averse-investors-of-{w()}", f"the password of {w()} is gone", f"cust-12 {w()}", f"dapi/{w()}/v1",
@@ -111,7 +118,8 @@ for line in sys.stdin:
         continue
     method, params = asked["method"], asked.get("params") or {}
     if method == "initialize":
-        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "1"}}
+        about = {"name": "echo", "version": "1"}
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
     elif method == "tools/list":
         schema = {"type": "object", "properties": {"text": {"type": "string"}}}
         result = {"tools": [{"name": name, "description": sys.argv[2], "inputSchema": schema} for name in ("echo", "fail")]}
@@ -230,12 +238,14 @@ def script(texts, further):
         argument = texts["argument"]
         steps = [
             (texts["model"], [("read_file", {"path": "notes.txt"}),
-                              ("run_shell_command", {"command": "cat output.txt; cat output.txt >&2; base64 -w 0 output.txt; exit 1"})]),
+                              ("run_shell_command", {"command": "cat output.txt; cat output.txt >&2; base64 output.txt; exit 1"})]),
             ("", [("write_file", {"path": "out.txt", "content": argument}),
                   ("run_shell_command", {"command": f"printf %s {shlex.quote(argument)}; sleep 1"}),
                   ("run_shell_command", {"command": "cat -n numbered.txt; sed 's/^/> /' quoted.txt"})]),
-            ("", [("mcp.echo.echo", {"text": argument}), ("mcp.echo.fail", {"text": argument}), ("read_file", {"path": f"of\n{further['odd-paths']}\n"})]),
-            ("", [("ask_user", {"questions": [{"question": argument[:1500]}]}), ("write_file", {"path": "denied.txt", "content": "x"})]),
+            ("", [("mcp.echo.echo", {"text": argument}), ("mcp.echo.fail", {"text": argument}),
+                  ("read_file", {"path": f"of\n{further['odd-paths']}\n"})]),
+            ("", [("ask_user", {"questions": [{"question": argument[:1500]}]}),
+                  ("write_file", {"path": "denied.txt", "content": "x"})]),
             ("", [("write_file", {"path": "removed.txt", "content": "nothing is left\n"}), ("grep", {"pattern": "notes-|file-"})]),
             texts["model"],
         ]
@@ -291,12 +301,14 @@ def main():
         hook = lambda how: {"type": "command", "command": program("hook.py", daemon.home / "programs/hook.txt", how)}
         put(daemon.settings, json.dumps({
             "providers": providers, "redaction": {"patterns": [r"cust-\d{12}"]},
-            "mcpServers": {"echo": {"command": sys.executable, "trust": True, "env": {"ECHO_API_KEY": "${ECHO_VALUE}"}, "args": [
-                str(daemon.home / "programs/server.py"), str(daemon.home / "programs/mcp.txt"), about["tool-descriptions"]]}},
+            "mcpServers": {"echo": {
+                "command": sys.executable, "trust": True, "env": {"ECHO_API_KEY": "${ECHO_VALUE}"},
+                "args": [*(str(daemon.home / "programs" / name) for name in ("server.py", "mcp.txt")), about["tool-descriptions"]]}},
             "hooks": {
                 "UserPromptSubmit": [{"hooks": [hook("add")]}],
                 "PreToolUse": [{"matcher": "grep", "hooks": [hook("deny")]}],
-                "PostToolUse": [{"matcher": "read_file", "hooks": [hook("add")]}, {"matcher": "write_file", "hooks": [hook("fail")]}],
+                "PostToolUse": [{"matcher": "read_file", "hooks": [hook("add")]},
+                                {"matcher": "write_file", "hooks": [hook("fail")]}],
                 "Stop": [{"hooks": [hook("fail")]}],
             },
             "tracing": {"backend": ["sqlite", "otlp", "file", "console"],
@@ -343,7 +355,8 @@ def main():
                 if file.is_file() and inner.parts[0] in ("state", "cache", "data", "run") and "undo" not in inner.parts:
                     places[f"the file {inner}"] = file.read_bytes()
             # After a kill most of it is in the second of them.
-            places["the database, raw"] = b"".join(places.pop(f"the file state/subagentd/subagentd.db{end}", b"") for end in ("", "-wal"))
+            parts = [f"the file state/subagentd/subagentd.db{end}" for end in ("", "-wal")]
+            places["the database, raw"] = b"".join(places.pop(part, b"") for part in parts)
             daemon.start()
             events = daemon_events(daemon)
             places |= {
@@ -387,12 +400,13 @@ def main():
     # Lines of the prompt begin with this, whatever is hidden of them; it is found wherever the prompt stands.
     clear = [("ordinary text", f"prompt-{at:02} ") for at in (2, 3, 4)]
     has = {place for place, content in places.items() if any(text.encode() in content for _, text in clear)}
-    needed = [place for place in places if place.startswith(("events", "trace/", "`run --trace`, stderr", "the database", "`subagent trace tail",
-              "`subagent sessions", "what the collector got at /v1/traces", "the daemon's log"))
-              or place.endswith(".jsonl")]
+    texts_are_in = ("events", "trace/", "`run --trace`, stderr", "the database", "`subagent trace tail", "`subagent sessions",
+                    "what the collector got at /v1/traces", "the daemon's log")
+    needed = [place for place in places if place.startswith(texts_are_in) or place.endswith(".jsonl")]
     is_wrong |= told("planted-search-sees-texts", [f"{place} has nothing of the prompt" for place in needed if place not in has])
     spoilt = found(places | {"a place with one": f"x{planted[2][2][4:24]}y".encode()}, [(planted[2][0], planted[2][2])])
-    is_wrong |= told("planted-one-in-clear-noticed", [] if any("a place with one" in fault for fault in spoilt) else ["it was not found"])
+    is_seen = any("a place with one" in fault for fault in spoilt)
+    is_wrong |= told("planted-one-in-clear-noticed", [] if is_seen else ["it was not found"])
     if options.show_clear:
         for place in places:
             print(f"    {'has' if place in has else '   '} {len(places[place]):9} {place}")

@@ -4,10 +4,10 @@
 Usage: tests/interop/traces/viewers.py BIN_DIR [--kept FOLDER]
   BIN_DIR: where subagentd and subagent lie. --kept: a folder to install the npm packages below into, and to find them in the next
   time; without it, it is temporary. Needs node and npm.
-The readers are speedscope's importer, and the engine of Chrome's DevTools (viewers.mjs). They read single traces, one of a run that a
-killed daemon left behind and another daemon went on with, a session of several traces, and one that is still open. Readers tell by
-times alone what lies within what, so that is what is compared: the call around a call on its track must be an ancestor of its in
-trace/get, and the nearest on that track. Exits 1 when something is amiss, 77 without npm.
+The readers are speedscope's importer, and the engine of Chrome's DevTools (viewers.mjs). They read single traces of runs that a
+killed daemon left behind and another daemon went on with, a session of several traces, and one that is still open. Readers tell
+by times alone what lies within what, so that is what is compared: the call around a call on its track must be an ancestor of its
+in trace/get, and the nearest on that track. Exits 1 when something is amiss, 77 without npm.
 """
 import argparse, collections, copy, json, pathlib, shutil, subprocess, sys, tempfile, time
 
@@ -30,7 +30,8 @@ def faults_of(spans, events, read, is_whole):
     tracks = {event["args"]["spanId"]: (event["pid"], event["tid"]) for event in events}
     faults = [f"warned: {warning[:300]}" for warning in read["warnings"]] if is_whole else []
     times = collections.Counter(row[2] for row in read["rows"])
-    is_last_open = lambda span: not any(it.get("parentSpanId") == span["spanId"] and tracks[it["spanId"]] == tracks[span["spanId"]] for it in spans)
+    is_last_open = lambda span: not any(it.get("parentSpanId") == span["spanId"] and tracks[it["spanId"]] == tracks[span["spanId"]]
+                                        for it in spans)
     faults += [f"{span['name']} {id} is there {times[id]} times" for id, span in by_id.items() if times[id] != 1
                and (is_whole or times[id] or span.get("endUs") or not is_last_open(span))]
     faults += [f"{row[3]} {row[2]} is in no trace" for row in read["rows"] if row[2] not in by_id]
@@ -70,7 +71,8 @@ def main():
         kept = options.kept or scratch / "kept"
         kept.mkdir(parents=True, exist_ok=True)
         (kept / "package.json").write_text(json.dumps({"private": True, "dependencies": PACKAGES}))
-        done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=kept, capture_output=True, text=True)
+        done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=kept,
+                              capture_output=True, text=True)
         if done.returncode != 0:
             print(f"skipped: viewers (npm: {done.stderr.strip()[-200:]})")
             return 77
@@ -78,7 +80,8 @@ def main():
         def read(text):
             (scratch / "trace.json").write_text(text)
             reader = pathlib.Path(__file__).resolve().with_name("viewers.mjs")
-            done = subprocess.run(["node", reader, scratch / "trace.json", kept / "node_modules"], capture_output=True, text=True, timeout=120)
+            done = subprocess.run(["node", reader, scratch / "trace.json", kept / "node_modules"], capture_output=True, text=True,
+                                  timeout=120)
             if done.returncode != 0:
                 raise RuntimeError(done.stderr)
             return json.loads(done.stdout)
@@ -87,7 +90,8 @@ def main():
             nonlocal is_wrong
             events = [event for event in json.loads(text)["traceEvents"] if "spanId" in event.get("args", {})]
             for reader, it in read(text).items():
-                print(f"    {reader}: {len(spans)} spans, {len({row[0] for row in it['rows']})} tracks, {max((row[1] for row in it['rows']), default=0) + 1} deep")
+                deep = max((row[1] for row in it["rows"]), default=0) + 1
+                print(f"    {reader}: {len(spans)} spans, {len({row[0] for row in it['rows']})} tracks, {deep} deep")
                 is_wrong |= told(f"viewers-{name}-{reader}", faults_of(spans, events, it, is_whole))
                 if name == "session":
                     # It would notice if one lay in another, or was not there.
@@ -95,12 +99,13 @@ def main():
                     row = next(row for row in spoilt["rows"] if row[6])
                     row[6] = row[2]
                     less = it | {"rows": it["rows"][1:]}
-                    unseen = [what for what, other in (("another parent", spoilt), ("one less", less)) if not faults_of(spans, events, other, True)]
+                    unseen = [what for what, other in (("another parent", spoilt), ("one less", less))
+                              if not faults_of(spans, events, other, True)]
                     is_wrong |= told(f"viewers-{reader}-spoils-noticed", unseen)
 
         agents = AGENTS | {"sleeper": AGENTS["checker"].replace("checker", "sleeper")}
-        with Model(script, slowest=0.05) as model, Daemon(options.programs, {"providers": model.providers, "hooks": HOOKS}, agents=agents,
-                                                          files={"a.txt": "alpha\n"}) as daemon:
+        with Model(script, slowest=0.05) as model, \
+                Daemon(options.programs, {"providers": model.providers, "hooks": HOOKS}, agents, {"a.txt": "alpha\n"}) as daemon:
             def is_over(runs):
                 daemon.answer_questions()
                 return all(daemon.is_over(run) for run in runs)

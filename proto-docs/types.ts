@@ -3023,6 +3023,11 @@ export interface LlmSpan {
   cut?: boolean;
   /** The daemon estimated the tokens. */
   estimated?: boolean;
+  /**
+   * The reply was cut off before the provider said what it used: `usage` and `cost` are missing, and the
+   * request was not free.
+   */
+  usageUnknown?: boolean;
   /** Calls that the reply asks for. */
   calls?: number;
   /** The same by name; the first 64. */
@@ -5465,6 +5470,11 @@ export interface SpanFileChange {
   change: string;
   /** Names what `session/undo` puts back. */
   undoId: string;
+  /**
+   * The change was undone after that. What is sent to collectors and written to files does not have it: the
+   * call's span has ended by then.
+   */
+  undone?: UndoneChange | null;
 }
 
 /** One span of a trace: 16 hexadecimal digits, the `seq` of the event that began it. */
@@ -6140,6 +6150,15 @@ export interface TurnStarted {
   turn: number;
   /** Set on the grace turn: the limit that was hit. */
   grace?: RunEndReason | null | string;
+}
+
+/** A person's word that a changed file is to be as it was. */
+export interface UndoneChange {
+  at: Timestamp;
+  /** The client that asked for it. */
+  by?: string | null;
+  /** Somebody had changed the file since, and that was overwritten. */
+  forced?: boolean;
 }
 
 /** Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field. */

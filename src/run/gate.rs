@@ -12,6 +12,7 @@ use super::{
     plan::{ChildInheritance, RunPlan},
 };
 mod advised_again;
+mod answered;
 mod answering;
 mod asking;
 mod budget;

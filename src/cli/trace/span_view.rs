@@ -45,7 +45,7 @@ pub(super) struct SpanView {
     pub(super) error: Option<SpanError>,
     /// The arguments of a call, where hooks changed them.
     pub(super) input: Option<SpanText>,
-    /// What a person answered, of the call that asked.
+    /// The answer of a person, of the call that asked.
     pub(super) output: Option<SpanText>,
     pub(super) usage: Option<Usage>,
     pub(super) cost: Option<UsdAmount>,
@@ -56,7 +56,7 @@ pub(super) struct SpanView {
     pub(super) hook: Option<HookSpan>,
     pub(super) mcp: Option<McpSpanView>,
     pub(super) events: Vec<SpanEvent>,
-    /// Of a run: a request of it, or of one below it, was cut off before its provider said what it used.
+    /// A request of the run, or of one below it, was cut off before its provider said what it used.
     #[serde(skip)]
     pub(super) has_unknown_usage: bool,
     /// The names of the arguments of its call that a hook changed then, as the call says.
@@ -109,7 +109,7 @@ pub(super) struct LlmSpanView {
 }
 
 impl LlmSpanView {
-    /// Why a reply is no whole one, where its request did not fail.
+    /// The reason why a reply is no whole one, where its request did not fail.
     fn cut_by(&self) -> Option<String> {
         match self.finish_reason.as_deref()? {
             "length" => Some("cut off by the output limit".to_owned()),
@@ -396,7 +396,7 @@ impl SpanView {
         self.tool.as_ref().is_some_and(|call| call.decision.is_some())
     }
 
-    /// What a person answered, in one line.
+    /// The answer of a person, in one line.
     pub(super) fn answered(&self) -> Option<String> {
         let lines = self.output.as_ref()?.text.lines().map(str::trim).filter(|line| !line.is_empty());
         let lines: Vec<&str> = lines.map(|line| line.strip_prefix("- ").unwrap_or(line)).collect();

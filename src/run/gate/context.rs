@@ -11,7 +11,7 @@ use protocol::{
     AgentName, ApprovalMode, CallHooks, RuleOrigin, RunApproval, RunId, SessionId, Timestamp, ToolCall,
 };
 
-/// Where the run stands when its calls are judged.
+/// The state of the run when its calls are judged.
 #[derive(Clone)]
 pub struct JudgeContext {
     pub is_grace: bool,
@@ -34,7 +34,7 @@ pub struct JudgeContext {
     pub requests: Vec<Arc<ToolCall>>,
 }
 
-/// Who asks, when a call needs a person.
+/// The run that asks, when a call needs a person.
 pub struct AskingRun {
     pub session: SessionId,
     pub run: RunId,

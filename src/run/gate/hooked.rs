@@ -24,7 +24,7 @@ use tools::{PrepareContext, SeenFileDigests, Tool};
 /// Letters of the rules that a hook would have, or of its arguments, beside a question.
 const MOST_SHOWN_CHARS: usize = 1_000;
 
-/// Why a call is refused that hooks were asked about, and that would touch something else by now.
+/// The reason for refusing a call that hooks were asked about, and that would touch something else by now.
 const MOVED_MEANWHILE: &str = "what the call would touch has changed while hooks were asked about it, so none of them has seen what it is now; look, and make the call \
                                again if you still need it";
 

@@ -372,7 +372,7 @@ def main():
                 places[f"what the collector got at {path}"] = b"\n".join(bodies)
             for words in (["trace", "show", id], ["trace", "tail", id, "--format", "json"], ["trace", "list"],
                           ["sessions", "history", session, "--format", "json"], ["approvals"], ["hooks", "list"], ["mcp", "status"],
-                          ["show", "keeper"], ["status", "--format", "json"]):
+                          ["status", "--format", "json"]):
                 done = daemon.companion(*words)
                 places[f"`subagent {' '.join(words[:2])}`"] = (done.stdout + done.stderr).encode()
             calls = {event["data"]["callId"] for event in json.loads(events) if "callId" in event.get("data", {})}
@@ -386,11 +386,9 @@ def main():
     print(f"    {len(places)} places, {size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s", flush=True)
 
     everything = [(kind, text) for kind, _, text in planted]
-    shown = {"`subagent show keeper`": places.pop("`subagent show keeper`")}
     is_wrong = told("planted-secrets-hidden", found(places, everything))
-    is_wrong |= told("planted-in-an-agent-that-is-shown", found(shown, everything))
     for name, (_, text) in missed.items():
-        is_wrong |= told(f"planted-in-{name}", found(places | shown, [(name, text)]))
+        is_wrong |= told(f"planted-in-{name}", found(places, [(name, text)]))
     log = json.loads(events)
     read = json.dumps([event.get("data") for event in log], ensure_ascii=False)
     faults = [f"{way}: {line}" for way in WAYS[1:] for at, line in enumerate(lines) if at >= 40

@@ -197,10 +197,12 @@ async fn answers_loops_and_what_a_run_remembers_are_told_where_texts_are_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_whose_change_was_undone_says_so_and_by_whom() {
     let (running, mut client, run, session) = told(&house(&story())).await;
-    let undone =
-        |spans: &[Value]| find(spans, "tool", "write_file")["tool"]["filesChanged"][0]["undone"].clone();
+    let undone = |spans: &[Value]| {
+        let changed = spans.iter().find_map(|span| span["tool"]["filesChanged"].get(0)).unwrap();
+        changed["undone"].clone()
+    };
     assert_eq!(undone(&spans(&mut client, &run, 1_000).await), Value::Null);
-    let params = json!({ "sessionId": session, "idempotencyKey": "k1" });
+    let params = json!({ "sessionId": session, "lastTurn": true });
     let result = client.call("session/undo", params).await;
     assert_eq!(result["restored"].as_array().unwrap().len(), 1, "{result}");
     let of = undone(&spans(&mut client, &run, 1_000).await);

@@ -186,7 +186,7 @@ fn a_change_that_was_undone_says_so_beside_its_call() {
     .assert_eq(&files(&[serde_json::from_value(span).unwrap()]));
 }
 
-/// Of it, and of whoever called it, a part is not known.
+/// A part of it, and of whoever called it, is not known.
 #[test]
 fn run_whose_request_was_cut_off_does_not_say_that_this_was_free() {
     let span = |value: Value| -> SpanView { serde_json::from_value(value).unwrap() };

@@ -42,7 +42,7 @@ pub fn wrote(call: CallId, files: &[&str]) -> ToolResult {
     ToolResult { effects: files.iter().map(changed).collect(), ..ToolResult::text("x") }
 }
 
-/// What was written with the content that it had counts for nothing, unless another call changed it.
+/// A file that was written with the content that it had counts for nothing, unless another call changed it.
 #[test]
 fn files_that_were_written_as_they_were_are_none_that_the_run_changed() {
     TOOL.check(

@@ -10,7 +10,7 @@ const LINK: &[u8; 4] = b"link";
 /// Entries of a shared index that are counted: of some million files.
 const MOST_ENTRIES: u64 = 1 << 24;
 
-/// What the index says of the shared one.
+/// The words of the index about the shared one.
 #[derive(Debug)]
 pub(super) struct IndexLink<'a> {
     /// The name of the shared one, in bytes. Zeros = there is none.

@@ -73,7 +73,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         "#,
         expect![[r#"
             3 in 2: llm m 0..20 error MODEL_FAILED: 503 in="q"
-            5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 0→0 in="q" out="x"
+            5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 in="q" out="x"
             2 in 1: turn turn 1 0..2600 error PROVIDER_ERROR: the provider answered 400 (model.retrying 503) (run.stopping the provider answered 400)
             1 in -: run lead 0..2600 error PROVIDER_ERROR: the provider answered 400 in="q"
         "#]],
@@ -89,7 +89,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         600 run.completed {"reason": "ABORTED"}
         "#,
         expect![[r#"
-            3 in 2: llm m 0..500 cancelled 0→0 in="q" out="x"
+            3 in 2: llm m 0..500 cancelled in="q" out="x"
             2 in 1: turn turn 1 0..600 cancelled (run.stopping cancelled)
             1 in -: run lead 0..600 cancelled in="q"
         "#]],

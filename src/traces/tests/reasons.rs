@@ -24,9 +24,9 @@ fn a_reply_that_was_cut_for_a_loop_says_which() {
         900 run.completed {"reason": "LOOP_DETECTED", "message": "the run goes round in circles"}
         "#,
         expect![[r#"
-            3 in 2: llm m 0..500 error LOOP_DETECTED: the model says again and again: "x" 0→0 in="q" out="x"
+            3 in 2: llm m 0..500 error LOOP_DETECTED: the model says again and again: "x" in="q" out="x"
             2 in 1: turn turn 1 0..500 ok (loop.detected the model says again and again: "x")
-            8 in 7: llm m 500..900 error LOOP_DETECTED: the model says again and again: "x" 0→0 out="x"
+            8 in 7: llm m 500..900 error LOOP_DETECTED: the model says again and again: "x" out="x"
             7 in 1: turn turn 2 500..900 ok (loop.detected the model says again and again: "x") (run.stopping the run goes round in circles)
             1 in -: run lead 0..900 error LOOP_DETECTED: the run goes round in circles in="q"
         "#]],

@@ -3,14 +3,16 @@
 use std::os::unix::fs::symlink;
 
 use super::{
-    unsettled_edits::{answering, edit, guarded_house, keeping, of_type, replied, until_edited},
+    unsettled_edits::{
+        answering, edit, guarded_house, keeping, let_go, of_type, replied, until_kept, until_there,
+    },
     *,
 };
 use crate::support::{Client, lines};
 
-/// A call of a run that nobody is asked about, which a hook holds back until there is a file `go` in the workspace.
+/// A call of a run that nobody is asked about, which a hook holds back until there is a file `go` beside the workspace.
 fn held(script: &Script) -> House {
-    let keeps = "case $(cat) in *two*) touch \"$CLAUDE_PROJECT_DIR/at\"; while [ ! -e \"$CLAUDE_PROJECT_DIR/go\" ]; do sleep 0.01; done ;; esac";
+    let keeps = "cd \"$CLAUDE_PROJECT_DIR/..\"; case $(cat) in *two*) touch at; while [ ! -e go ]; do sleep 0.01; done ;; esac";
     house(script, &json!({ "PreToolUse": [["Write", keeps]] }))
 }
 
@@ -21,16 +23,6 @@ async fn begin(house: &House) -> (Running, Client, String, String) {
     let (run, session) = client.start(&running, "worker", json!({})).await;
     until_there(house, "at").await;
     (running, client, run, session)
-}
-
-async fn until_there(house: &House, name: &str) {
-    while !house.work().join(name).exists() {
-        tokio::task::yield_now().await;
-    }
-}
-
-fn go(house: &House) {
-    fs::write(house.work().join("go"), "").unwrap();
 }
 
 /// The ends of calls: their states, and their errors.
@@ -46,7 +38,7 @@ async fn mode_that_is_set_while_a_hook_looks_at_a_call_counts() {
     let house = held(&script);
     let (running, mut client, run, session) = begin(&house).await;
     client.call("session/update", json!({ "sessionId": session, "mode": "plan" })).await;
-    go(&house);
+    let_go(&house);
     client.ended(&run).await;
     let log = running.log().await;
     assert_eq!(ends(&log)[0], "error \"POLICY_DENIED\"", "{}", lines(&log));
@@ -60,9 +52,9 @@ async fn mode_that_is_set_while_hooks_look_at_an_edit_counts() {
     let house = keeping(&script);
     let (running, mut client, run, asked) = guarded_house(&house).await;
     let ada = answering(&running, edit(&asked, "two"));
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     client.call("session/update", json!({ "sessionId": asked["sessionId"], "mode": "plan" })).await;
-    go(&house);
+    let_go(&house);
     let answer = replied(ada).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert!(!house.work().join("b.txt").exists());
@@ -80,7 +72,7 @@ async fn call_that_touches_something_else_by_the_time_hooks_have_judged_it_is_re
     let (running, mut client, run, _) = begin(&house).await;
     fs::remove_file(house.work().join("l")).unwrap();
     symlink("secret", house.work().join("l")).unwrap();
-    go(&house);
+    let_go(&house);
     client.ended(&run).await;
     let log = running.log().await;
     assert_eq!(ends(&log)[0], "error \"HOOK_DENIED\"", "{}", lines(&log));
@@ -97,10 +89,10 @@ async fn edit_that_touches_something_else_by_the_time_hooks_have_judged_it_is_re
     let mut answer = edit(&asked, "two");
     answer["arguments"]["path"] = json!("l/b.txt");
     let ada = answering(&running, answer);
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     fs::remove_file(house.work().join("l")).unwrap();
     symlink("secret", house.work().join("l")).unwrap();
-    go(&house);
+    let_go(&house);
     client.ended(&run).await;
     let _told = replied(ada).await;
     assert!(!house.work().join("secret/b.txt").exists() && !house.work().join("in/b.txt").exists());
@@ -114,9 +106,9 @@ async fn file_that_changes_while_hooks_look_at_an_edit_is_not_overwritten() {
     let house = keeping(&script).file("b.txt", "old");
     let (running, mut client, run, asked) = guarded_house(&house).await;
     let ada = answering(&running, edit(&asked, "two"));
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     fs::write(house.work().join("b.txt"), "somebody's").unwrap();
-    go(&house);
+    let_go(&house);
     let answer = replied(ada).await;
     assert!(answer["error"].is_object(), "{answer}");
     let is_open = |it: &Value| it["confirmations"][0]["editedBy"].is_null();

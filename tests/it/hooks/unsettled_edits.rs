@@ -234,10 +234,9 @@ pub(super) async fn guarded_house(house: &House) -> (Running, Client, String, Va
     (running, client, run, listed["confirmations"][0].clone())
 }
 
-/// Holds a person's edit back until there is a file `go` in the workspace.
+/// Holds a person's edit back until there is a file `go` beside the workspace, and says with `at` that it does.
 pub(super) fn keeping(script: &Script) -> House {
-    let keeps =
-        "case $(cat) in *two*) while [ ! -e \"$CLAUDE_PROJECT_DIR/go\" ]; do sleep 0.01; done ;; esac";
+    let keeps = "cd \"$CLAUDE_PROJECT_DIR/..\"; case $(cat) in *two*) touch at; while [ ! -e go ]; do sleep 0.01; done ;; esac";
     let ask = pre("ask", &json!({ "permissionDecisionReason": "a look, please" }));
     house(script, &json!({ "PreToolUse": [["Write", ask], ["Write", keeps]] }))
 }
@@ -255,9 +254,23 @@ pub(super) async fn replied(mut answering: JoinSet<Value>) -> Value {
     answering.join_next().await.unwrap().unwrap()
 }
 
-pub(super) async fn until_edited(client: &mut Client, run: &str) {
+/// Waits until the edit is told of, and the hook that keeps it is at work.
+pub(super) async fn until_kept(house: &House, client: &mut Client, run: &str) {
     let is_edited = |it: &Value| !it["confirmations"][0]["editedBy"].is_null();
     client.until("confirmation/list", json!({ "runId": run }), is_edited).await;
+    until_there(house, "at").await;
+}
+
+/// Waits for a file beside the workspace.
+pub(super) async fn until_there(house: &House, name: &str) {
+    while !house.dir.path().join(name).exists() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Has the hook go on.
+pub(super) fn let_go(house: &House) {
+    fs::write(house.dir.path().join("go"), "").unwrap();
 }
 
 #[tokio::test]
@@ -266,7 +279,7 @@ async fn a_run_that_is_cancelled_while_hooks_look_at_an_edit_runs_nothing_and_te
     let house = keeping(&script);
     let (running, mut client, run, asked) = guarded_house(&house).await;
     let ada = answering(&running, edit(&asked, "two"));
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     client.call("run/cancel", json!({ "runId": run })).await;
     client.ended(&run).await;
     let answer = replied(ada).await;
@@ -290,7 +303,7 @@ async fn another_answer_waits_while_hooks_look_at_an_edit() {
     let house = keeping(&script);
     let (running, mut client, run, asked) = guarded_house(&house).await;
     let ada = answering(&running, edit(&asked, "two"));
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     let bob = answering(
         &running,
         json!({
@@ -299,7 +312,7 @@ async fn another_answer_waits_while_hooks_look_at_an_edit() {
     );
     let again = answering(&running, edit(&asked, "two"));
     client.settle().await;
-    fs::write(house.work().join("go"), "").unwrap();
+    let_go(&house);
     client.ended(&run).await;
     let (ada, bob, again) = (replied(ada).await, replied(bob).await, replied(again).await);
     assert_eq!(ada["result"]["resolution"]["outcome"], "modify", "{ada}");
@@ -317,9 +330,9 @@ async fn an_edit_that_cannot_be_made_any_more_leaves_the_question_open() {
     let house = keeping(&script);
     let (running, mut client, run, asked) = guarded_house(&house).await;
     let ada = answering(&running, edit(&asked, "two"));
-    until_edited(&mut client, &run).await;
+    until_kept(&house, &mut client, &run).await;
     fs::create_dir(house.work().join("b.txt")).unwrap();
-    fs::write(house.work().join("go"), "").unwrap();
+    let_go(&house);
     let answer = replied(ada).await;
     assert!(answer["error"].is_object(), "{answer}");
     let is_open = |it: &Value| it["confirmations"][0]["editedBy"].is_null();

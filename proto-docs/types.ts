@@ -3021,11 +3021,11 @@ export interface LlmSpan {
   finishReason?: string | null;
   /** The text was cut: the run was stopped while it was written. */
   cut?: boolean;
-  /** The daemon estimated the tokens. */
+  /** The daemon estimated the tokens, or some of them. */
   estimated?: boolean;
   /**
-   * The reply was cut off before the provider said what it used: `usage` and `cost` are missing, and the
-   * request was not free.
+   * The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are
+   * missing, and the request was not free.
    */
   usageUnknown?: boolean;
   /** Calls that the reply asks for. */
@@ -3520,7 +3520,10 @@ export interface ModelCompleted {
   cut?: boolean;
   finishReason?: FinishReason | null | string | Record<string, unknown>;
   usage: Usage;
-  /** The provider did not say what it counted: `usage` is the daemon's estimate. */
+  /**
+   * The provider did not say what it counted, or not all of it as the reply was cut off: `usage` is the
+   * daemon's estimate.
+   */
   estimated?: boolean;
   /** Missing when nobody told the model's price. */
   cost?: Cost | null;
@@ -3616,6 +3619,10 @@ export interface ModelRetrying {
   usage?: Usage | null;
   /** What that cost; missing = the model's price is not known. */
   cost?: Cost | null;
+  /**
+   * Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
+   */
+  estimated?: boolean;
   /** The same as in `model.completed`, of the failed attempt. */
   firstTokenMs?: number | null;
 }
@@ -4692,6 +4699,11 @@ export interface RunSpan {
   /** Tokens of the runs below it. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
+  /**
+   * Its requests of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended. They were not free, and `usage` and `cost` are without them.
+   */
+  uncountedRequests?: number;
 }
 
 export interface RunStartParams {

@@ -255,6 +255,9 @@ pub struct ModelRetrying {
     /// What that cost; missing = the model's price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
+    /// Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The same as in `model.completed`, of the failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
@@ -279,7 +282,7 @@ pub struct ModelCompleted {
     pub cut: bool,
     pub finish_reason: Option<FinishReason>,
     pub usage: Usage,
-    /// The provider did not say what it counted: `usage` is the daemon's estimate.
+    /// The provider did not say what it counted, or not all of it as the reply was cut off: `usage` is the daemon's estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// Missing when nobody told the model's price.

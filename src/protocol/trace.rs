@@ -289,6 +289,10 @@ pub struct RunSpan {
     pub child_usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_cost: Option<UsdAmount>,
+    /// Its requests of which nobody knows what they used, since they were cut off before anything had come of them, or as the daemon
+    /// ended. They were not free, and `usage` and `cost` are without them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub uncounted_requests: u64,
 }
 
 /// Fields that only requests to models have.
@@ -321,10 +325,11 @@ pub struct LlmSpan {
     /// The text was cut: the run was stopped while it was written.
     #[serde(skip_serializing_if = "is_default")]
     pub cut: bool,
-    /// The daemon estimated the tokens.
+    /// The daemon estimated the tokens, or some of them.
     #[serde(skip_serializing_if = "is_default")]
     pub estimated: bool,
-    /// The reply was cut off before the provider said what it used: `usage` and `cost` are missing, and the request was not free.
+    /// The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are missing, and the request
+    /// was not free.
     #[serde(skip_serializing_if = "is_default")]
     pub usage_unknown: bool,
     /// Calls that the reply asks for.

@@ -68,6 +68,15 @@ impl RedactionRules {
         let is_pattern = self.patterns.as_ref().is_some_and(|patterns| label >= patterns.first_label);
         u8::from(is_shape) + 2 * u8::from(is_pattern)
     }
+
+    /// Which stretches of a whole text stay, and where marks stand.
+    fn pieces(&self, text: &str) -> Vec<OutputPiece> {
+        let window = TextWindow::new(text, true);
+        let has_matches = self.patterns.as_ref().is_some_and(|patterns| !patterns.hide_nothing_of(text));
+        let mut scan =
+            if has_matches { RedactionScan::new(self) } else { RedactionScan::without_patterns(self) };
+        scan.advance(self, &window)
+    }
 }
 
 /// A stretch of text that is hidden.
@@ -117,17 +126,11 @@ impl Redactor {
 
     /// The text without its secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.hidden_in(text) {
-            Some(hidden) => Cow::Owned(self.without_named_bytes(&hidden).into_owned()),
-            None => self.without_named_bytes(text),
-        }
-    }
-
-    /// `None` = there is nothing to hide.
-    fn hidden_in(&self, text: &str) -> Option<String> {
         let pieces = self.pieces(text);
-        let is_any = pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. }));
-        is_any.then(|| self.written(text, &pieces))
+        match pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. })) {
+            true => Cow::Owned(self.written(text, &pieces)),
+            false => Cow::Borrowed(text),
+        }
     }
 
     /// Hides secrets in all texts and names within `value`, also in JSON within a text. Whether there were any.
@@ -210,12 +213,7 @@ impl Redactor {
     }
 
     fn pieces(&self, text: &str) -> Vec<OutputPiece> {
-        let window = TextWindow::new(text, true);
-        let rules = &*self.rules;
-        let has_matches = rules.patterns.as_ref().is_some_and(|patterns| !patterns.hide_nothing_of(text));
-        let mut scan =
-            if has_matches { RedactionScan::new(rules) } else { RedactionScan::without_patterns(rules) };
-        scan.advance(rules, &window)
+        self.rules.pieces(text)
     }
 
     fn written(&self, text: &str, pieces: &[OutputPiece]) -> String {

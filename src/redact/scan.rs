@@ -141,7 +141,9 @@ impl RedactionScan {
                 judgements.push((shape, SHAPES[shape].judge(window, start)?));
             }
         }
+        let named = rules.named_bytes(window, start)?;
         self.found.extend(known.map(|(end, label)| HiddenSpan { start, end, label }));
+        self.found.extend(named);
         for (shape, judgement) in judgements {
             match judgement {
                 ShapeMatch::Nothing { looked_to } => self.looked_to[shape] = looked_to,

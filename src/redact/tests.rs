@@ -40,6 +40,11 @@ fn letters(count: usize) -> String {
     "aB3dEf6hIjK9".chars().cycle().take(count).collect()
 }
 
+/// The letters that a name of these bytes is written in.
+fn named(bytes: &str) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
 /// A text with one secret, and what becomes of it.
 fn planted() -> Vec<(String, String)> {
     let key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,1F\n\nMIIEow+/\nAb==\n-----END RSA PRIVATE KEY-----";
@@ -147,6 +152,10 @@ fn planted() -> Vec<(String, String)> {
         (format!("AKIA{upper}"), "a\\n", "\\n", "aws-key"),
         (format!("sk-{}", letters(40)), "a\\r\\n", "", "openai"),
         (jwt.clone(), "cookie: t=", "; x", "jwt"),
+        // Names whose bytes are written in letters; the first secret gives the name.
+        (named(&format!("a\nghp_{}", letters(36))), "`[path-bytes:", "]`", "github"),
+        (named(&format!("\tAKIA{upper} ghp_{}", letters(36))), "path-bytes:", "", "aws-key"),
+        (named(&format!("cust-1234\n{}", named("x"))), "no [path-bytes:", "] here", "pattern:1"),
         (key.to_owned(), "key:\n", "\nrest", "private-key"),
         (key.replace('\n', "\\n"), "{\"k\": \"", "\\n\"}", "private-key"),
         (key.replace('\n', "\u{fffd}"), "there is no `", "`", "private-key"),
@@ -189,6 +198,7 @@ fn harmless() -> Vec<String> {
         "[ask-claude-about-python3-generics](x)",
         "[msk-cluster-2024-production-eu-west-1]",
         "50%desk-lamp-2024-oak-finish-large",
+        "[path-bytes:YQpiYw] path-bytes:%% path-bytes: pat path",
         "commit 9fceb02d0ae598e95dc970b74767f19372d61af8 and 1152a2c",
         "018f4e3c-7b2a-7c11-9a55-3f2b8c9d0e1f",
         "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
@@ -434,6 +444,8 @@ fn hostile_texts_cost_a_bounded_number_of_looks_at_each_byte() {
         "-----END ",
         "api_key=",
         "xoxb-",
+        "path-bytes:",
+        "path-bytes:ghp_",
         "The usual prose of a text. ",
     ];
     for part in parts {

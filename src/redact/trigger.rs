@@ -1,6 +1,7 @@
 //! Where might a secret begin? Answers by the next three bytes, fast enough to be asked for every byte.
 
 use super::{
+    named_bytes,
     needle::NeedleIndex,
     shapes::SHAPES,
     window::{LetterCase, TextWindow},
@@ -37,6 +38,9 @@ impl ScanTriggers {
             for byte in [b'%', b'\\', b'\n', b'\r'] {
                 triggers.stands_for_others[usize::from(byte)] = true;
             }
+        }
+        if let (true, [first, second, third, ..]) = (has_shapes, named_bytes::PREFIX.as_bytes()) {
+            triggers.add([*first, *second, *third]);
         }
         for (index, shape) in SHAPES.iter().enumerate().filter(|_| has_shapes) {
             for beginning in shape.beginnings {

@@ -11,7 +11,13 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use super::{machine::MeteredUsage, meter::UsageMeter, resources::RunResources, unblocked};
+use super::{
+    compaction::{TokenEstimate, TokenEstimator},
+    machine::MeteredUsage,
+    meter::UsageMeter,
+    resources::RunResources,
+    unblocked,
+};
 use models::{ModelError, ModelEvent, ModelRequest, RecordingWriter, ResolveError, ResolvedModel};
 use protocol::{ModelRef, RunErrorCode, Usage, UsdAmount};
 
@@ -48,6 +54,25 @@ impl ModelFallbacks {
         let usage = meter.total();
         let (cost, first_token_ms) = (self.cost(name, &usage), meter.first_token_ms());
         MeteredUsage { usage, is_estimate: false, cost, first_token_ms }
+    }
+
+    /// What a reply took that was cut off when the model had written so much. Once anything of it had come, what the provider
+    /// had not counted by then is estimated; before, nobody knows, and no cost is told.
+    pub fn cut_off(&self, name: &str, meter: &UsageMeter, written: TokenEstimate) -> MeteredUsage {
+        let counted = self.metered(name, meter);
+        if !self.known(name).is_some_and(|model| model.is_served()) {
+            return counted;
+        }
+        let Some(prompt_tokens) = meter.begun() else {
+            return MeteredUsage { cost: counted.cost.filter(|_| counted.usage.total() != 0), ..counted };
+        };
+        let mut usage = counted.usage;
+        if usage.total() == 0 {
+            usage.prompt_tokens = prompt_tokens;
+        }
+        usage.output_tokens = usage.output_tokens.max(TokenEstimator::default().tokens(written));
+        let is_estimate = usage != counted.usage;
+        MeteredUsage { usage, is_estimate, cost: self.cost(name, &usage), ..counted }
     }
 
     pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {

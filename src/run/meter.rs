@@ -7,8 +7,8 @@ use std::{
 
 use protocol::Usage;
 
-/// Shared by whoever reads a model's stream and whoever may drop that. Of a call whose provider has said nothing it knows
-/// nothing, and nothing is counted.
+/// Shared by whoever reads a model's stream and whoever may drop that. It knows what the provider has counted, and whether
+/// anything came at all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UsageMeter(Arc<Mutex<Tries>>);
 
@@ -21,9 +21,29 @@ struct Tries {
     current: Usage,
     /// Milliseconds until the model said something; of a question with several tries the first time that it did.
     first_token_ms: Option<u64>,
+    /// Of the request, about.
+    prompt_tokens: u64,
+    /// Something came from the provider, so it was at work.
+    has_begun: bool,
 }
 
 impl UsageMeter {
+    /// For a request of about so many tokens.
+    pub fn of_request(prompt_tokens: u64) -> UsageMeter {
+        UsageMeter(Arc::new(Mutex::new(Tries { prompt_tokens, ..Tries::default() })))
+    }
+
+    /// Something came from the provider.
+    pub fn begins(&self) {
+        self.tries().has_begun = true;
+    }
+
+    /// Tokens of the request, about; `None` = nothing has come from the provider.
+    pub fn begun(&self) -> Option<u64> {
+        let tries = self.tries();
+        tries.has_begun.then_some(tries.prompt_tokens)
+    }
+
     /// The provider's newest count takes the place of those before.
     pub fn say(&self, usage: Usage) {
         self.tries().current = plausible(usage);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     alternates::ModelFallbacks,
-    compaction::{TokenEstimator, weigh},
+    compaction::{TokenEstimator, weigh, weigh_texts},
     gate::CallGate,
     hooks::ModelHookLedger,
     loops,
@@ -41,7 +41,7 @@ pub(super) struct ModelCall {
     pub clock: Arc<dyn Clock>,
     /// What it takes, as far as the provider has said it.
     pub meter: UsageMeter,
-    /// Of the request, about.
+    /// Of the request, about. The meter knows it as well.
     pub prompt_tokens: u64,
     /// Tokens that fit the model; `None` = nobody knows.
     pub window: Option<u64>,
@@ -97,6 +97,9 @@ impl ModelCall {
                     return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
+            if matches!(item, Some(Ok(_))) && !self.is_stood_in_for() {
+                self.meter.begins();
+            }
             if let Some(Ok(
                 ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Finished(_),
             )) = &item
@@ -188,9 +191,8 @@ impl ModelCall {
     /// costs nothing.
     fn metered(&self, usage: Usage, message: &ContextMessage) -> MeteredUsage {
         let known = self.alternates.known(&self.model);
-        let is_stand_in = self.hooked.as_ref().is_some_and(ModelHookLedger::is_stand_in);
         let is_served = known.as_ref().is_some_and(|model| model.is_served());
-        let is_estimate = is_served && usage.total() == 0 && !is_stand_in;
+        let is_estimate = is_served && usage.total() == 0 && !self.is_stood_in_for();
         let usage = match is_estimate {
             true => Usage {
                 prompt_tokens: self.prompt_tokens,
@@ -201,6 +203,11 @@ impl ModelCall {
         };
         let (cost, first_token_ms) = (self.alternates.cost(&self.model, &usage), self.meter.first_token_ms());
         MeteredUsage { usage, is_estimate, cost, first_token_ms }
+    }
+
+    /// A hook answered in the model's place.
+    fn is_stood_in_for(&self) -> bool {
+        self.hooked.as_ref().is_some_and(ModelHookLedger::is_stand_in)
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.
@@ -233,7 +240,9 @@ impl ModelCall {
     /// What there is of a reply that is none.
     fn partial(&self) -> PartialReply {
         let (text, thought) = self.live.freeze();
-        PartialReply { text, thought, metered: self.alternates.metered(&self.model, &self.meter) }
+        let metered =
+            self.alternates.cut_off(&self.model, &self.meter, weigh_texts([text.as_str(), &thought]));
+        PartialReply { text, thought, metered }
     }
 
     fn babbled(self, chunk: &str) -> MachineInput {

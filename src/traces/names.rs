@@ -126,9 +126,11 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.run.down_ms", |span| positive(span.run.as_ref()?.down_ms)),
     ("subagentd.run.restarts", |span| positive(span.run.as_ref()?.restarts)),
     ("subagentd.run.unclean_restarts", |span| positive(span.run.as_ref()?.unclean_restarts)),
+    ("subagentd.run.uncounted_requests", |span| positive(span.run.as_ref()?.uncounted_requests)),
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
     ("subagentd.llm.purpose", |span| span.llm.as_ref()?.purpose.as_ref().map(text)),
+    ("subagentd.llm.estimated", |span| span.llm.as_ref()?.estimated.then(|| text("true"))),
     ("subagentd.mcp.server", |span| {
         let of_call = span.tool.as_ref().and_then(|tool| tool.server.as_ref());
         of_call.or(span.mcp.as_ref().map(|request| &request.server)).map(text)

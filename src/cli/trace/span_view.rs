@@ -105,6 +105,7 @@ pub(super) struct LlmSpanView {
     pub(super) attempt: Option<u64>,
     pub(super) retry_after_ms: Option<u64>,
     pub(super) finish_reason: Option<String>,
+    pub(super) estimated: bool,
     pub(super) usage_unknown: bool,
 }
 
@@ -449,7 +450,9 @@ impl SpanView {
         let is_part = is_untold
             || is_used(self.usage) && self.cost.is_none()
             || is_used(below) && costs.last().is_none_or(Option::is_none);
-        (tokens(all).unwrap_or_default(), money(cost, is_part).unwrap_or_default())
+        let about = if self.llm.as_ref().is_some_and(|llm| llm.estimated) { "~" } else { "" };
+        let marked = |text: Option<String>| text.map(|text| format!("{about}{text}")).unwrap_or_default();
+        (marked(tokens(all)), marked(money(cost, is_part)))
     }
 
     pub(super) fn ink(&self) -> Option<TextColor> {

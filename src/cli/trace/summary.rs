@@ -284,7 +284,9 @@ fn used(spans: &[SpanView]) -> String {
         let unknown = "what was used is not known: a request was cut off before the provider had said it\n";
         return if all.is_part { unknown.to_owned() } else { String::new() };
     }
-    let mut text = format!("{}{}\n", all.line(), if is_open { ", so far" } else { "" });
+    let is_estimate = spans.iter().any(|span| span.llm.as_ref().is_some_and(|llm| llm.estimated));
+    let how = if is_estimate { ", some of it estimated (~)" } else { "" };
+    let mut text = format!("{}{}{how}\n", all.line(), if is_open { ", so far" } else { "" });
     if 1 < agents.len() {
         let lines: Vec<String> = agents
             .iter()

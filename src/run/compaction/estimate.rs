@@ -169,8 +169,13 @@ pub fn weigh(message: &ContextMessage) -> TokenEstimate {
 
 /// What a text takes, with nothing around it.
 pub fn weigh_text(text: &str) -> TokenEstimate {
+    weigh_texts([text])
+}
+
+/// What texts take together.
+pub fn weigh_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> TokenEstimate {
     let mut extent = MessageLength::default();
-    extent.add_text(text);
+    texts.into_iter().for_each(|text| extent.add_text(text));
     extent.weight()
 }
 

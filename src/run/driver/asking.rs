@@ -32,7 +32,7 @@ impl RunDriver {
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
         let weight = self.weight(ask.is_grace);
         let room = self.machine.window().map(|window| room(window, self.estimator.tokens(weight)));
-        self.meter = UsageMeter::default();
+        self.meter = UsageMeter::of_request(self.estimator.tokens(weight));
         if let Some(failure) = self.too_long(weight) {
             self.live = Some(live);
             return self.launch(

@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     super::{
+        compaction::weigh_texts,
         live_runs::RunMessage,
         machine::{HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
     },
@@ -80,7 +81,8 @@ impl RunDriver {
             return input;
         };
         let (text, thought) = live.freeze();
-        let metered = self.alternates.metered(machine.model(), &self.meter);
+        let metered =
+            self.alternates.cut_off(machine.model(), &self.meter, weigh_texts([text.as_str(), &thought]));
         let written = Some(PartialReply { text, thought, metered });
         match input {
             MachineInput::Cancel { by, reason, .. } => MachineInput::Cancel { by, reason, partial: written },

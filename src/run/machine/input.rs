@@ -341,7 +341,7 @@ pub enum FailureKind {
 pub struct PartialReply {
     pub text: String,
     pub thought: String,
-    /// As far as the provider said it: what nobody counted counts nothing.
+    /// As far as the provider said it, and estimated beyond that if anything had come; else nobody knows, and nothing is counted.
     pub metered: MeteredUsage,
 }
 

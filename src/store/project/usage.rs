@@ -38,7 +38,7 @@ impl<'a> UsageEntry<'a> {
             EventBody::ModelRetrying(data) => Some(UsageEntry {
                 model: data.model.as_deref()?,
                 spent: data.spent(),
-                is_estimated: false,
+                is_estimated: data.estimated,
                 is_call: true,
             }),
             _ => None,

@@ -114,6 +114,8 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("hookId", llm.hook_id.as_ref().map(|it| json!(it)));
         tell("attempt", llm.attempt.filter(|attempt| 1 < *attempt).map(|it| json!(it)));
         tell("firstTokenMs", llm.first_token_ms.map(|ms| json!(ms)));
+        tell("estimated", llm.estimated.then(|| json!(true)));
+        tell("usageUnknown", llm.usage_unknown.then(|| json!(true)));
         tell("retryAfterMs", llm.retry_after_ms.map(|ms| json!(ms)));
     }
     if let Some(run) = &span.run {
@@ -130,6 +132,7 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("downMs", count(Some(run.down_ms)));
         tell("restarts", count(Some(run.restarts)));
         tell("uncleanRestarts", count(Some(run.unclean_restarts)));
+        tell("uncountedRequests", count(Some(run.uncounted_requests)));
         tell("childTokens", count(run.child_usage.map(|usage| usage.total())));
         tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
     }

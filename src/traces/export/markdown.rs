@@ -184,6 +184,11 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
         let below = used(run.child_usage, run.child_cost);
         let _infallible = write!(told, "; the runs below it{}", below.replacen(',', "", 1));
     }
+    if run.uncounted_requests != 0 {
+        let requests = counted(run.uncounted_requests, "request");
+        let (were, they) = if run.uncounted_requests == 1 { ("was", "it") } else { ("were", "they") };
+        let _infallible = write!(told, "; {requests} {were} cut off, and what {they} used is not known");
+    }
     told.push('.');
     paragraph(out, &told);
     moved_ahead(span, out);

@@ -292,7 +292,7 @@ fn a_story_has_what_was_asked_again_behind_the_crash() {
     expect![[r#"
         # Trace of lead
         ## lead, turn 1
-        **lead** asks `m` · 5.0 s, cut off.
+        **lead** asks `m` · 5.0 s, what it used is not known, cut off.
         **lead** was interrupted: the daemon was away for at most 1.0 s, and had not stopped by itself. It goes on, at 2025-11-24 16:00:05Z.
         ## lead, turn 1, after the daemon was started again
         **lead** asks `m` again, which the end of the daemon had cut off · 499 ms, asks for 1 call:

@@ -19,7 +19,7 @@ const EVERYTHING: &str = r#"
     1 model.consulting {"purpose": "PLANTED", "model": "m/PLANTED"}
     1 model.consulted {"purpose": "PLANTED", "model": "m/PLANTED", "text": "PLANTED", "error": "PLANTED"}
     1 model.started {"model": "m/PLANTED", "stream": "s1", "attempt": 1}
-    2 model.retrying {"stream": "s1", "attempt": 2, "message": "503 PLANTED"}
+    2 model.retrying {"stream": "s1", "attempt": 2, "message": "503 PLANTED", "model": "m/PLANTED", "usage": {"promptTokens": 9}, "estimated": true}
     3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
@@ -33,7 +33,9 @@ const EVERYTHING: &str = r#"
     7 confirmation.requested {"confirmation": {"confirmationId": "q2", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     7 confirmation.resolved {"confirmationId": "q2", "toolCallId": "c-PLANTED", "outcome": "allowSession", "by": "client", "name": "PLANTED", "rule": {"id": "PLANTED", "tool": ["PLANTED"]}}
     7 tool.state {"callId": "c-PLANTED", "from": "scheduled", "to": "executing", "name": "mcp.PLANTED.all"}
+    7 model.started {"model": "m/PLANTED", "stream": "s3", "attempt": 1}
     8 run.resumed {"unclean": true}
+    8 model.retrying {"stream": "s3", "attempt": 2, "message": "PLANTED", "restarted": true}
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
     9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "hooked": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
     9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settles": true}

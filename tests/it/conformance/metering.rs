@@ -1,4 +1,4 @@
-//! What a provider said of a reply that never became whole has cost something.
+//! A reply that never became whole has cost something: what its provider said of it, and beyond that an estimate.
 
 use super::*;
 use crate::provider_server::Said;
@@ -29,6 +29,21 @@ fn begun(wire: Wire) -> (Answer, Value) {
     }
 }
 
+/// What is counted for [`begun`]: as the provider told it, but no less than what was read of it. Whether that is an estimate.
+fn counted(told: &Value, seen: &Value, case: &str) -> bool {
+    let output = told["outputTokens"].as_u64().unwrap_or(0).max(HALF_OF_IT);
+    assert_eq!(seen["outputTokens"], output, "{case}");
+    match told["promptTokens"].as_u64() {
+        Some(prompt) => assert_eq!(seen["promptTokens"], prompt, "{case}"),
+        None => assert!(seen["promptTokens"].as_u64().is_some_and(|prompt| 10 < prompt), "{case}: {seen}"),
+    }
+    assert_eq!(seen["cachedTokens"].as_u64(), told["cachedTokens"].as_u64().or(Some(0)), "{case}");
+    told["outputTokens"] != output
+}
+
+/// The text of [`begun`] by our own count: ten letters.
+const HALF_OF_IT: u64 = 3;
+
 fn sum(usages: &[&Value]) -> Value {
     let fields = ["promptTokens", "cachedTokens", "outputTokens", "thoughtTokens"];
     let sum = |field: &str| usages.iter().map(|usage| usage[field].as_u64().unwrap_or(0)).sum::<u64>();
@@ -40,7 +55,7 @@ fn sum(usages: &[&Value]) -> Value {
 }
 
 #[tokio::test]
-async fn an_attempt_that_was_cut_counts_as_far_as_the_provider_said_it() {
+async fn an_attempt_that_was_cut_counts_as_the_provider_said_it_or_is_estimated() {
     let rows = Wire::ALL.map(async |wire| {
         let (answer, taken) = begun(wire);
         let server = wire.server([answer.then_cut(), wire.text("All of it")]).await;
@@ -51,7 +66,9 @@ async fn an_attempt_that_was_cut_counts_as_far_as_the_provider_said_it() {
         let retried = scene.client.events_until("model.retrying").await.pop().unwrap();
         scene.clock.advance(PATIENCE);
         let record = scene.client.ended(&run).await;
-        assert_eq!(retried["data"]["usage"], taken, "{}", wire.name());
+        let is_estimate = counted(&taken, &retried["data"]["usage"], wire.name());
+        assert_eq!(retried["data"]["estimated"] == true, is_estimate, "{}", wire.name());
+        let taken = retried["data"]["usage"].clone();
         let log = scene.running.log().await;
         let whole = log.iter().find(|event| event["type"] == "model.completed").unwrap();
         assert_eq!(record["usage"], sum(&[&taken, &whole["data"]["usage"]]), "{}", wire.name());
@@ -62,7 +79,7 @@ async fn an_attempt_that_was_cut_counts_as_far_as_the_provider_said_it() {
 }
 
 #[tokio::test]
-async fn a_reply_that_a_cancel_cut_off_counts_as_far_as_the_provider_said_it() {
+async fn a_reply_that_a_cancel_cut_off_counts_as_the_provider_said_it_or_is_estimated() {
     let rows = Wire::ALL.map(async |wire| {
         let (answer, taken) = begun(wire);
         let server = wire.server([answer.then_stall()]).await;
@@ -78,9 +95,41 @@ async fn a_reply_that_a_cancel_cut_off_counts_as_far_as_the_provider_said_it() {
         let log = scene.running.log().await;
         let cut = log.iter().find(|event| event["type"] == "model.completed").unwrap();
         assert_eq!(cut["data"]["cut"], true);
+        let is_estimate = counted(&taken, &cut["data"]["usage"], wire.name());
+        assert_eq!(cut["data"]["estimated"] == true, is_estimate, "{}", wire.name());
+        assert_eq!(record["usage"], cut["data"]["usage"], "{}", wire.name());
+        scene.close().await;
+    });
+    join_all(rows).await;
+}
+
+/// Nothing came of it: nobody knows whether anything was counted, so that is neither estimated nor told as free.
+#[tokio::test]
+async fn a_request_that_is_cancelled_before_anything_came_has_no_cost() {
+    let rows = Wire::ALL.map(async |wire| {
+        let server = wire.server([Answer::chunks::<String>([]).then_stall()]).await;
+        let mut scene = Scene::open(wire, &[server.base_url()]).await;
+        let params = json!({ "model": format!("row-0/{}", wire.model()) });
+        let (run, session) = scene.client.start(&scene.running, "talker", params).await;
+        scene.client.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
+        scene.client.events_until("model.started").await;
+        server.asked(1).await;
+        scene.client.call("run/cancel", json!({ "runId": run })).await;
+        let record = scene.client.ended(&run).await;
+        assert_eq!(record.get("cost"), None, "{}: {record}", wire.name());
+        let traced = scene.client.call("trace/get", json!({ "runId": run })).await;
+        let spans = traced["spans"].as_array().unwrap();
+        let asked = spans.iter().find(|span| span["kind"] == "llm").unwrap();
+        let told = spans.iter().find(|span| span["kind"] == "run").unwrap();
         assert_eq!(
-            (&cut["data"]["usage"], &record["usage"]),
-            (&sum(&[&taken]), &sum(&[&taken])),
+            (&asked["llm"]["usageUnknown"], asked.get("cost")),
+            (&json!(true), None),
+            "{}",
+            wire.name()
+        );
+        assert_eq!(
+            (&told["run"]["uncountedRequests"], told.get("cost")),
+            (&json!(1), None),
             "{}",
             wire.name()
         );

@@ -114,7 +114,12 @@ fn a_reply_says_why_it_is_no_whole_one_and_what_is_not_known_of_its_cost() {
     assert_eq!(cancelled.note().text(), "cancelled");
     assert_eq!(cancelled.spent(), (String::new(), "?".to_owned()));
     // A free model.
-    assert_eq!(llm(json!("stop"), "ok", some).spent().1, "$0");
+    assert_eq!(llm(json!("stop"), "ok", some.clone()).spent().1, "$0");
+    let estimated = json!({
+        "kind": "llm", "name": "m", "status": "cancelled", "endUs": 1, "usage": some, "cost": { "amount": "0.5", "currency": "USD" },
+        "llm": { "estimated": true },
+    });
+    assert_eq!(view(estimated).spent(), ("~10 → 2".to_owned(), "~$0.5".to_owned()));
     let run = view(
         json!({ "kind": "run", "status": "cancelled", "endUs": 1, "cost": { "amount": "0", "currency": "USD" } }),
     );

@@ -240,6 +240,7 @@ impl MachineStep<'_> {
             MachineInput::ModelResponded { reply, .. } => {
                 PartialReply { metered: reply.metered, ..PartialReply::default() }
             }
+            MachineInput::Babbled { partial, .. } => partial,
             _ => PartialReply::default(),
         };
         // What a hook keeps back joins no context; what it took counts.

@@ -242,7 +242,7 @@ impl MachineStep<'_> {
         message: String,
         partial: &PartialReply,
     ) -> ModelRetrying {
-        let MeteredUsage { usage, cost, first_token_ms, .. } = partial.metered;
+        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms } = partial.metered;
         let usage = Some(usage).filter(|usage| *usage != Usage::default());
         ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),
@@ -253,6 +253,7 @@ impl MachineStep<'_> {
             message,
             model: usage.map(|_| self.machine.model.to_string()),
             cost: cost.filter(|_| usage.is_some()),
+            estimated,
             usage,
             first_token_ms,
         }

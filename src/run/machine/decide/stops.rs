@@ -99,10 +99,15 @@ impl MachineStep<'_> {
             is_idle && it.completion.is_none()
         });
         let idle: Vec<CallId> = idle.map(|it| it.request.call_id.clone()).collect();
+        // Nobody but the daemon does the others.
+        let why = match reason {
+            RunEndReason::Aborted => "the run was stopped before the call began".to_owned(),
+            _ => format!("the run came to its end ({}) before the call began", reason.as_str()),
+        };
         self.drop_asks("the run was stopped");
         for call in idle {
             self.drop_question(&call);
-            self.end_call(&call, cancelled("the run was stopped before the call began"));
+            self.end_call(&call, cancelled(&why));
         }
         self.drop_budget_question();
         self.after_calls();

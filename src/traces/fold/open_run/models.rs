@@ -211,7 +211,11 @@ impl OpenRun {
             let llm = span.llm.get_or_insert_with(Box::default);
             llm.first_token_ms = facts.count("firstTokenMs");
             llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
+            llm.estimated = facts.flag("estimated");
+            llm.usage_unknown = facts.flag("restarted") && span.usage.is_none();
+            let is_uncounted = llm.usage_unknown;
             self.unread.put_back(span);
+            self.facts().uncounted_requests += u64::from(is_uncounted);
         }
         self.is_cut_off = facts.flag("restarted");
         let (status, error) = match self.is_cut_off {
@@ -235,17 +239,16 @@ impl OpenRun {
                 span.began_before = is_unread;
             }
         }
+        let is_cut = facts.flag("cut");
+        let usage: Option<Usage> = facts.read("usage");
+        let is_untold = is_cut && usage.is_none_or(|usage| usage.total() == 0);
+        self.facts().uncounted_requests += u64::from(is_untold);
         let Some(span) = &mut self.model else { return };
         let model = facts.word("model");
         span.output = facts.text("text").and_then(text::said);
-        span.usage = facts.read("usage");
-        span.cost = facts.read("cost");
+        span.usage = usage.filter(|_| !is_untold);
+        span.cost = facts.read("cost").filter(|_| !is_untold);
         span.name.clone_from(&model);
-        let is_cut = facts.flag("cut");
-        let is_untold = is_cut && span.usage.is_none_or(|usage: Usage| usage.total() == 0);
-        if is_untold {
-            (span.usage, span.cost) = (None, None);
-        }
         let llm = span.llm.get_or_insert_with(Box::default);
         llm.model = model;
         llm.first_token_ms = facts.count("firstTokenMs");

@@ -69,7 +69,7 @@ impl RedactionRules {
         u8::from(is_shape) + 2 * u8::from(is_pattern)
     }
 
-    /// Which stretches of a whole text stay, and where marks stand.
+    /// Stretches of a whole text that stay, and where marks stand.
     fn pieces(&self, text: &str) -> Vec<OutputPiece> {
         let window = TextWindow::new(text, true);
         let has_matches = self.patterns.as_ref().is_some_and(|patterns| !patterns.hide_nothing_of(text));

@@ -56,7 +56,7 @@ impl ModelFallbacks {
         MeteredUsage { usage, is_estimate: false, cost, first_token_ms }
     }
 
-    /// What a reply took that was cut off when the model had written so much. Once anything of it had come, what the provider
+    /// Usage of a reply that was cut off when the model had written so much. Once anything of it had come, what the provider
     /// had not counted by then is estimated; before, nobody knows, and no cost is told.
     pub fn cut_off(&self, name: &str, meter: &UsageMeter, written: TokenEstimate) -> MeteredUsage {
         let counted = self.metered(name, meter);

@@ -172,7 +172,7 @@ pub fn weigh_text(text: &str) -> TokenEstimate {
     weigh_texts([text])
 }
 
-/// What texts take together.
+/// The weight of texts together.
 pub fn weigh_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> TokenEstimate {
     let mut extent = MessageLength::default();
     texts.into_iter().for_each(|text| extent.add_text(text));

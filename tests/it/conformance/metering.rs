@@ -29,7 +29,7 @@ fn begun(wire: Wire) -> (Answer, Value) {
     }
 }
 
-/// What is counted for [`begun`]: as the provider told it, but no less than what was read of it. Whether that is an estimate.
+/// Holds what was counted for [`begun`] against this: as the provider told it, but no less than what was read of it. Whether that is an estimate.
 fn counted(told: &Value, seen: &Value, case: &str) -> bool {
     let output = told["outputTokens"].as_u64().unwrap_or(0).max(HALF_OF_IT);
     assert_eq!(seen["outputTokens"], output, "{case}");

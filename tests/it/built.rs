@@ -41,6 +41,14 @@ pub fn program(name: &str) -> String {
     program.into_os_string().into_string().unwrap()
 }
 
+/// Copies a program that is to be executed. Another process writes it: one that is forked here meanwhile would have the file open,
+/// and the kernel executes nothing that somebody may write.
+pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied =
+        std::process::Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status().unwrap();
+    assert!(copied.success(), "{} is not copied", from.as_ref().display());
+}
+
 pub fn daemon() -> &'static str {
     &DAEMON
 }

@@ -394,7 +394,7 @@ async fn a_workspace_below_tmp_is_there_and_so_is_what_the_daemon_is_made_of() {
         fs::create_dir(made).unwrap();
     }
     if fs::hard_link(warden(), &program).is_err() {
-        fs::copy(warden(), &program).unwrap();
+        built::copy(warden(), &program);
     }
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());

@@ -490,7 +490,7 @@ async fn the_warden_is_the_program_that_was_opened() {
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         fs::create_dir_all(&work).unwrap();
         let own = work.join("subagentd");
-        fs::copy(warden(), &own).unwrap();
+        built::copy(warden(), &own);
         let house =
             House { sandbox: Sandbox::with(own.clone(), HiddenPlaces::default(), mechanism.clone()), folder };
         let mark = house.folder.path().join("ran-outside");

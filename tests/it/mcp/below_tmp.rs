@@ -88,7 +88,7 @@ async fn what_cannot_be_shown_is_a_reason() {
     let house = house(&Script::new([]), "plain");
     let program = house.dir.path().join("state/serve");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
-    fs::copy("/bin/sh", &program).unwrap();
+    built::copy("/bin/sh", &program);
     let house = house.settings(&json!({ "mcpServers": { "s": { "command": program } } }));
     let running = house.boot().await;
     let mut client = running.client();

@@ -297,7 +297,10 @@ impl CallGate {
         judge_context: &JudgeContext,
     ) -> Result<ShownCall, CallRefusal> {
         let none = HookEffects::default();
-        let Some(scene) = &judge_context.scene else { return Ok(ShownCall::Same(prepared, none)) };
+        let Some(scene) = &judge_context.scene else {
+            is_guarded_still(attempt)?;
+            return Ok(ShownCall::Same(prepared, none));
+        };
         let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
         let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
         let facts = HookFacts::PreToolUse {
@@ -326,10 +329,7 @@ impl CallGate {
         let around = (Some(Arc::clone(&changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
         let asked = self.hooks.ask(facts, scene, firing, around).await;
         let Some(asked) = asked else {
-            if 1 < attempt {
-                let message = "the hooks that were asked about it are not there any more".to_owned();
-                return Err(ToolError { kind: ToolErrorType::HookDenied, message }.into());
-            }
+            is_guarded_still(attempt)?;
             return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
         };
         let mut effects = effects_of(&asked);
@@ -452,6 +452,14 @@ pub(crate) fn asks(ask: &HookAsk) -> PolicyDecision {
 /// Everything that the model is told of a call that hooks refused.
 pub(super) fn denied(message: String) -> CallRefusal {
     ToolError { kind: ToolErrorType::HookDenied, message }.into()
+}
+
+/// Refuses an edit about which hooks were asked when the daemon ended, where there are none any more: nobody has judged it.
+fn is_guarded_still(attempt: u32) -> Result<(), CallRefusal> {
+    match attempt {
+        0 | 1 => Ok(()),
+        _ => Err(denied("the hooks that were asked about it are not there any more".to_owned())),
+    }
 }
 
 /// The beginning of a text, as much as stands beside a question.

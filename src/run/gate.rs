@@ -21,6 +21,8 @@ mod context;
 pub(crate) mod edit_to_show;
 mod edited;
 mod hooked;
+mod modified;
+mod shown;
 mod telling;
 mod tools;
 

@@ -2,9 +2,7 @@
 //! seen is asked again.
 
 use super::{
-    unsettled_edits::{
-        answering, edit, guarded_house, keeping, let_go, of_type, replied, until_kept,
-    },
+    unsettled_edits::{answering, edit, guarded_house, keeping, let_go, of_type, replied, until_kept},
     *,
 };
 use crate::support::{Client, lines};
@@ -15,7 +13,8 @@ fn answer(asked: &Value, outcome: &str) -> Value {
 
 /// The question once it is asked again with these words in its reason.
 async fn asked_again(client: &mut Client, run: &str, words: &str) -> Value {
-    let is_again = |it: &Value| it["confirmations"][0]["reason"].as_str().is_some_and(|it| it.contains(words));
+    let is_again =
+        |it: &Value| it["confirmations"][0]["reason"].as_str().is_some_and(|it| it.contains(words));
     client.until("confirmation/list", json!({ "runId": run }), is_again).await["confirmations"][0].clone()
 }
 

@@ -1,0 +1,115 @@
+//! What do hooks make of a call as a person changed it? Each has seen what runs.
+
+use std::sync::Arc;
+
+use ::hooks::HookFacts;
+
+use super::{
+    CallGate, JudgeContext, PreparedToolCall,
+    changed::AskedCall,
+    hooked::{MOVED_MEANWHILE, denied},
+};
+use crate::{
+    hooks::{ChangeableCall, FiringName, effects_of, hooked_call, said},
+    machine::{CallRefusal, HookEffects},
+};
+use protocol::{CallHooks, Confirmation, HookDecision, HookEventName, ToolCall, ToolSource};
+
+/// A call that a person changed, as hooks left it.
+pub(crate) enum ShownCall {
+    Same(PreparedToolCall, HookEffects),
+    /// The person has not seen it so.
+    Changed(PreparedToolCall, HookEffects),
+    Refused(CallRefusal, HookEffects),
+}
+
+impl CallGate {
+    /// Shows a call that a person changed to the hooks: each has seen what runs.
+    pub(crate) async fn show_modified(
+        &self,
+        call: &ToolCall,
+        (open, attempt): (&Confirmation, u32),
+        prepared: PreparedToolCall,
+        judge_context: &JudgeContext,
+    ) -> Result<ShownCall, CallRefusal> {
+        let none = HookEffects::default();
+        let Some(scene) = &judge_context.scene else {
+            is_guarded_still(attempt)?;
+            return Ok(ShownCall::Same(prepared, none));
+        };
+        let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
+        let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
+        let facts = HookFacts::PreToolUse {
+            call: hooked_call(
+                &call.call_id,
+                (&name, tool.source() == ToolSource::Agent),
+                &arguments,
+                &prepared.call.accesses,
+            ),
+        };
+        let firing = FiringName {
+            id: format!(
+                "{}:{}:{}:{}",
+                scene.subject(),
+                HookEventName::PreToolUse.as_str(),
+                call.call_id,
+                open.confirmation_id
+            ),
+            attempt,
+            call: Some(call.call_id.clone()),
+        };
+        let first = (&arguments, prepared.call.accesses.as_slice());
+        let changeable = AskedCall::new(self, (&call.call_id, tool), judge_context, first);
+        // What it would do is looked at again afterwards.
+        drop(prepared);
+        let around = (Some(Arc::clone(&changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
+        let asked = self.hooks.ask(facts, scene, firing, around).await;
+        let Some(asked) = asked else {
+            is_guarded_still(attempt)?;
+            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
+        };
+        let mut effects = effects_of(&asked);
+        let verdict = asked.verdict;
+        if let Some(why) = effects.stop.clone() {
+            return Ok(ShownCall::Refused(denied(why), effects));
+        }
+        if verdict.decision == Some(HookDecision::Deny) {
+            return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
+        }
+        let was = judge_context.hooked.as_deref().cloned().unwrap_or_default();
+        let contexts = was.context.iter().cloned().chain(effects.context.take());
+        let context = Some(contexts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
+        // What hooks had changed before, the person has changed again.
+        let changed = verdict.updated_input.clone();
+        let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
+        let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
+        let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
+        let is_changed = verdict.updated_input.is_some();
+        let arguments = verdict.updated_input.unwrap_or(arguments);
+        let prepared = match self.prepare_with(&name, arguments.clone(), &judge_context).await {
+            Ok(prepared) => prepared,
+            Err(refusal) if !is_changed => return Err(refusal),
+            Err(refusal) => {
+                let why = refusal.error.message;
+                let message = format!("a hook changed the call into one that cannot be made: {why}");
+                effects.drop_change(Some(&arguments), &message);
+                return Ok(ShownCall::Refused(denied(message), effects));
+            }
+        };
+        if !changeable.has_shown(&prepared.arguments, &prepared.call.accesses) {
+            return Ok(ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects));
+        }
+        Ok(match is_changed {
+            true => ShownCall::Changed(prepared, effects),
+            false => ShownCall::Same(prepared, effects),
+        })
+    }
+}
+
+/// Refuses an edit about which hooks were asked when the daemon ended, where there are none any more: nobody has judged it.
+fn is_guarded_still(attempt: u32) -> Result<(), CallRefusal> {
+    match attempt {
+        0 | 1 => Ok(()),
+        _ => Err(denied("the hooks that were asked about it are not there any more".to_owned())),
+    }
+}

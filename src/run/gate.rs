@@ -26,6 +26,7 @@ mod shown;
 mod telling;
 mod tools;
 
+pub(crate) use answering::RefusedAnswer;
 pub use answering::{AnswerRefusal, said};
 pub use context::{AskingRun, JudgeContext};
 pub use hooked::{CallToJudge, GateJudgement};

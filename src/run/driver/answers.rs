@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{JudgeContext, edit_to_show::EditToShow},
+        gate::{JudgeContext, RefusedAnswer, edit_to_show::EditToShow},
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
@@ -45,6 +45,7 @@ impl RunDriver {
             }
         };
         let outcome = settled.map(|settled| AnswerCheck::Settled(Box::new(settled), None));
+        let outcome = outcome.map_err(RefusedAnswer::from);
         let checked = CheckedAnswer { message, call: None, outcome };
         self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
     }
@@ -83,7 +84,7 @@ impl RunDriver {
                     let settled = gate.answer(&meant, &question, &answer, None, &judge_context).await;
                     settled.map(|(settled, work)| AnswerCheck::Settled(Box::new(settled), work))
                 }
-                Err(refusal) => Err(refusal),
+                Err(refusal) => Err(refusal.into()),
             };
             TaskOutput::Checked(Box::new(CheckedAnswer {
                 message,
@@ -106,7 +107,13 @@ impl RunDriver {
         let MachineInput::Answer(answer) = &message.input else { return };
         match outcome {
             Err(refused) => {
-                message.answer(Ok(RunMessageOutcome::Refused(refused)));
+                message.answer(Ok(RunMessageOutcome::Refused(refused.why)));
+                if !refused.hooks.fired.is_empty() {
+                    let hooks = Box::new(refused.hooks.redacted(&self.gate.supplies.redactor));
+                    // Nobody waits for what they said.
+                    let told = MachineInput::HooksAsked { question: String::new(), hooks };
+                    ready.push(RunMessage::internal(told));
+                }
                 if let Some(call) = call {
                     self.answers.answering.remove(&call);
                 }

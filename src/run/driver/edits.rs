@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::AnswerRefusal,
-        machine::{LoggedEdit, MachineInput, WantedTask},
+        gate::{AnswerRefusal, RefusedAnswer},
+        machine::{HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     under_way::{AnswerCheck, CheckedAnswer, EditUnderWay},
@@ -26,7 +26,7 @@ impl RunDriver {
             let why = format!(
                 "{who} changed the call, and the change had a secret that was not kept when the daemon ended; make it again"
             );
-            let dropped = self.dropped(&edit, why);
+            let dropped = self.dropped(&edit, why, HookEffects::default());
             return self.launch(want, async move { TaskOutput::Input(dropped) }, None);
         };
         let answer = ConfirmationAnswer {
@@ -61,14 +61,15 @@ impl RunDriver {
 
     /// Hooks had their say on an edit. Where nothing can come of it any more, it is asked as it was.
     pub(super) fn edit_shown(&mut self, shown: CheckedAnswer, ready: &mut Vec<RunMessage>) {
-        let refusal = match &shown.outcome {
-            Ok(_) => return self.checked(shown, ready),
-            Err(refusal) => refusal,
+        let CheckedAnswer { outcome, call: Some(call), message } = shown else { return };
+        let RefusedAnswer { why: refusal, hooks } = match outcome {
+            Ok(_) => return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready),
+            Err(refused) => refused,
         };
-        let Some(call) = &shown.call else { return };
+        let call = &call;
         let Some(edit) = self.machine.edit(call).cloned() else { return };
         let who = edit.edited.name.as_deref().unwrap_or("a person");
-        let cause = refusal_said(refusal);
+        let cause = refusal_said(&refusal);
         let cause = self.gate.supplies.redactor.owned(cause);
         let why = format!("{who} changed the call, and that cannot be done any more: {cause}");
         if let Some(under_way) = self.answers.edits.get_mut(call) {
@@ -89,12 +90,13 @@ impl RunDriver {
         for message in stale {
             message.answer(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
         }
-        ready.push(RunMessage::internal(self.dropped(&edit, why)));
+        let hooks = hooks.redacted(&self.gate.supplies.redactor);
+        ready.push(RunMessage::internal(self.dropped(&edit, why, hooks)));
     }
 
-    fn dropped(&self, edit: &LoggedEdit, why: String) -> MachineInput {
+    fn dropped(&self, edit: &LoggedEdit, why: String, hooks: HookEffects) -> MachineInput {
         let (confirmation, digest) = (edit.edited.confirmation_id.clone(), edit.edited.digest.clone());
-        MachineInput::EditDropped { confirmation, digest, why }
+        MachineInput::EditDropped { confirmation, digest, why, hooks: Box::new(hooks) }
     }
 
     /// Tells whoever asked what came of a committed step. Whoever made an edit about which hooks are asked is told when they have answered.

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
 use crate::{
-    machine::{AnswerEffect, CallRefusal},
+    machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,
 };
 use protocol::{
@@ -28,6 +28,20 @@ pub enum AnswerRefusal {
     Denied(ToolError),
 }
 
+/// An answer that decides nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RefusedAnswer {
+    pub why: AnswerRefusal,
+    /// Everything that they said who were asked about it before that was known.
+    pub hooks: Box<HookEffects>,
+}
+
+impl From<AnswerRefusal> for RefusedAnswer {
+    fn from(why: AnswerRefusal) -> RefusedAnswer {
+        RefusedAnswer { why, hooks: Box::default() }
+    }
+}
+
 impl CallGate {
     /// What an answer to an open question comes to. Reads, never writes. `logged`: it is an edit that is in the log, and how often hooks
     /// have been asked about it.
@@ -38,7 +52,7 @@ impl CallGate {
         answer: &ConfirmationAnswer,
         logged: Option<u32>,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
         let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
         match answer.outcome {
@@ -55,8 +69,8 @@ impl CallGate {
                 Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None))
             }
             ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
-            ConfirmationOutcome::Answer => self.answered(call, open, answer, judge_context).await,
-            ConfirmationOutcome::AllowOnce => self.allowed(call, open, resolved, judge_context).await,
+            ConfirmationOutcome::Answer => Ok(self.answered(call, open, answer, judge_context).await?),
+            ConfirmationOutcome::AllowOnce => Ok(self.allowed(call, open, resolved, judge_context).await?),
             ConfirmationOutcome::AllowSession
             | ConfirmationOutcome::AllowProject
             | ConfirmationOutcome::AllowUser => {
@@ -69,7 +83,7 @@ impl CallGate {
                     created_at: Some(judge_context.now),
                     ..rule
                 });
-                self.allowed(call, open, resolved, judge_context).await
+                Ok(self.allowed(call, open, resolved, judge_context).await?)
             }
             ConfirmationOutcome::Modify => self.modified(call, (open, answer), logged, judge_context).await,
         }
@@ -321,5 +335,9 @@ pub(super) fn violation(pointer: &str, message: &str) -> SchemaViolation {
 }
 
 pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, AnswerRefusal> {
-    Err(AnswerRefusal::Invalid(vec![violation(pointer, message)]))
+    Err(unfit(pointer, message))
+}
+
+pub(super) fn unfit(pointer: &str, message: &str) -> AnswerRefusal {
+    AnswerRefusal::Invalid(vec![violation(pointer, message)])
 }

@@ -2,7 +2,7 @@
 
 use super::{
     CallGate, JudgeContext, PreparedToolCall, PreparedWork,
-    answering::{AnswerRefusal, failure, invalid, run},
+    answering::{AnswerRefusal, RefusedAnswer, failure, invalid, run, unfit},
     asking::briefly,
     edited::EditedCall,
     secret_lost,
@@ -22,7 +22,7 @@ impl CallGate {
         (open, answer): (&Confirmation, &ConfirmationAnswer),
         logged: Option<u32>,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
         if call.redacted {
             // Nobody knows which parts of it the marks stand for that the person was shown.
             let resolved = self.resolved(open, answer, None);
@@ -32,14 +32,7 @@ impl CallGate {
         let made = self.without_secrets(&prepared.arguments);
         let edit = self.edit_of(call, made, judge_context).await;
         let asked = (open, logged.unwrap_or(1));
-        let shown = match self.show_modified(call, asked, prepared, judge_context).await {
-            Ok(shown) => shown,
-            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
-                return Err(AnswerRefusal::Denied(error));
-            }
-            Err(refusal) => return invalid(pointer, &refusal.error.message),
-        };
-        let (prepared, hooks) = match shown {
+        let (prepared, hooks) = match self.show_modified(call, asked, prepared, judge_context).await {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, mut hooks) => {
                 let mut now = self.question(call, &prepared, judge_context, Some(open));
@@ -72,11 +65,20 @@ impl CallGate {
             ShownCall::Refused(refusal, hooks) => {
                 return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
             }
+            ShownCall::Impossible(CallRefusal { error, .. }, hooks) => {
+                let why = match error.kind {
+                    ToolErrorType::PolicyDenied => AnswerRefusal::Denied(error),
+                    _ => unfit(pointer, &error.message),
+                };
+                return Err(RefusedAnswer { why, hooks: Box::new(hooks) });
+            }
         };
         // They changed what they were shown: where that is another file's content by now, nobody has seen what would be overwritten.
-        match self.asked_now(call, open, judge_context).await? {
+        let asked = self.asked_now(call, open, judge_context).await;
+        match asked.map_err(|why| RefusedAnswer { why, hooks: hooks.clone() })? {
             Some(_) if logged.is_some() => {
-                return invalid(pointer, "what the call is about has changed since the question was asked");
+                let why = unfit(pointer, "what the call is about has changed since the question was asked");
+                return Err(RefusedAnswer { why, hooks });
             }
             Some((now, prepared)) => {
                 let revised = ConfirmationRevised {

@@ -21,6 +21,8 @@ pub(crate) enum ShownCall {
     /// The person has not seen it so.
     Changed(PreparedToolCall, HookEffects),
     Refused(CallRefusal, HookEffects),
+    /// It cannot be made any more, or rules forbid it, whatever the hooks said.
+    Impossible(CallRefusal, HookEffects),
 }
 
 impl CallGate {
@@ -31,13 +33,15 @@ impl CallGate {
         (open, attempt): (&Confirmation, u32),
         prepared: PreparedToolCall,
         judge_context: &JudgeContext,
-    ) -> Result<ShownCall, CallRefusal> {
+    ) -> ShownCall {
         let none = HookEffects::default();
         let Some(scene) = &judge_context.scene else {
-            is_guarded_still(attempt)?;
-            return Ok(ShownCall::Same(prepared, none));
+            return match is_guarded_still(attempt) {
+                Ok(()) => ShownCall::Same(prepared, none),
+                Err(refusal) => ShownCall::Impossible(refusal, none),
+            };
         };
-        let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
+        let Some(tool) = self.tool(&prepared.tool) else { return ShownCall::Same(prepared, none) };
         let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
         let facts = HookFacts::PreToolUse {
             call: hooked_call(
@@ -65,19 +69,24 @@ impl CallGate {
         let around = (Some(Arc::clone(&changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
         let asked = self.hooks.ask(facts, scene, firing, around).await;
         let Some(asked) = asked else {
-            is_guarded_still(attempt)?;
-            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
+            if let Err(refusal) = is_guarded_still(attempt) {
+                return ShownCall::Impossible(refusal, none);
+            }
+            return match self.prepare_with(&name, arguments, judge_context).await {
+                Ok(prepared) => ShownCall::Same(prepared, none),
+                Err(refusal) => ShownCall::Impossible(refusal, none),
+            };
         };
         let mut effects = effects_of(&asked);
         let verdict = asked.verdict;
         if let Some(why) = effects.stop.clone() {
-            return Ok(ShownCall::Refused(denied(why), effects));
+            return ShownCall::Refused(denied(why), effects);
         }
         if verdict.decision == Some(HookDecision::Deny) {
-            return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
+            return ShownCall::Refused(denied(said(&verdict, "refused the call")), effects);
         }
         let was = judge_context.hooked.as_deref().cloned().unwrap_or_default();
-        let contexts = was.context.iter().cloned().chain(effects.context.take());
+        let contexts = was.context.iter().cloned().chain(effects.context.clone());
         let context = Some(contexts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
         // What hooks had changed before, the person has changed again.
         let changed = verdict.updated_input.clone();
@@ -88,21 +97,21 @@ impl CallGate {
         let arguments = verdict.updated_input.unwrap_or(arguments);
         let prepared = match self.prepare_with(&name, arguments.clone(), &judge_context).await {
             Ok(prepared) => prepared,
-            Err(refusal) if !is_changed => return Err(refusal),
+            Err(refusal) if !is_changed => return ShownCall::Impossible(refusal, effects),
             Err(refusal) => {
                 let why = refusal.error.message;
                 let message = format!("a hook changed the call into one that cannot be made: {why}");
                 effects.drop_change(Some(&arguments), &message);
-                return Ok(ShownCall::Refused(denied(message), effects));
+                return ShownCall::Refused(denied(message), effects);
             }
         };
         if !changeable.has_shown(&prepared.arguments, &prepared.call.accesses) {
-            return Ok(ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects));
+            return ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects);
         }
-        Ok(match is_changed {
+        match is_changed {
             true => ShownCall::Changed(prepared, effects),
             false => ShownCall::Same(prepared, effects),
-        })
+        }
     }
 }
 

@@ -77,3 +77,24 @@ async fn yes_from_before_an_edit_is_dropped_does_not_run_the_call_as_it_was() {
     client.ended(&run).await;
     running.stop().await;
 }
+
+#[tokio::test]
+async fn hook_that_refuses_an_edit_is_who_decided_and_its_person_is_told_the_same_again() {
+    let guard = "case $(cat) in *two*) echo 'two is not for people' >&2; exit 2 ;; esac";
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", guard]] })).rules("edits", "");
+    let (running, mut client, run, asked) = guarded_house(&house).await;
+    let first = client.call("confirmation/respond", edit(&asked, "two")).await;
+    let other = running.client().request("confirmation/respond", answer(&asked, "allowOnce")).await;
+    let told = other["error"]["message"].as_str().unwrap();
+    assert_eq!(
+        told, "the question is over: a hook decided deny, after user 0 had changed the call",
+        "{other}"
+    );
+    let again = client.call("confirmation/respond", edit(&asked, "two")).await;
+    assert_eq!((&again["replayed"], &again["resolution"]), (&json!(true), &first["resolution"]), "{again}");
+    // What the person did not say is none of theirs.
+    client.refused("confirmation/respond", edit(&asked, "three")).await;
+    client.ended(&run).await;
+    running.stop().await;
+}

@@ -29,6 +29,7 @@ mod tools;
 pub(crate) use answering::RefusedAnswer;
 pub use answering::{AnswerRefusal, said};
 pub use context::{AskingRun, JudgeContext};
+pub(crate) use edit_to_show::EditFiring;
 pub use hooked::{CallToJudge, GateJudgement};
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};

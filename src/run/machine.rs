@@ -263,6 +263,8 @@ struct TrackedCall {
     question: Option<Arc<Confirmation>>,
     /// The edit of a person about which hooks are asked.
     edit: Option<Arc<LoggedEdit>>,
+    /// Counts the edits of people about which hooks were asked.
+    edits: u32,
     /// What its tool asks people while it runs, oldest first.
     asks: Vec<Arc<Confirmation>>,
     /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{JudgeContext, RefusedAnswer, edit_to_show::EditToShow},
+        gate::{EditFiring, JudgeContext, RefusedAnswer, edit_to_show::EditToShow},
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
@@ -75,13 +75,15 @@ impl RunDriver {
         self.answers.answering.insert(call.call_id.clone());
         let meant = self.meant(&call);
         let judge_context = self.answer_context(&call.call_id);
+        let number = self.machine.edits_so_far(&call.call_id).saturating_add(1);
+        let firing = EditFiring { number, attempt: 1, is_logged: false };
         let gate = Arc::clone(&self.gate);
         let span = self.turn_span();
         let checking = async move {
             let outcome = match gate.edit_to_show(&meant, &question, &answer, &judge_context).await {
                 Ok(Some(edit)) => Ok(AnswerCheck::ToShow(Box::new(edit))),
                 Ok(None) => {
-                    let settled = gate.answer(&meant, &question, &answer, None, &judge_context).await;
+                    let settled = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
                     settled.map(|(settled, work)| AnswerCheck::Settled(Box::new(settled), work))
                 }
                 Err(refusal) => Err(refusal.into()),

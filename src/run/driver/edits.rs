@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{AnswerRefusal, RefusedAnswer},
+        gate::{AnswerRefusal, EditFiring, RefusedAnswer},
         machine::{HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
@@ -44,8 +44,8 @@ impl RunDriver {
         let (meant, judge_context) = (self.meant(&Arc::clone(request)), self.answer_context(call));
         let (gate, call) = (Arc::clone(&self.gate), call.clone());
         let showing = async move {
-            let logged = Some(edit.attempt);
-            let outcome = gate.answer(&meant, &question, &answer, logged, &judge_context).await;
+            let firing = EditFiring { number: edit.number, attempt: edit.attempt, is_logged: true };
+            let outcome = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
             let outcome = outcome.map(|(mut settled, work)| {
                 if let Some(resolved) = settled.resolved_mut() {
                     // The same answer is known again by what was said, however it was said.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, edit_to_show::EditFiring, secret_lost};
 use crate::{
     machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,
@@ -43,14 +43,13 @@ impl From<AnswerRefusal> for RefusedAnswer {
 }
 
 impl CallGate {
-    /// What an answer to an open question comes to. Reads, never writes. `logged`: it is an edit that is in the log, and how often hooks
-    /// have been asked about it.
+    /// What an answer to an open question comes to. Reads, never writes. `firing`: where it is an edit, how hooks are asked about that.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-        logged: Option<u32>,
+        firing: EditFiring,
         judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
         let option = self.is_answerable(open, answer)?;
@@ -85,7 +84,7 @@ impl CallGate {
                 });
                 Ok(self.allowed(call, open, resolved, judge_context).await?)
             }
-            ConfirmationOutcome::Modify => self.modified(call, (open, answer), logged, judge_context).await,
+            ConfirmationOutcome::Modify => self.modified(call, (open, answer), firing, judge_context).await,
         }
     }
 

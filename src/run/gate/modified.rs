@@ -4,6 +4,7 @@ use super::{
     CallGate, JudgeContext, PreparedToolCall, PreparedWork,
     answering::{AnswerRefusal, RefusedAnswer, failure, invalid, run, unfit},
     asking::briefly,
+    edit_to_show::EditFiring,
     edited::EditedCall,
     secret_lost,
     shown::ShownCall,
@@ -20,7 +21,7 @@ impl CallGate {
         &self,
         call: &ToolCall,
         (open, answer): (&Confirmation, &ConfirmationAnswer),
-        logged: Option<u32>,
+        firing: EditFiring,
         judge_context: &JudgeContext,
     ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
         if call.redacted {
@@ -28,10 +29,10 @@ impl CallGate {
             let resolved = self.resolved(open, answer, None);
             return Ok((AnswerEffect::Result { resolved, result: failure(secret_lost()) }, None));
         }
-        let (pointer, prepared) = self.as_edited(call, answer, logged.is_some(), judge_context).await?;
+        let (pointer, prepared) = self.as_edited(call, answer, firing.is_logged, judge_context).await?;
         let made = self.without_secrets(&prepared.arguments);
         let edit = self.edit_of(call, made, judge_context).await;
-        let asked = (open, logged.unwrap_or(1));
+        let asked = (open, firing);
         let (prepared, hooks) = match self.show_modified(call, asked, prepared, judge_context).await {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, mut hooks) => {
@@ -76,7 +77,7 @@ impl CallGate {
         // They changed what they were shown: where that is another file's content by now, nobody has seen what would be overwritten.
         let asked = self.asked_now(call, open, judge_context).await;
         match asked.map_err(|why| RefusedAnswer { why, hooks: hooks.clone() })? {
-            Some(_) if logged.is_some() => {
+            Some(_) if firing.is_logged => {
                 let why = unfit(pointer, "what the call is about has changed since the question was asked");
                 return Err(RefusedAnswer { why, hooks });
             }

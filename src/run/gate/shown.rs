@@ -7,6 +7,7 @@ use ::hooks::HookFacts;
 use super::{
     CallGate, JudgeContext, PreparedToolCall,
     changed::AskedCall,
+    edit_to_show::EditFiring,
     hooked::{MOVED_MEANWHILE, denied},
 };
 use crate::{
@@ -30,7 +31,7 @@ impl CallGate {
     pub(crate) async fn show_modified(
         &self,
         call: &ToolCall,
-        (open, attempt): (&Confirmation, u32),
+        (open, EditFiring { number, attempt, .. }): (&Confirmation, EditFiring),
         prepared: PreparedToolCall,
         judge_context: &JudgeContext,
     ) -> ShownCall {
@@ -51,14 +52,12 @@ impl CallGate {
                 &prepared.call.accesses,
             ),
         };
+        // The first one is named as it was before edits had numbers.
+        let later = if 1 < number { format!(".{number}") } else { String::new() };
+        let (subject, event, asked) =
+            (scene.subject(), HookEventName::PreToolUse.as_str(), &open.confirmation_id);
         let firing = FiringName {
-            id: format!(
-                "{}:{}:{}:{}",
-                scene.subject(),
-                HookEventName::PreToolUse.as_str(),
-                call.call_id,
-                open.confirmation_id
-            ),
+            id: format!("{subject}:{event}:{}:{asked}{later}", call.call_id),
             attempt,
             call: Some(call.call_id.clone()),
         };

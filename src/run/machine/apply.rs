@@ -337,6 +337,7 @@ impl TrackedCall {
             completion: None,
             question: None,
             edit: None,
+            edits: 0,
             asks: Vec::new(),
             is_held_up: false,
             note: None,

@@ -20,7 +20,7 @@ use protocol::{
     ConfirmationListParams, ConfirmationListResult, ConfirmationOutcome, ConfirmationRecord,
     ConfirmationRelease, ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond,
     ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, EventSeq, Resolution,
-    RpcError, RunId, SchemaViolation,
+    RevisionReason, RpcError, RunId, SchemaViolation,
 };
 use run::{AnswerError, AnswerOutcome, said};
 use store::{ConfirmationFilter, StoredConfirmation};
@@ -225,9 +225,9 @@ async fn respond(
             let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
             Err(stale(&fresh))
         }
-        Err(AnswerError::ChangedByHook(fresh)) => {
+        Err(AnswerError::AskedAgain(fresh, why)) => {
             let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
-            Err(changed_by_hook(&fresh))
+            Err(asked_again(&fresh, why))
         }
         Err(error) => Err(refused(error)),
     }
@@ -396,10 +396,14 @@ fn stale(fresh: &ConfirmationRecord) -> RpcError {
 }
 
 /// The answer was taken, and is not the last one.
-fn changed_by_hook(fresh: &ConfirmationRecord) -> RpcError {
-    let message = "the change was taken, and a hook changed it again, so the question is asked again";
+fn asked_again(fresh: &ConfirmationRecord, why: RevisionReason) -> RpcError {
+    let what = match why {
+        RevisionReason::AskedByHook => "a hook wants a person to be asked about it",
+        _ => "a hook changed it again",
+    };
+    let message = format!("the change was taken, and {what}, so the question is asked again");
     RpcError::new(ErrorKind::ConfirmationStale, message)
-        .with_details(json!({ "confirmation": fresh, "edited": true }))
+        .with_details(json!({ "confirmation": fresh, "edited": true, "why": why }))
         .with_hint("look at it again, and answer with its digest")
 }
 
@@ -432,7 +436,7 @@ fn refused(error: AnswerError) -> RpcError {
         AnswerError::Resolved => {
             RpcError::new(ErrorKind::ConfirmationAlreadyResolved, "the question is over")
         }
-        AnswerError::Stale(fresh) | AnswerError::ChangedByHook(fresh) => {
+        AnswerError::Stale(fresh) | AnswerError::AskedAgain(fresh, _) => {
             RpcError::new(ErrorKind::ConfirmationStale, "the question has changed since it was shown")
                 .with_details(json!({ "confirmation": fresh }))
         }

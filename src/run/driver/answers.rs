@@ -195,11 +195,13 @@ impl RunDriver {
     }
 }
 
-/// The arguments of a call that an answer leaves open or lets run, where hooks changed it; with the secrets in them.
+/// The arguments of a call that an answer leaves open, where hooks or a person changed it; with the secrets in them.
 fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
     match settled {
         // In every other case they come from the log, without the secrets.
-        AnswerEffect::Revise { revised, prepared, .. } if revised.why == RevisionReason::ChangedByHook => {
+        AnswerEffect::Revise { revised, prepared, .. }
+            if matches!(revised.why, RevisionReason::ChangedByHook | RevisionReason::AskedByHook) =>
+        {
             prepared.hooks.as_deref()?.arguments.clone()
         }
         _ => None,

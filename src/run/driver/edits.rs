@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{
     super::{
         gate::{AnswerRefusal, EditFiring, RefusedAnswer},
-        machine::{HookEffects, LoggedEdit, MachineInput, WantedTask},
+        machine::{AnswerEffect, HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     under_way::{AnswerCheck, CheckedAnswer, EditUnderWay},
 };
-use protocol::{CallId, ConfirmationAnswer, ConfirmationOutcome};
+use protocol::{CallId, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome, RevisionReason};
 
 impl RunDriver {
     /// Asks the hooks about an edit that is in the log.
@@ -63,6 +63,17 @@ impl RunDriver {
     pub(super) fn edit_shown(&mut self, shown: CheckedAnswer, ready: &mut Vec<RunMessage>) {
         let CheckedAnswer { outcome, call: Some(call), message } = shown else { return };
         let RefusedAnswer { why: refusal, hooks } = match outcome {
+            Ok(AnswerCheck::Settled(settled, work)) => {
+                if let (AnswerEffect::Revise { revised, .. }, MachineInput::Answer(answer)) =
+                    (&*settled, &message.input)
+                    && revised.why == RevisionReason::AskedByHook
+                {
+                    // It may be about the same as before, and nobody else has read what the hook says.
+                    self.refuse_yes(&answer.confirmation);
+                }
+                let outcome = Ok(AnswerCheck::Settled(settled, work));
+                return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready);
+            }
             Ok(_) => return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready),
             Err(refused) => refused,
         };
@@ -79,19 +90,23 @@ impl RunDriver {
             }
         }
         // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
-        let dropped = &edit.edited.confirmation_id;
-        let is_of_edited = |message: &RunMessage| match &message.input {
-            MachineInput::Answer(answer) => answer.confirmation == *dropped && lets_run(answer.outcome),
+        self.refuse_yes(&edit.edited.confirmation_id);
+        let hooks = hooks.redacted(&self.gate.supplies.redactor);
+        ready.push(RunMessage::internal(self.dropped(&edit, why, hooks)));
+    }
+
+    /// Answers that wait and by which the call would run count no more: the question was not what it is now.
+    fn refuse_yes(&mut self, question: &ConfirmationId) {
+        let is_yes = |message: &RunMessage| match &message.input {
+            MachineInput::Answer(answer) => answer.confirmation == *question && lets_run(answer.outcome),
             _ => false,
         };
         let waiting = std::mem::take(&mut self.answers.waiting);
-        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_of_edited);
+        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_yes);
         self.answers.waiting = waiting;
         for message in stale {
             message.answer(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
         }
-        let hooks = hooks.redacted(&self.gate.supplies.redactor);
-        ready.push(RunMessage::internal(self.dropped(&edit, why, hooks)));
     }
 
     fn dropped(&self, edit: &LoggedEdit, why: String, hooks: HookEffects) -> MachineInput {
@@ -103,6 +118,13 @@ impl RunDriver {
     pub(super) fn give_outcome(&mut self, message: RunMessage, outcome: RunMessageOutcome) {
         let RunMessage { input, reply, answers, .. } = message;
         let call = answers.as_ref().map(|it| it.call.clone());
+        let asked_again = match &input {
+            MachineInput::Settled { settled, .. } => match &**settled {
+                AnswerEffect::Revise { revised, .. } => Some(revised.why),
+                _ => None,
+            },
+            _ => None,
+        };
         match (&input, outcome, call) {
             (MachineInput::Edited(_), RunMessageOutcome::Done(_), Some(call)) => {
                 let arguments = answers.and_then(|it| it.edited);
@@ -113,7 +135,9 @@ impl RunDriver {
                 let under_way = self.answers.edits.remove(&call).unwrap_or_default();
                 for reply in reply.into_iter().chain(under_way.replies) {
                     // Whoever asked may have gone; the events are true all the same.
-                    let _gone = reply.send(Ok(RunMessageOutcome::Done(seq)));
+                    let outcome =
+                        asked_again.map_or(RunMessageOutcome::Done(seq), RunMessageOutcome::AskedAgain);
+                    let _gone = reply.send(Ok(outcome));
                 }
             }
             (_, outcome, _) => {

@@ -115,12 +115,9 @@ impl CallGate {
             return refused(effects, MOVED_MEANWHILE.to_owned());
         }
         let hooks = CallHooks {
-            ask: (verdict.decision == Some(HookDecision::Ask)).then(|| HookAsk {
-                hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
-                source: source_of(&effects, &verdict),
-                reason: said(&verdict, "wants a person to be asked"),
-            }),
+            ask: (verdict.decision == Some(HookDecision::Ask)).then(|| asked_by(&verdict, &effects)),
             arguments: changed.clone(),
+            edited_by: None,
             // Whoever writes it down looks for secrets.
             redacted: false,
             context: effects.context.take(),
@@ -340,6 +337,15 @@ impl CallGate {
             Err(refusal) => (CallJudgement::Refuse(refusal), None),
         };
         GateJudgement::unhooked(judgement, work)
+    }
+}
+
+/// The wish of the hook whose word it is that a person be asked.
+pub(super) fn asked_by(verdict: &HookVerdict, effects: &HookEffects) -> HookAsk {
+    HookAsk {
+        hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
+        source: source_of(effects, verdict),
+        reason: said(verdict, "wants a person to be asked"),
     }
 }
 

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::machine::{AnswerEffect, CallRefusal, HookEffects};
 use protocol::{
-    Confirmation, ConfirmationAnswer, ConfirmationOutcome, ConfirmationRevised, DecidedBy, RevisionReason,
-    ToolCall, ToolErrorType,
+    Confirmation, ConfirmationAnswer, ConfirmationOutcome, ConfirmationRevised, DecidedBy, HookAsk,
+    RevisionReason, ToolCall, ToolErrorType,
 };
 
 impl CallGate {
@@ -33,7 +33,10 @@ impl CallGate {
         let made = self.without_secrets(&prepared.arguments);
         let edit = self.edit_of(call, made, judge_context).await;
         let asked = (open, firing);
-        let (prepared, hooks) = match self.show_modified(call, asked, prepared, judge_context).await {
+        let (prepared, hooks) = match self
+            .show_modified(call, answer.name.as_deref(), asked, prepared, judge_context)
+            .await
+        {
             ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
             ShownCall::Changed(prepared, mut hooks) => {
                 let mut now = self.question(call, &prepared, judge_context, Some(open));
@@ -62,6 +65,10 @@ impl CallGate {
                 };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
                 return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
+            }
+            ShownCall::Asked(prepared, hooks, ask) => {
+                let shown = (prepared, hooks, ask);
+                return Ok((self.asked_about(call, (open, answer), edit, shown, judge_context).await, None));
             }
             ShownCall::Refused(refusal, hooks) => {
                 return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
@@ -110,6 +117,34 @@ impl CallGate {
             other => other,
         };
         Ok((effect, work))
+    }
+
+    /// The question about the call as a person made it, which a hook wants asked.
+    async fn asked_about(
+        &self,
+        call: &ToolCall,
+        (open, answer): (&Confirmation, &ConfirmationAnswer),
+        edit: EditedCall,
+        (prepared, mut hooks, ask): (PreparedToolCall, HookEffects, HookAsk),
+        judge_context: &JudgeContext,
+    ) -> AnswerEffect {
+        let mut now = self.question(call, &prepared, judge_context, Some(open));
+        // A rule that asks as well is named before.
+        if !now.reason.contains(&ask.reason) {
+            now.reason = format!("{}; {}", now.reason, ask.reason);
+        }
+        let asked = self.hooked(&call.call_id, &prepared);
+        if let Some(refusal) = self.advise_again(call, &mut now, asked, &mut hooks, judge_context).await {
+            return self.edit_refused((open, answer), edit, refusal, hooks);
+        }
+        let revised = ConfirmationRevised {
+            confirmation: Box::new(self.shown(now)),
+            why: RevisionReason::AskedByHook,
+            difference: Some(edit.asked_again()),
+            arguments: Some(edit.made.clone()),
+            edited: Some(edit.made),
+        };
+        AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::new(hooks) }
     }
 
     /// The question about the call as it was asked for, where it would be another one now.

@@ -8,19 +8,21 @@ use super::{
     CallGate, JudgeContext, PreparedToolCall,
     changed::AskedCall,
     edit_to_show::EditFiring,
-    hooked::{MOVED_MEANWHILE, denied},
+    hooked::{MOVED_MEANWHILE, asked_by, denied},
 };
 use crate::{
     hooks::{ChangeableCall, FiringName, effects_of, hooked_call, said},
     machine::{CallRefusal, HookEffects},
 };
-use protocol::{CallHooks, Confirmation, HookDecision, HookEventName, ToolCall, ToolSource};
+use protocol::{CallHooks, Confirmation, HookAsk, HookDecision, HookEventName, ToolCall, ToolSource};
 
 /// A call that a person changed, as hooks left it.
 pub(crate) enum ShownCall {
     Same(PreparedToolCall, HookEffects),
     /// The person has not seen it so.
     Changed(PreparedToolCall, HookEffects),
+    /// A hook wants a person to be asked about it, for a reason that the question did not have.
+    Asked(PreparedToolCall, HookEffects, HookAsk),
     Refused(CallRefusal, HookEffects),
     /// It cannot be made any more, or rules forbid it, whatever the hooks said.
     Impossible(CallRefusal, HookEffects),
@@ -31,6 +33,7 @@ impl CallGate {
     pub(crate) async fn show_modified(
         &self,
         call: &ToolCall,
+        by: Option<&str>,
         (open, EditFiring { number, attempt, .. }): (&Confirmation, EditFiring),
         prepared: PreparedToolCall,
         judge_context: &JudgeContext,
@@ -90,7 +93,15 @@ impl CallGate {
         // What hooks had changed before, the person has changed again.
         let changed = verdict.updated_input.clone();
         let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
-        let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
+        let ask = (verdict.decision == Some(HookDecision::Ask)).then(|| asked_by(&verdict, &effects));
+        let is_known =
+            |ask: &HookAsk| open.reason.contains(&self.supplies.redactor.owned(ask.reason.clone()));
+        let news = ask.clone().filter(|ask| !is_known(ask));
+        // Whoever is asked is asked about these.
+        let anew = anew.or_else(|| news.is_some().then(|| arguments.clone()));
+        let edited_by = by.map(str::to_owned).filter(|_| verdict.updated_input.is_none());
+        let hooks =
+            CallHooks { context, arguments: anew, edited_by, redacted: false, ask: ask.or(was.ask), ..was };
         let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
         let is_changed = verdict.updated_input.is_some();
         let arguments = verdict.updated_input.unwrap_or(arguments);
@@ -107,9 +118,10 @@ impl CallGate {
         if !changeable.has_shown(&prepared.arguments, &prepared.call.accesses) {
             return ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects);
         }
-        match is_changed {
-            true => ShownCall::Changed(prepared, effects),
-            false => ShownCall::Same(prepared, effects),
+        match (is_changed, news) {
+            (true, _) => ShownCall::Changed(prepared, effects),
+            (false, Some(ask)) => ShownCall::Asked(prepared, effects, ask),
+            (false, None) => ShownCall::Same(prepared, effects),
         }
     }
 }

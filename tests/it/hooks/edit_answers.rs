@@ -98,3 +98,86 @@ async fn hook_that_refuses_an_edit_is_who_decided_and_its_person_is_told_the_sam
     client.ended(&run).await;
     running.stop().await;
 }
+
+/// A guard that wants a person to be asked about what they made of a call, for a reason that they have not been told.
+fn asking(of: &str) -> String {
+    let asks = |reason: &str| {
+        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "ask",
+            "permissionDecisionReason": reason } })
+    };
+    let (one, two) = (asks("a look, please"), asks("this touches production"));
+    format!("case $(cat) in *{of}*) echo '{two}' ;; *) echo '{one}' ;; esac")
+}
+
+#[tokio::test]
+async fn hook_that_wants_a_person_asked_about_an_edit_has_the_question_asked_again() {
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", asking("two")]] }));
+    let (running, mut client, run, asked) = guarded_house(&house).await;
+    // A secret of it is in no log, and in the file.
+    let content = format!("two ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let told = client.request("confirmation/respond", edit(&asked, &content)).await;
+    assert_eq!(told["error"]["data"]["kind"], "CONFIRMATION_STALE", "{told}");
+    let words = "the change was taken, and a hook wants a person to be asked about it, so the question is asked again";
+    assert_eq!(told["error"]["message"], words, "{told}");
+    let again = asked_again(&mut client, &run, "this touches production").await;
+    let reason = again["reason"].as_str().unwrap();
+    assert!(reason.contains("user 0 changed the call: the model asked for {"), "{reason}");
+    assert!(!reason.contains("a hook changed the call"), "{reason}");
+    assert!(again["details"]["newContent"].as_str().unwrap().starts_with("two"), "{again}");
+    assert!(!house.work().join("b.txt").exists());
+    client.call("confirmation/respond", answer(&again, "allowOnce")).await;
+    client.ended(&run).await;
+    assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), content);
+    let log = running.log().await;
+    assert!(!lines(&log).contains("a1B2c3D4"), "{}", lines(&log));
+    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["why"], "askedByHook", "{}", lines(&log));
+    let resolved = of_type(&log, "confirmation.resolved")[0];
+    let change = resolved["data"]["difference"].as_str().unwrap();
+    assert!(change.starts_with("A person changed the call.\n- `content` is now: \"two"), "{change}");
+    let began = log.iter().find(|it| it["data"]["to"] == "executing").unwrap();
+    assert!(began["data"]["arguments"]["content"].as_str().unwrap().starts_with("two"), "{began}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let questions = spans.as_array().unwrap().iter().filter(|span| span["kind"] == "confirmation");
+    let outcomes: Vec<&Value> = questions.map(|span| &span["confirmation"]["decision"]["outcome"]).collect();
+    assert_eq!(outcomes, ["edited", "allowOnce"], "{spans}");
+    running.stop().await;
+}
+
+/// A rule that asks is named first: what the hook says is read all the same.
+#[tokio::test]
+async fn reason_of_a_hook_that_wants_an_edit_asked_stands_beside_that_of_a_rule() {
+    let rule = "[[rule]]\ntool = \"write_file\"\ndecision = \"ask\"\n";
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", asking("two")]] })).rules("edits", rule);
+    let (running, mut client, run, asked) = guarded_house(&house).await;
+    client.request("confirmation/respond", edit(&asked, "two")).await;
+    let again = asked_again(&mut client, &run, "this touches production").await;
+    client.call("confirmation/respond", answer(&again, "deny")).await;
+    client.ended(&run).await;
+    assert!(!house.work().join("b.txt").exists());
+    running.stop().await;
+}
+
+/// A hook that answers one firing once would let the second edit through.
+#[tokio::test]
+async fn each_edit_of_a_question_is_a_firing_of_its_own() {
+    let rule = "[[rule]]\ntool = \"write_file\"\ndecision = \"ask\"\n";
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", asking("tw")]] })).rules("edits", rule);
+    let (running, mut client, run, asked) = guarded_house(&house).await;
+    client.request("confirmation/respond", edit(&asked, "twelve")).await;
+    let again = asked_again(&mut client, &run, "this touches production").await;
+    client.call("confirmation/respond", edit(&again, "two")).await;
+    client.ended(&run).await;
+    let log = running.log().await;
+    let fired = of_type(&log, "hook.fired");
+    let firings: Vec<&str> = fired.iter().filter_map(|it| it["data"]["firingId"].as_str()).collect();
+    assert_eq!(firings.len(), 3, "{firings:?}");
+    assert!(firings[1] != firings[2] && firings[2].starts_with(firings[1]), "{firings:?}");
+    let spans = client.call("trace/get", json!({ "runId": run })).await["spans"].clone();
+    let hooks = spans.as_array().unwrap().iter().filter(|span| span["kind"] == "hook");
+    let edited: Vec<bool> = hooks.map(|span| span["hook"]["edited"] == true).collect();
+    assert_eq!(edited, [false, true, true], "{spans}");
+    running.stop().await;
+}

@@ -21,11 +21,15 @@ mod context;
 pub(crate) mod edit_to_show;
 mod edited;
 mod hooked;
+mod modified;
+mod shown;
 mod telling;
 mod tools;
 
+pub(crate) use answering::RefusedAnswer;
 pub use answering::{AnswerRefusal, said};
 pub use context::{AskingRun, JudgeContext};
+pub(crate) use edit_to_show::EditFiring;
 pub use hooked::{CallToJudge, GateJudgement};
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};

@@ -263,6 +263,8 @@ struct TrackedCall {
     question: Option<Arc<Confirmation>>,
     /// The edit of a person about which hooks are asked.
     edit: Option<Arc<LoggedEdit>>,
+    /// Counts the edits of people about which hooks were asked.
+    edits: u32,
     /// What its tool asks people while it runs, oldest first.
     asks: Vec<Arc<Confirmation>>,
     /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is
@@ -270,7 +272,7 @@ struct TrackedCall {
     is_held_up: bool,
     /// What the model is told with the result.
     note: Option<Arc<str>>,
-    /// A hook changed it after a person had: its arguments are not those that the log told last.
+    /// A person or a hook changed it after it was asked: its arguments are not those that the log told last.
     is_changed_again: bool,
     /// Only of a call that a hook made, the one in whose place the model reads what came of it.
     follows: Option<CallId>,

@@ -83,11 +83,13 @@ impl SpanFold {
         let moment = EventMoment { seq, at, event, facts: EventFacts(&event.data) };
         let mut edges = Vec::new();
         let mut is_taken_up = event.kind == "run.resumed";
+        let mut is_guarded = false;
         let is_over = match self.runs.get_mut(run_id) {
             Some(run) => {
                 // Of one that was parked the daemon may be the same.
                 is_taken_up &= !run.is_parked() || moment.facts.flag("unclean");
                 run.apply(moment, &mut edges);
+                is_guarded = run.is_guarded();
                 run.is_over()
             }
             // A change that is taken back later, or a label: nothing that a run does.
@@ -109,18 +111,33 @@ impl SpanFold {
         if is_over {
             self.runs.remove(run_id);
         }
-        self.tell_above(event.head.parent_run_id.as_ref(), moment, is_taken_up);
+        self.tell_above(
+            run_id,
+            (event.head.parent_run_id.as_ref(), is_guarded && !is_over),
+            moment,
+            is_taken_up,
+        );
         edges
     }
 
-    /// Something happened below these runs, so there was a daemon.
-    fn tell_above(&mut self, parent: Option<&RunId>, moment: EventMoment<'_>, is_taken_up: bool) {
-        let mut above = parent.cloned();
+    /// Something happened below these runs, so there was a daemon; and hooks are asked about an edit there, or not any more.
+    fn tell_above(
+        &mut self,
+        run: &RunId,
+        (parent, mut is_guarded): (Option<&RunId>, bool),
+        moment: EventMoment<'_>,
+        is_taken_up: bool,
+    ) {
+        let (mut below, mut above) = (run.clone(), parent.cloned());
         // No log that somebody should have written is as deep, but one may say that two runs lie below each other.
         for _ in 0..MOST_DEPTH {
-            let Some(run) = above.and_then(|id| self.runs.get_mut(&id)) else { return };
+            let Some(id) = above else { return };
+            let Some(run) = self.runs.get_mut(&id) else { return };
             run.heard_from_below(moment, is_taken_up);
+            run.note_guarded_below(&below, is_guarded, moment.at);
+            is_guarded = run.is_guarded();
             above = run.parent().cloned();
+            below = id;
         }
     }
 

@@ -166,6 +166,7 @@ mod calls;
 mod client_calls;
 mod codex;
 mod conditions;
+mod edit_answers;
 mod edited;
 mod exit_codes;
 mod faults;

@@ -75,7 +75,12 @@ impl InlineConfirmations<'_> {
                 if is_taken == Some(true) {
                     // What it is now goes on from that.
                     self.draft.take_if(|(of, _)| *of == id);
-                    warn("your edit was taken; a hook changed it, so it is asked again", here.screen);
+                    let why = error.refusal().and_then(|refusal| refusal.details.as_ref()?.get("why"));
+                    let what = match why.and_then(|why| why.as_str()) {
+                        Some("askedByHook") => "a hook wants you to look at it once more",
+                        _ => "a hook changed it, so it is asked again",
+                    };
+                    warn(&format!("your edit was taken; {what}"), here.screen);
                 } else {
                     warn("the question changed while you read it; your answer was not taken", here.screen);
                 }

@@ -147,6 +147,12 @@ impl ProgressState {
                     by.map_or_else(|| "the answer".to_owned(), |by| person::told(by, self.me.as_deref()));
                 format!("a hook changed what {who} had made of it, so it is asked again")
             }
+            Some(RevisionReason::AskedByHook) => {
+                let by = envelope.head.by.as_deref();
+                let who =
+                    by.map_or_else(|| "the answer".to_owned(), |by| person::told(by, self.me.as_deref()));
+                format!("a hook wants a person asked about what {who} had made of it, so it is asked again")
+            }
             Some(RevisionReason::EditDropped) => {
                 "nothing came of a change of it, so it is asked as it was".to_owned()
             }

@@ -20,7 +20,7 @@ use protocol::{
     ConfirmationListParams, ConfirmationListResult, ConfirmationOutcome, ConfirmationRecord,
     ConfirmationRelease, ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond,
     ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, EventSeq, Resolution,
-    RpcError, RunId, SchemaViolation,
+    RevisionReason, RpcError, RunId, SchemaViolation,
 };
 use run::{AnswerError, AnswerOutcome, said};
 use store::{ConfirmationFilter, StoredConfirmation};
@@ -225,9 +225,9 @@ async fn respond(
             let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
             Err(stale(&fresh))
         }
-        Err(AnswerError::ChangedByHook(fresh)) => {
+        Err(AnswerError::AskedAgain(fresh, why)) => {
             let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
-            Err(changed_by_hook(&fresh))
+            Err(asked_again(&fresh, why))
         }
         Err(error) => Err(refused(error)),
     }
@@ -251,7 +251,7 @@ impl RepeatedAnswer {
     ) -> Result<ConfirmationRespondResult, RpcError> {
         // Nothing is kept of the answers to a tool's question; the first ones stay, whatever comes after them.
         let is_unsaid = resolution.outcome == ConfirmationOutcome::Answer && resolution.said.is_none();
-        let is_the_same = resolution.outcome == self.outcome
+        let is_the_same = (resolution.outcome == self.outcome || is_overruled(&resolution, self.outcome))
             && resolution.digest == self.digest
             && (is_unsaid || resolution.said == self.said)
             && resolution.name.as_ref() == Some(&self.name);
@@ -262,6 +262,12 @@ impl RepeatedAnswer {
             false => Err(already_resolved(&resolution)),
         }
     }
+}
+
+/// True if an answer by which the call would run came to a no by the word of a hook or a rule: its digest is kept with that.
+fn is_overruled(resolution: &Resolution, said: ConfirmationOutcome) -> bool {
+    let is_no = resolution.outcome == ConfirmationOutcome::Deny;
+    said.is_consent() && is_no && matches!(resolution.by, DecidedBy::Hook | DecidedBy::Policy)
 }
 
 /// Who answers, for the log: the client, else the way by which the answer came.
@@ -369,14 +375,16 @@ fn shown(
 }
 
 fn already_resolved(resolution: &Resolution) -> RpcError {
-    let who = resolution.name.as_deref().unwrap_or(match resolution.by {
-        DecidedBy::Client => "somebody",
-        DecidedBy::Policy => "a rule",
-        DecidedBy::Deadline => "the deadline",
-        DecidedBy::System => "the daemon",
-        DecidedBy::Hook => "a hook",
-    });
-    let message = format!("the question is over: {who} decided {}", resolution.outcome.as_str());
+    let name = resolution.name.as_deref();
+    let (who, after) = match resolution.by {
+        DecidedBy::Client => (name.unwrap_or("somebody"), None),
+        DecidedBy::Policy => ("a rule", name.map(|name| format!("after {name} had answered"))),
+        DecidedBy::Deadline => ("the deadline", None),
+        DecidedBy::System => ("the daemon", None),
+        DecidedBy::Hook => ("a hook", name.map(|name| format!("after {name} had changed the call"))),
+    };
+    let after = after.map(|after| format!(", {after}")).unwrap_or_default();
+    let message = format!("the question is over: {who} decided {}{after}", resolution.outcome.as_str());
     RpcError::new(ErrorKind::ConfirmationAlreadyResolved, message)
         .with_details(json!({ "resolution": resolution }))
 }
@@ -388,10 +396,14 @@ fn stale(fresh: &ConfirmationRecord) -> RpcError {
 }
 
 /// The answer was taken, and is not the last one.
-fn changed_by_hook(fresh: &ConfirmationRecord) -> RpcError {
-    let message = "the change was taken, and a hook changed it again, so the question is asked again";
+fn asked_again(fresh: &ConfirmationRecord, why: RevisionReason) -> RpcError {
+    let what = match why {
+        RevisionReason::AskedByHook => "a hook wants a person to be asked about it",
+        _ => "a hook changed it again",
+    };
+    let message = format!("the change was taken, and {what}, so the question is asked again");
     RpcError::new(ErrorKind::ConfirmationStale, message)
-        .with_details(json!({ "confirmation": fresh, "edited": true }))
+        .with_details(json!({ "confirmation": fresh, "edited": true, "why": why }))
         .with_hint("look at it again, and answer with its digest")
 }
 
@@ -424,7 +436,7 @@ fn refused(error: AnswerError) -> RpcError {
         AnswerError::Resolved => {
             RpcError::new(ErrorKind::ConfirmationAlreadyResolved, "the question is over")
         }
-        AnswerError::Stale(fresh) | AnswerError::ChangedByHook(fresh) => {
+        AnswerError::Stale(fresh) | AnswerError::AskedAgain(fresh, _) => {
             RpcError::new(ErrorKind::ConfirmationStale, "the question has changed since it was shown")
                 .with_details(json!({ "confirmation": fresh }))
         }

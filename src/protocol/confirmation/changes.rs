@@ -20,13 +20,13 @@ pub struct ConfirmationRequested {
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
     pub why: RevisionReason,
-    /// The change as the model is told it, with `changedByHook`: who changed the call, and what is now other than it was.
+    /// The change as the model is told it, with `changedByHook` and `askedByHook`: who changed the call, and what is now other than it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
-    /// The arguments as the person had made them, with `changedByHook`. Missing in events of earlier versions.
+    /// The arguments as the person had made them, with `changedByHook`, `askedByHook` and `editDropped`. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Value>,
-    /// The arguments that the question is about now, with `changedByHook`. Missing in events of earlier versions.
+    /// The arguments that the question is about now, with `changedByHook` and `askedByHook`. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
@@ -66,6 +66,8 @@ pub enum RevisionReason {
     Changed,
     /// A hook changed what a person had made of the call, who has not seen that yet.
     ChangedByHook,
+    /// A hook wants a person to be asked about what one has made of the call, for a reason that nobody was told before.
+    AskedByHook,
     /// Nothing came of what a person had made of the call, as `reason` says; it is asked as it was.
     EditDropped,
     /// Only `deadlineAt`: somebody was there for a while.

@@ -268,6 +268,9 @@ pub struct CallHooks {
     /// The arguments that it has now, where hooks changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
+    /// The person who made these arguments; missing where a hook did, or changed what a person had made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edited_by: Option<String>,
     /// These held a secret, so that the call cannot be prepared from here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{JudgeContext, edit_to_show::EditToShow},
+        gate::{EditFiring, JudgeContext, RefusedAnswer, edit_to_show::EditToShow},
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
@@ -45,6 +45,7 @@ impl RunDriver {
             }
         };
         let outcome = settled.map(|settled| AnswerCheck::Settled(Box::new(settled), None));
+        let outcome = outcome.map_err(RefusedAnswer::from);
         let checked = CheckedAnswer { message, call: None, outcome };
         self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
     }
@@ -74,16 +75,18 @@ impl RunDriver {
         self.answers.answering.insert(call.call_id.clone());
         let meant = self.meant(&call);
         let judge_context = self.answer_context(&call.call_id);
+        let number = self.machine.edits_so_far(&call.call_id).saturating_add(1);
+        let firing = EditFiring { number, attempt: 1, is_logged: false };
         let gate = Arc::clone(&self.gate);
         let span = self.turn_span();
         let checking = async move {
             let outcome = match gate.edit_to_show(&meant, &question, &answer, &judge_context).await {
                 Ok(Some(edit)) => Ok(AnswerCheck::ToShow(Box::new(edit))),
                 Ok(None) => {
-                    let settled = gate.answer(&meant, &question, &answer, None, &judge_context).await;
+                    let settled = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
                     settled.map(|(settled, work)| AnswerCheck::Settled(Box::new(settled), work))
                 }
-                Err(refusal) => Err(refusal),
+                Err(refusal) => Err(refusal.into()),
             };
             TaskOutput::Checked(Box::new(CheckedAnswer {
                 message,
@@ -106,7 +109,13 @@ impl RunDriver {
         let MachineInput::Answer(answer) = &message.input else { return };
         match outcome {
             Err(refused) => {
-                message.answer(Ok(RunMessageOutcome::Refused(refused)));
+                message.answer(Ok(RunMessageOutcome::Refused(refused.why)));
+                if !refused.hooks.fired.is_empty() {
+                    let hooks = Box::new(refused.hooks.redacted(&self.gate.supplies.redactor));
+                    // Nobody waits for what they said.
+                    let told = MachineInput::HooksAsked { question: String::new(), hooks };
+                    ready.push(RunMessage::internal(told));
+                }
                 if let Some(call) = call {
                     self.answers.answering.remove(&call);
                 }
@@ -186,11 +195,13 @@ impl RunDriver {
     }
 }
 
-/// The arguments of a call that an answer leaves open or lets run, where hooks changed it; with the secrets in them.
+/// The arguments of a call that an answer leaves open, where hooks or a person changed it; with the secrets in them.
 fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
     match settled {
         // In every other case they come from the log, without the secrets.
-        AnswerEffect::Revise { revised, prepared, .. } if revised.why == RevisionReason::ChangedByHook => {
+        AnswerEffect::Revise { revised, prepared, .. }
+            if matches!(revised.why, RevisionReason::ChangedByHook | RevisionReason::AskedByHook) =>
+        {
             prepared.hooks.as_deref()?.arguments.clone()
         }
         _ => None,

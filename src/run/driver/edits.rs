@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::AnswerRefusal,
-        machine::{LoggedEdit, MachineInput, WantedTask},
+        gate::{AnswerRefusal, EditFiring, RefusedAnswer},
+        machine::{AnswerEffect, HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     under_way::{AnswerCheck, CheckedAnswer, EditUnderWay},
 };
-use protocol::{CallId, ConfirmationAnswer, ConfirmationOutcome};
+use protocol::{CallId, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome, RevisionReason};
 
 impl RunDriver {
     /// Asks the hooks about an edit that is in the log.
@@ -26,7 +26,7 @@ impl RunDriver {
             let why = format!(
                 "{who} changed the call, and the change had a secret that was not kept when the daemon ended; make it again"
             );
-            let dropped = self.dropped(&edit, why);
+            let dropped = self.dropped(&edit, why, HookEffects::default());
             return self.launch(want, async move { TaskOutput::Input(dropped) }, None);
         };
         let answer = ConfirmationAnswer {
@@ -44,8 +44,8 @@ impl RunDriver {
         let (meant, judge_context) = (self.meant(&Arc::clone(request)), self.answer_context(call));
         let (gate, call) = (Arc::clone(&self.gate), call.clone());
         let showing = async move {
-            let logged = Some(edit.attempt);
-            let outcome = gate.answer(&meant, &question, &answer, logged, &judge_context).await;
+            let firing = EditFiring { number: edit.number, attempt: edit.attempt, is_logged: true };
+            let outcome = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
             let outcome = outcome.map(|(mut settled, work)| {
                 if let Some(resolved) = settled.resolved_mut() {
                     // The same answer is known again by what was said, however it was said.
@@ -61,14 +61,26 @@ impl RunDriver {
 
     /// Hooks had their say on an edit. Where nothing can come of it any more, it is asked as it was.
     pub(super) fn edit_shown(&mut self, shown: CheckedAnswer, ready: &mut Vec<RunMessage>) {
-        let refusal = match &shown.outcome {
-            Ok(_) => return self.checked(shown, ready),
-            Err(refusal) => refusal,
+        let CheckedAnswer { outcome, call: Some(call), message } = shown else { return };
+        let RefusedAnswer { why: refusal, hooks } = match outcome {
+            Ok(AnswerCheck::Settled(settled, work)) => {
+                if let (AnswerEffect::Revise { revised, .. }, MachineInput::Answer(answer)) =
+                    (&*settled, &message.input)
+                    && revised.why == RevisionReason::AskedByHook
+                {
+                    // It may be about the same as before, and nobody else has read what the hook says.
+                    self.refuse_yes(&answer.confirmation);
+                }
+                let outcome = Ok(AnswerCheck::Settled(settled, work));
+                return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready);
+            }
+            Ok(_) => return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready),
+            Err(refused) => refused,
         };
-        let Some(call) = &shown.call else { return };
+        let call = &call;
         let Some(edit) = self.machine.edit(call).cloned() else { return };
         let who = edit.edited.name.as_deref().unwrap_or("a person");
-        let cause = refusal_said(refusal);
+        let cause = refusal_said(&refusal);
         let cause = self.gate.supplies.redactor.owned(cause);
         let why = format!("{who} changed the call, and that cannot be done any more: {cause}");
         if let Some(under_way) = self.answers.edits.get_mut(call) {
@@ -78,29 +90,41 @@ impl RunDriver {
             }
         }
         // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
-        let dropped = &edit.edited.confirmation_id;
-        let is_of_edited = |message: &RunMessage| match &message.input {
-            MachineInput::Answer(answer) => answer.confirmation == *dropped && lets_run(answer.outcome),
+        self.refuse_yes(&edit.edited.confirmation_id);
+        let hooks = hooks.redacted(&self.gate.supplies.redactor);
+        ready.push(RunMessage::internal(self.dropped(&edit, why, hooks)));
+    }
+
+    /// Answers that wait and by which the call would run count no more: the question was not what it is now.
+    fn refuse_yes(&mut self, question: &ConfirmationId) {
+        let is_yes = |message: &RunMessage| match &message.input {
+            MachineInput::Answer(answer) => answer.confirmation == *question && lets_run(answer.outcome),
             _ => false,
         };
         let waiting = std::mem::take(&mut self.answers.waiting);
-        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_of_edited);
+        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_yes);
         self.answers.waiting = waiting;
         for message in stale {
             message.answer(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
         }
-        ready.push(RunMessage::internal(self.dropped(&edit, why)));
     }
 
-    fn dropped(&self, edit: &LoggedEdit, why: String) -> MachineInput {
+    fn dropped(&self, edit: &LoggedEdit, why: String, hooks: HookEffects) -> MachineInput {
         let (confirmation, digest) = (edit.edited.confirmation_id.clone(), edit.edited.digest.clone());
-        MachineInput::EditDropped { confirmation, digest, why }
+        MachineInput::EditDropped { confirmation, digest, why, hooks: Box::new(hooks) }
     }
 
     /// Tells whoever asked what came of a committed step. Whoever made an edit about which hooks are asked is told when they have answered.
     pub(super) fn give_outcome(&mut self, message: RunMessage, outcome: RunMessageOutcome) {
         let RunMessage { input, reply, answers, .. } = message;
         let call = answers.as_ref().map(|it| it.call.clone());
+        let asked_again = match &input {
+            MachineInput::Settled { settled, .. } => match &**settled {
+                AnswerEffect::Revise { revised, .. } => Some(revised.why),
+                _ => None,
+            },
+            _ => None,
+        };
         match (&input, outcome, call) {
             (MachineInput::Edited(_), RunMessageOutcome::Done(_), Some(call)) => {
                 let arguments = answers.and_then(|it| it.edited);
@@ -111,7 +135,9 @@ impl RunDriver {
                 let under_way = self.answers.edits.remove(&call).unwrap_or_default();
                 for reply in reply.into_iter().chain(under_way.replies) {
                     // Whoever asked may have gone; the events are true all the same.
-                    let _gone = reply.send(Ok(RunMessageOutcome::Done(seq)));
+                    let outcome =
+                        asked_again.map_or(RunMessageOutcome::Done(seq), RunMessageOutcome::AskedAgain);
+                    let _gone = reply.send(Ok(outcome));
                 }
             }
             (_, outcome, _) => {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::super::{
-    gate::{AnswerRefusal, PreparedWork, edit_to_show::EditToShow, said},
+    gate::{PreparedWork, RefusedAnswer, edit_to_show::EditToShow, said},
     machine::{AnswerEffect, LoggedEdit},
 };
 use crate::live_runs::{RunMessage, RunMessageReply};
@@ -64,7 +64,7 @@ pub(super) struct CheckedAnswer {
     pub(super) message: RunMessage,
     /// `None` = it is about the run itself.
     pub(super) call: Option<CallId>,
-    pub(super) outcome: Result<AnswerCheck, AnswerRefusal>,
+    pub(super) outcome: Result<AnswerCheck, RefusedAnswer>,
 }
 
 /// The outcome of an answer that counts.

@@ -7,8 +7,8 @@ use crate::{
     machine::{MachineInput, UnansweredEffect},
 };
 use protocol::{
-    Confirmation, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome as Offer, EventSeq, Resolution,
-    RunId, SchemaViolation, ToolError,
+    Confirmation, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome, EventSeq, Resolution,
+    RevisionReason, RunId, SchemaViolation, ToolError,
 };
 use store::StoreError;
 
@@ -30,11 +30,11 @@ pub enum AnswerError {
     /// The question is another one now.
     #[error("the question is another one now")]
     Stale(Box<Confirmation>),
-    /// A hook changed what the answer had made of the call, which is what is asked now.
-    #[error("a hook changed what the answer had made of the call")]
-    ChangedByHook(Box<Confirmation>),
+    /// The answer was taken, and what it made of the call is what is asked now, for this reason.
+    #[error("what the answer had made of the call is asked about again")]
+    AskedAgain(Box<Confirmation>, RevisionReason),
     #[error("this cannot be answered here")]
-    NotOffered(Vec<Offer>),
+    NotOffered(Vec<ConfirmationOutcome>),
     #[error("what was changed, or answered, does not fit")]
     Invalid(Vec<SchemaViolation>),
     #[error("{}", .0.message)]
@@ -56,7 +56,6 @@ impl RunExecutor {
         answer: ConfirmationAnswer,
     ) -> Result<AnswerOutcome, AnswerError> {
         let (id, digest) = (answer.confirmation.clone(), answer.digest.clone());
-        let is_edit = answer.outcome == Offer::Modify;
         let input = MachineInput::Answer(Box::new(answer));
         let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
@@ -76,6 +75,7 @@ impl RunExecutor {
             }
             RunMessageOutcome::NoRoom => return Err(RunRequestError::NoRoom(run.clone()).into()),
             RunMessageOutcome::Done(_)
+            | RunMessageOutcome::AskedAgain(_)
             | RunMessageOutcome::Nothing
             | RunMessageOutcome::Refused(AnswerRefusal::Stale) => (),
         }
@@ -83,10 +83,17 @@ impl RunExecutor {
         match (stored, outcome) {
             (Some(stored), RunMessageOutcome::Done(_)) => match stored.resolution {
                 Some((seq, resolution)) => Ok(AnswerOutcome { seq, resolution }),
-                // An edit is judged as it is: nothing but a hook has it asked about again.
-                None if is_edit => Err(AnswerError::ChangedByHook(Box::new(stored.confirmation))),
                 None => Err(AnswerError::Stale(Box::new(stored.confirmation))),
             },
+            (Some(stored), RunMessageOutcome::AskedAgain(why)) if stored.resolution.is_none() => {
+                let fresh = Box::new(stored.confirmation);
+                Err(match why {
+                    RevisionReason::ChangedByHook | RevisionReason::AskedByHook => {
+                        AnswerError::AskedAgain(fresh, why)
+                    }
+                    _ => AnswerError::Stale(fresh),
+                })
+            }
             (Some(stored), outcome) if stored.resolution.is_none() => {
                 let was_refused = matches!(outcome, RunMessageOutcome::Refused(_));
                 match self.live().contains(run) && (was_refused || stored.confirmation.digest != digest) {

@@ -133,9 +133,9 @@ impl RunExecutor {
     ) -> Result<Option<EventSeq>, RunRequestError> {
         match asked.transpose()? {
             Some(LiveRunReply::Decided(RunMessageOutcome::Done(seq))) => Ok(Some(seq)),
-            Some(LiveRunReply::Decided(RunMessageOutcome::Nothing | RunMessageOutcome::Refused(_))) => {
-                Ok(None)
-            }
+            Some(LiveRunReply::Decided(
+                RunMessageOutcome::Nothing | RunMessageOutcome::AskedAgain(_) | RunMessageOutcome::Refused(_),
+            )) => Ok(None),
             Some(LiveRunReply::Decided(RunMessageOutcome::NoRoom)) => {
                 Err(RunRequestError::NoRoom(run.clone()))
             }

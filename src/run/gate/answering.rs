@@ -4,10 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    CallGate, JudgeContext, PreparedToolCall, PreparedWork, asking::briefly, edited::EditedCall,
-    hooked::ShownCall, secret_lost,
-};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, edit_to_show::EditFiring, secret_lost};
 use crate::{
     machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,
@@ -31,17 +28,30 @@ pub enum AnswerRefusal {
     Denied(ToolError),
 }
 
+/// An answer that decides nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RefusedAnswer {
+    pub why: AnswerRefusal,
+    /// Everything that they said who were asked about it before that was known.
+    pub hooks: Box<HookEffects>,
+}
+
+impl From<AnswerRefusal> for RefusedAnswer {
+    fn from(why: AnswerRefusal) -> RefusedAnswer {
+        RefusedAnswer { why, hooks: Box::default() }
+    }
+}
+
 impl CallGate {
-    /// What an answer to an open question comes to. Reads, never writes. `logged`: it is an edit that is in the log, and how often hooks
-    /// have been asked about it.
+    /// What an answer to an open question comes to. Reads, never writes. `firing`: where it is an edit, how hooks are asked about that.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-        logged: Option<u32>,
+        firing: EditFiring,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
         let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
         match answer.outcome {
@@ -58,8 +68,8 @@ impl CallGate {
                 Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None))
             }
             ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
-            ConfirmationOutcome::Answer => self.answered(call, open, answer, judge_context).await,
-            ConfirmationOutcome::AllowOnce => self.allowed(call, open, resolved, judge_context).await,
+            ConfirmationOutcome::Answer => Ok(self.answered(call, open, answer, judge_context).await?),
+            ConfirmationOutcome::AllowOnce => Ok(self.allowed(call, open, resolved, judge_context).await?),
             ConfirmationOutcome::AllowSession
             | ConfirmationOutcome::AllowProject
             | ConfirmationOutcome::AllowUser => {
@@ -72,9 +82,9 @@ impl CallGate {
                     created_at: Some(judge_context.now),
                     ..rule
                 });
-                self.allowed(call, open, resolved, judge_context).await
+                Ok(self.allowed(call, open, resolved, judge_context).await?)
             }
-            ConfirmationOutcome::Modify => self.modified(call, (open, answer), logged, judge_context).await,
+            ConfirmationOutcome::Modify => self.modified(call, (open, answer), firing, judge_context).await,
         }
     }
 
@@ -158,138 +168,6 @@ impl CallGate {
             ));
         }
         Ok(run(resolved, None, prepared))
-    }
-
-    /// The call as a person changed it.
-    async fn modified(
-        &self,
-        call: &ToolCall,
-        (open, answer): (&Confirmation, &ConfirmationAnswer),
-        logged: Option<u32>,
-        judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
-        if call.redacted {
-            // Nobody knows which parts of it the marks stand for that the person was shown.
-            let resolved = self.resolved(open, answer, None);
-            return Ok((AnswerEffect::Result { resolved, result: failure(secret_lost()) }, None));
-        }
-        let (pointer, prepared) = self.as_edited(call, answer, logged.is_some(), judge_context).await?;
-        let made = self.without_secrets(&prepared.arguments);
-        let edit = self.edit_of(call, made, judge_context).await;
-        let asked = (open, logged.unwrap_or(1));
-        let shown = match self.show_modified(call, asked, prepared, judge_context).await {
-            Ok(shown) => shown,
-            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
-                return Err(AnswerRefusal::Denied(error));
-            }
-            Err(refusal) => return invalid(pointer, &refusal.error.message),
-        };
-        let (prepared, hooks) = match shown {
-            ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
-            ShownCall::Changed(prepared, mut hooks) => {
-                let mut now = self.question(call, &prepared, judge_context, Some(open));
-                let person = answer.name.as_deref().unwrap_or("a person");
-                let hook = hooks.fired.iter().rev().find(|fired| fired.changed);
-                let hook = hook.map_or_else(|| "a hook".to_owned(), |it| format!("the hook {}", it.hook_id));
-                let made = briefly(&edit.made);
-                now.reason =
-                    format!("{}; {person} changed the call into {made}, and {hook} changed that", now.reason);
-                let asked = self.hooked(&call.call_id, &prepared);
-                let refusal = self.advise_again(call, &mut now, asked, &mut hooks, judge_context).await;
-                if let Some(refusal) = refusal {
-                    // It is the person's version of which the record speaks.
-                    let arguments = self.without_secrets(&prepared.arguments);
-                    hooks.drop_change(Some(&arguments), &refusal.error.message);
-                    return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
-                }
-                let now = self.shown(now);
-                let arguments = self.without_secrets(&prepared.arguments);
-                let revised = ConfirmationRevised {
-                    confirmation: Box::new(now),
-                    why: RevisionReason::ChangedByHook,
-                    difference: Some(edit.changed_again(&arguments, &hook)),
-                    edited: Some(edit.made),
-                    arguments: Some(arguments),
-                };
-                let (prepared, hooks) = (prepared.call, Box::new(hooks));
-                return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
-            }
-            ShownCall::Refused(refusal, hooks) => {
-                return Ok((self.edit_refused((open, answer), edit, refusal, hooks), None));
-            }
-        };
-        // They changed what they were shown: where that is another file's content by now, nobody has seen what would be overwritten.
-        match self.asked_now(call, open, judge_context).await? {
-            Some(_) if logged.is_some() => {
-                return invalid(pointer, "what the call is about has changed since the question was asked");
-            }
-            Some((now, prepared)) => {
-                let revised = ConfirmationRevised {
-                    confirmation: Box::new(now),
-                    why: RevisionReason::Changed,
-                    difference: None,
-                    edited: None,
-                    arguments: None,
-                };
-                return Ok((AnswerEffect::Revise { revised, prepared: prepared.call, hooks }, None));
-            }
-            None => (),
-        }
-        let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
-        let resolved = self.resolved(open, answer, Some(edit.allowed()));
-        let revised = ConfirmationRevised {
-            confirmation: Box::new(now),
-            why: RevisionReason::Modified,
-            difference: None,
-            edited: None,
-            arguments: None,
-        };
-        let (effect, work) = run(resolved, Some(revised), prepared);
-        let effect = match effect {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared, .. } => {
-                AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
-            }
-            other => other,
-        };
-        Ok((effect, work))
-    }
-
-    /// The question about the call as it was asked for, where it would be another one now.
-    async fn asked_now(
-        &self,
-        call: &ToolCall,
-        open: &Confirmation,
-        judge_context: &JudgeContext,
-    ) -> Result<Option<(Confirmation, PreparedToolCall)>, AnswerRefusal> {
-        match self.prepare(call, judge_context).await {
-            Ok(prepared) => {
-                let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
-                Ok((now.digest != open.digest).then_some((now, prepared)))
-            }
-            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
-                Err(AnswerRefusal::Denied(error))
-            }
-            Err(refusal) => {
-                let why = refusal.error.message;
-                invalid("", &format!("the call that was asked about cannot be made any more: {why}"))
-            }
-        }
-    }
-
-    /// The end of a question about a call that a person edited and hooks refused as it was then.
-    fn edit_refused(
-        &self,
-        (open, answer): (&Confirmation, &ConfirmationAnswer),
-        edit: EditedCall,
-        refusal: CallRefusal,
-        hooks: HookEffects,
-    ) -> AnswerEffect {
-        let mut resolved = self.resolved(open, answer, Some(edit.refused()));
-        resolved.edited = Some(edit.made);
-        let resolution = &mut resolved.resolution;
-        (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
-        resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
-        AnswerEffect::Refuse { resolved, refusal, hooks: Box::new(hooks) }
     }
 
     /// The call as an answer changes it. `is_logged`: the answer was looked at for marks before it came into the log.
@@ -422,7 +300,7 @@ pub fn said(answer: &ConfirmationAnswer) -> Option<String> {
     is_anything.then(|| format!("sha256:{:x}", Sha256::digest(said)))
 }
 
-fn run(
+pub(super) fn run(
     resolved: ConfirmationResolved,
     revised: Option<ConfirmationRevised>,
     prepared: PreparedToolCall,
@@ -456,5 +334,9 @@ pub(super) fn violation(pointer: &str, message: &str) -> SchemaViolation {
 }
 
 pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, AnswerRefusal> {
-    Err(AnswerRefusal::Invalid(vec![violation(pointer, message)]))
+    Err(unfit(pointer, message))
+}
+
+pub(super) fn unfit(pointer: &str, message: &str) -> AnswerRefusal {
+    AnswerRefusal::Invalid(vec![violation(pointer, message)])
 }

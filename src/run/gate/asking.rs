@@ -69,8 +69,12 @@ impl CallGate {
             self.supplies.redactor.value(&mut arguments);
             briefly(&arguments)
         };
+        let edited_by = prepared.call.hooks.as_deref().and_then(|hooks| hooks.edited_by.as_deref());
         let reason = match (is_changed, wanted) {
             (false, _) => reason,
+            (true, _) if let Some(person) = edited_by => {
+                format!("{reason}; {person} changed the call: the model asked for {}", asked_for())
+            }
             (true, None) => format!("{reason}; a hook changed the call: the model asked for {}", asked_for()),
             (true, Some(_)) => {
                 format!("{reason}; another hook changed the call: the first one asked for {}", asked_for())

@@ -26,9 +26,11 @@ impl CallGate {
         made: Value,
         judge_context: &JudgeContext,
     ) -> EditedCall {
-        let is_hooked = judge_context.hooked.as_deref().is_some_and(|hooks| hooks.arguments.is_some());
+        let changed = judge_context.hooked.as_deref().filter(|hooks| hooks.arguments.is_some());
+        let is_hooked = changed.is_some_and(|hooks| hooks.edited_by.is_none());
         let request = judge_context.requests.iter().find(|request| request.call_id == call.call_id);
-        let before = request.filter(|_| is_hooked).map_or(&call.arguments, |request| &request.arguments);
+        let before =
+            request.filter(|_| changed.is_some()).map_or(&call.arguments, |request| &request.arguments);
         // As the tool understood them, so that what only has another name is no difference.
         let before = self.toolset.prepare(&call.name, before.clone(), &self.prepare).await.arguments;
         EditedCall { before: self.without_secrets(&before), made, is_hooked }
@@ -52,6 +54,15 @@ impl EditedCall {
             true => format!("Hooks and a person changed the call, {hook} last."),
         };
         told(&who, &self.before, now, "is now")
+    }
+
+    /// The words where people are asked about it once more, whatever becomes of the call.
+    pub(super) fn asked_again(&self) -> String {
+        let who = match self.is_hooked {
+            false => "A person changed the call.",
+            true => "Hooks and a person changed the call, the person last.",
+        };
+        told(who, &self.before, &self.made, "is now")
     }
 
     /// The words where a hook refused it.

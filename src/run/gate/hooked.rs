@@ -15,9 +15,8 @@ use crate::{
 };
 use policy::PolicyDecision;
 use protocol::{
-    CallHooks, CallId, Confirmation, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName,
-    HookSource, PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSelection, ToolSource,
-    Verdict,
+    CallHooks, CallId, ConfirmationDetails, HookAdvice, HookAsk, HookDecision, HookEventName, HookSource,
+    PolicyTier, Risk, ToolCall, ToolError, ToolErrorType, ToolName, ToolSelection, ToolSource, Verdict,
 };
 use tools::{PrepareContext, SeenFileDigests, Tool};
 
@@ -25,7 +24,7 @@ use tools::{PrepareContext, SeenFileDigests, Tool};
 const MOST_SHOWN_CHARS: usize = 1_000;
 
 /// The reason for refusing a call that hooks were asked about, and that would touch something else by now.
-const MOVED_MEANWHILE: &str = "what the call would touch has changed while hooks were asked about it, so none of them has seen what it is now; look, and make the call \
+pub(super) const MOVED_MEANWHILE: &str = "what the call would touch has changed while hooks were asked about it, so none of them has seen what it is now; look, and make the call \
                                again if you still need it";
 
 /// The tools of an agent that a hook asks.
@@ -41,14 +40,6 @@ pub struct CallToJudge {
     pub is_again: bool,
     /// Counts restarts of the daemon in which the call was not judged.
     pub attempt: u32,
-}
-
-/// A call that a person changed, as hooks left it.
-pub(crate) enum ShownCall {
-    Same(PreparedToolCall, HookEffects),
-    /// The person has not seen it so.
-    Changed(PreparedToolCall, HookEffects),
-    Refused(CallRefusal, HookEffects),
 }
 
 /// The outcome for a call that was to be judged.
@@ -124,12 +115,9 @@ impl CallGate {
             return refused(effects, MOVED_MEANWHILE.to_owned());
         }
         let hooks = CallHooks {
-            ask: (verdict.decision == Some(HookDecision::Ask)).then(|| HookAsk {
-                hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
-                source: source_of(&effects, &verdict),
-                reason: said(&verdict, "wants a person to be asked"),
-            }),
+            ask: (verdict.decision == Some(HookDecision::Ask)).then(|| asked_by(&verdict, &effects)),
             arguments: changed.clone(),
+            edited_by: None,
             // Whoever writes it down looks for secrets.
             redacted: false,
             context: effects.context.take(),
@@ -288,87 +276,6 @@ impl CallGate {
         }
     }
 
-    /// Shows a call that a person changed to the hooks: each has seen what runs.
-    pub(crate) async fn show_modified(
-        &self,
-        call: &ToolCall,
-        (open, attempt): (&Confirmation, u32),
-        prepared: PreparedToolCall,
-        judge_context: &JudgeContext,
-    ) -> Result<ShownCall, CallRefusal> {
-        let none = HookEffects::default();
-        let Some(scene) = &judge_context.scene else { return Ok(ShownCall::Same(prepared, none)) };
-        let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
-        let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
-        let facts = HookFacts::PreToolUse {
-            call: hooked_call(
-                &call.call_id,
-                (&name, tool.source() == ToolSource::Agent),
-                &arguments,
-                &prepared.call.accesses,
-            ),
-        };
-        let firing = FiringName {
-            id: format!(
-                "{}:{}:{}:{}",
-                scene.subject(),
-                HookEventName::PreToolUse.as_str(),
-                call.call_id,
-                open.confirmation_id
-            ),
-            attempt,
-            call: Some(call.call_id.clone()),
-        };
-        let first = (&arguments, prepared.call.accesses.as_slice());
-        let changeable = AskedCall::new(self, (&call.call_id, tool), judge_context, first);
-        // What it would do is looked at again afterwards.
-        drop(prepared);
-        let around = (Some(Arc::clone(&changeable) as Arc<dyn ChangeableCall>), &self.supplies.redactor);
-        let asked = self.hooks.ask(facts, scene, firing, around).await;
-        let Some(asked) = asked else {
-            if 1 < attempt {
-                let message = "the hooks that were asked about it are not there any more".to_owned();
-                return Err(ToolError { kind: ToolErrorType::HookDenied, message }.into());
-            }
-            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, judge_context).await?, none));
-        };
-        let mut effects = effects_of(&asked);
-        let verdict = asked.verdict;
-        if let Some(why) = effects.stop.clone() {
-            return Ok(ShownCall::Refused(denied(why), effects));
-        }
-        if verdict.decision == Some(HookDecision::Deny) {
-            return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
-        }
-        let was = judge_context.hooked.as_deref().cloned().unwrap_or_default();
-        let contexts = was.context.iter().cloned().chain(effects.context.take());
-        let context = Some(contexts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
-        // What hooks had changed before, the person has changed again.
-        let changed = verdict.updated_input.clone();
-        let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
-        let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
-        let judge_context = JudgeContext { hooked: Some(Arc::new(hooks)), ..judge_context.clone() };
-        let is_changed = verdict.updated_input.is_some();
-        let arguments = verdict.updated_input.unwrap_or(arguments);
-        let prepared = match self.prepare_with(&name, arguments.clone(), &judge_context).await {
-            Ok(prepared) => prepared,
-            Err(refusal) if !is_changed => return Err(refusal),
-            Err(refusal) => {
-                let why = refusal.error.message;
-                let message = format!("a hook changed the call into one that cannot be made: {why}");
-                effects.drop_change(Some(&arguments), &message);
-                return Ok(ShownCall::Refused(denied(message), effects));
-            }
-        };
-        if !changeable.has_shown(&prepared.arguments, &prepared.call.accesses) {
-            return Ok(ShownCall::Refused(denied(MOVED_MEANWHILE.to_owned()), effects));
-        }
-        Ok(match is_changed {
-            true => ShownCall::Changed(prepared, effects),
-            false => ShownCall::Same(prepared, effects),
-        })
-    }
-
     /// A call that a hook makes: what the rules deny is an error, and nobody is asked.
     pub(crate) async fn prepare_for_hook(
         &self,
@@ -404,7 +311,7 @@ impl CallGate {
         self.tool(name).is_some_and(|tool| tool.source() == ToolSource::Agent)
     }
 
-    fn tool(&self, name: &ToolName) -> Option<Arc<dyn Tool>> {
+    pub(super) fn tool(&self, name: &ToolName) -> Option<Arc<dyn Tool>> {
         self.toolset.tools().find(|tool| tool.declaration().name == *name).cloned()
     }
 
@@ -430,6 +337,15 @@ impl CallGate {
             Err(refusal) => (CallJudgement::Refuse(refusal), None),
         };
         GateJudgement::unhooked(judgement, work)
+    }
+}
+
+/// The wish of the hook whose word it is that a person be asked.
+pub(super) fn asked_by(verdict: &HookVerdict, effects: &HookEffects) -> HookAsk {
+    HookAsk {
+        hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
+        source: source_of(effects, verdict),
+        reason: said(verdict, "wants a person to be asked"),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     gate::{AnswerRefusal, PreparedWork},
     machine::MachineInput,
 };
-use protocol::{CallId, EventSeq, RunId};
+use protocol::{CallId, EventSeq, RevisionReason, RunId};
 use serde_json::Value;
 use store::{KeyedAnswer, StoreError};
 
@@ -14,6 +14,8 @@ use store::{KeyedAnswer, StoreError};
 pub enum RunMessageOutcome {
     /// The last event it caused is durable.
     Done(EventSeq),
+    /// An answer by which the question is another one now, and why.
+    AskedAgain(RevisionReason),
     /// There was nothing to do.
     Nothing,
     /// So much waits to be read by the run's model that this was not kept.

@@ -117,8 +117,10 @@ impl RunMachine {
                 if let Some(call) = call {
                     call.edit.take_if(|_| data.why != RevisionReason::Deadline);
                     // An earlier version wrote down nothing more of an edit that a hook changed.
-                    call.is_changed_again |=
-                        matches!(data.why, RevisionReason::Changed | RevisionReason::ChangedByHook);
+                    call.is_changed_again |= matches!(
+                        data.why,
+                        RevisionReason::Changed | RevisionReason::ChangedByHook | RevisionReason::AskedByHook
+                    );
                     call.note = data.difference.as_deref().map(Arc::from).or_else(|| call.note.take());
                 }
             }
@@ -337,6 +339,7 @@ impl TrackedCall {
             completion: None,
             question: None,
             edit: None,
+            edits: 0,
             asks: Vec::new(),
             is_held_up: false,
             note: None,

@@ -153,8 +153,8 @@ impl MachineStep<'_> {
             // It is checked first.
             MachineInput::Answer(_) => (),
             MachineInput::Edited(edited) => self.edited(*edited),
-            MachineInput::EditDropped { confirmation, digest, why } => {
-                self.edit_dropped(&confirmation, &digest, &why);
+            MachineInput::EditDropped { confirmation, digest, why, hooks } => {
+                self.edit_dropped(&confirmation, &digest, &why, *hooks);
             }
             MachineInput::Settled { confirmation, digest, settled, by } => {
                 self.settled(&confirmation, &digest, *settled, by);

@@ -9,6 +9,8 @@ use protocol::{CallId, CallState, ConfirmationEdited};
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedEdit {
     pub edited: ConfirmationEdited,
+    /// Counts the edits of the call that are in the log; 1-based. No two of them are one and the same question to hooks.
+    pub number: u32,
     /// Counts restarts of the daemon in which the hooks may have been asked, and said nothing that was written down; 1-based.
     pub attempt: u32,
 }
@@ -17,6 +19,11 @@ impl RunMachine {
     /// The edit of this call about which hooks are asked.
     pub fn edit(&self, call: &CallId) -> Option<&Arc<LoggedEdit>> {
         self.call(call).filter(|it| it.state == CallState::AwaitingApproval)?.edit.as_ref()
+    }
+
+    /// The number of the edits of this call that are in the log.
+    pub fn edits_so_far(&self, call: &CallId) -> u32 {
+        self.call(call).map_or(0, |it| it.edits)
     }
 
     /// The calls about whose edits hooks are asked.
@@ -28,7 +35,9 @@ impl RunMachine {
 
     pub(super) fn apply_edit(&mut self, edited: &ConfirmationEdited) {
         if let Some(call) = self.calls.get_mut(&edited.tool_call_id) {
-            call.edit = Some(Arc::new(LoggedEdit { edited: edited.clone(), attempt: 1 }));
+            call.edits = call.edits.saturating_add(1);
+            let (edited, number) = (edited.clone(), call.edits);
+            call.edit = Some(Arc::new(LoggedEdit { edited, number, attempt: 1 }));
         }
     }
 

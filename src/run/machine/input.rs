@@ -152,6 +152,8 @@ pub enum MachineInput {
         confirmation: ConfirmationId,
         digest: String,
         why: String,
+        /// Everything that they said of it who were asked.
+        hooks: Box<HookEffects>,
     },
     /// What a checked answer to the question with this digest comes to.
     Settled {

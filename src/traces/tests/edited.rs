@@ -259,3 +259,43 @@ fn a_logged_change_is_no_slower_by_a_restart_and_is_told_where_it_was_made() {
     assert!(story.contains(after), "{story}");
     assert!(story.contains("Answer: allowed with a change by ada (pts/0) after 5.6 s."), "{story}");
 }
+
+/// Hooks look at what a person made of a call of a run below.
+const BELOW: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q"}
+    0 turn.started {"turn": 1}
+    0 tool.state {"callId": "c0", "to": "executing", "name": "helper", "childRunId": "r2"}
+    0 @r2 run.started {"agent": "helper", "model": "m", "query": "q", "parentCallId": "c0", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "helper"}}
+    0 @r2 turn.started {"turn": 1, "^": {"parentRunId": "r1", "agent": "helper"}}
+    1000 @r2 tool.state {"callId": "c1", "to": "awaitingApproval", "name": "write_file", "arguments": {"path": "a.rs"}, "^": {"parentRunId": "r1", "agent": "helper"}}
+    1000 @r2 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}, "^": {"parentRunId": "r1", "agent": "helper"}}
+    1000 @r2 run.waiting {"waiting": true, "^": {"parentRunId": "r1", "agent": "helper"}}
+    1000 run.waiting {"waiting": true}
+    3000 @r2 confirmation.edited {"confirmationId": "q1", "toolCallId": "c1", "digest": "d", "edited": {"path": "b.rs"}, "name": "ada", "^": {"parentRunId": "r1", "agent": "helper", "by": "ada"}}
+    4000 @r2 hook.started {"firingId": "r2:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000, "^": {"parentRunId": "r1", "agent": "helper"}}
+"#;
+const BELOW_ALLOWED: &str = r#"
+    9000 @r2 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada", "digest": "d", "^": {"parentRunId": "r1", "agent": "helper"}}
+    9000 @r2 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file", "arguments": {"path": "b.rs"}, "^": {"parentRunId": "r1", "agent": "helper"}}
+    9000 @r2 run.waiting {"waiting": false, "^": {"parentRunId": "r1", "agent": "helper"}}
+    9000 run.waiting {"waiting": false}
+    9500 @r2 model.started {"^": {"parentRunId": "r1", "agent": "helper"}}
+"#;
+
+#[test]
+fn time_of_a_guard_is_nobodys_in_the_runs_above_either() {
+    let times = |log: &str| {
+        let told = spans(log);
+        let runs = told.iter().filter_map(|span| span.run.as_deref());
+        runs.map(|run| (run.waiting_ms, run.active_ms)).collect::<Vec<_>>()
+    };
+    // While the guard is at work neither a person is waited for nor does a run anything.
+    assert_eq!(times(BELOW), [(2_000, 1_000), (2_000, 1_000)]);
+    assert_eq!(times(&format!("{BELOW}{BELOW_ALLOWED}")), [(2_000, 1_500), (2_000, 1_500)]);
+    let told = spans(BELOW);
+    let words: Vec<&str> = told
+        .iter()
+        .filter_map(|span| Some(span.run.as_deref()?.waits_for.as_ref()?.waits_for.as_str()))
+        .collect();
+    assert_eq!(words, ["agent", "hook"]);
+}

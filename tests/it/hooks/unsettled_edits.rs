@@ -51,6 +51,11 @@ struct Guarded {
 
 impl Guarded {
     fn new() -> Guarded {
+        Guarded::writing("one")
+    }
+
+    /// The same, where this is what the model would write.
+    fn writing(content: &str) -> Guarded {
         let home = Home::new();
         let (script, ledger, go) = (home.path("guard.py"), home.path("ledger.jsonl"), home.path("go"));
         let python = |path: &Path| format!("{:?}", path.to_string_lossy());
@@ -62,7 +67,7 @@ impl Guarded {
         fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
         let call = |name: &str, args: Value| json!({ "functionCall": { "name": name, "args": args } });
         let turns = [
-            reply(vec![call("write_file", json!({ "path": "b.txt", "content": "one" }))], 1),
+            reply(vec![call("write_file", json!({ "path": "b.txt", "content": content }))], 1),
             reply(vec![call("complete_task", json!({ "result": "all" }))], 2),
         ];
         let model = save(&home, "written", &turns);
@@ -222,6 +227,54 @@ async fn an_edit_with_a_secret_is_made_again_after_a_restart() {
     let why: Vec<&Value> =
         of_type(&log, "confirmation.revised").iter().map(|it| &it["data"]["why"]).collect();
     assert_eq!(why[0], "editDropped");
+}
+
+/// Nobody knows any more what the marks stand for that the person was shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_of_a_call_with_a_secret_writes_no_mark_after_a_restart() {
+    let guarded = Guarded::writing(&secret().replace("two", "one"));
+    let (served, mut wire, run) = guarded.start().await;
+    let asked = open(&mut wire).await;
+    let whole = asked.to_string();
+    let mark = whole.find("[redacted:").map(|at| &whole[at..=at + whole[at..].find(']').unwrap()]).unwrap();
+    let shown = format!("more than one {mark}");
+    served.kill().await;
+    drop(wire);
+    let served = guarded.home.start().await;
+    let mut wire = guarded.home.connect().await;
+    let asked = open(&mut wire).await;
+    wire.call("confirmation/respond", edit(&asked, &shown)).await.unwrap();
+    wire.ended(&run).await.unwrap();
+    assert_eq!(guarded.written(), None);
+    drop(wire);
+    served.stop().await;
+}
+
+/// Nobody has judged it, and the person may want to know that nobody will.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_whose_guard_is_gone_after_a_restart_is_asked_again() {
+    let guarded = Guarded::new();
+    let (served, mut wire, run) = guarded.start().await;
+    let asked = open(&mut wire).await;
+    wire.send("confirmation/respond", edit(&asked, "two")).await.unwrap();
+    guarded.times_asked(2).await;
+    guarded.kill(served, wire).await;
+    fs::write(guarded.home.path("config/subagentd/settings.json"), "{}").unwrap();
+    let served = guarded.home.start().await;
+    let mut wire = guarded.home.connect().await;
+    let again = loop {
+        let again = open(&mut wire).await;
+        if again["editedBy"].is_null() {
+            break again;
+        }
+    };
+    assert!(text(&again, "reason").contains("are not there any more"), "{again}");
+    assert_eq!(guarded.written(), None);
+    wire.call("confirmation/respond", edit(&again, "two")).await.unwrap();
+    wire.ended(&run).await.unwrap();
+    assert_eq!(guarded.written().as_deref(), Some("two"));
+    drop(wire);
+    served.stop().await;
 }
 
 /// A run within this process whose guard keeps an edit until a file is there.

@@ -62,7 +62,10 @@ fn counts(events: &[Value], ended: &[TraceSpan]) -> Vec<String> {
     let ends_a_version = |event: &Value| match event["type"].as_str() {
         Some("confirmation.resolved") => true,
         Some("confirmation.revised") => {
-            matches!(event["data"]["why"].as_str(), Some("changedByHook" | "changed" | "editDropped"))
+            matches!(
+                event["data"]["why"].as_str(),
+                Some("changedByHook" | "askedByHook" | "changed" | "editDropped")
+            )
         }
         _ => false,
     };

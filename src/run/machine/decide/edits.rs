@@ -1,6 +1,9 @@
 //! Edits of people about which hooks are asked: written down before anybody is asked, and settled once.
 
-use super::{super::ConfirmationAsker, MachineStep};
+use super::{
+    super::{ConfirmationAsker, HookEffects},
+    MachineStep,
+};
 use protocol::{
     Confirmation, ConfirmationEdited, ConfirmationId, ConfirmationRevised, PrivateEventFields, RevisionReason,
 };
@@ -23,7 +26,13 @@ impl MachineStep<'_> {
     }
 
     /// Nothing comes of an edit: the question is asked as it was, and says why.
-    pub(super) fn edit_dropped(&mut self, confirmation: &ConfirmationId, digest: &str, why: &str) {
+    pub(super) fn edit_dropped(
+        &mut self,
+        confirmation: &ConfirmationId,
+        digest: &str,
+        why: &str,
+        hooks: HookEffects,
+    ) {
         let Some((ConfirmationAsker::Call(_), question)) = self.machine.asking(confirmation) else { return };
         let edit = question.tool_call_id.as_ref().and_then(|call| self.machine.edit(call));
         let Some(edit) = edit.filter(|_| question.digest == digest) else { return };
@@ -36,6 +45,7 @@ impl MachineStep<'_> {
             edited: Some(edited),
             arguments: None,
         };
+        self.tell_hooks_to_people(hooks);
         self.emit_with(revised, PrivateEventFields::default(), None, by);
     }
 

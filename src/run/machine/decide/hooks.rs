@@ -251,11 +251,16 @@ impl MachineStep<'_> {
     /// Everything that hooks said of a question that a call asks while it runs.
     pub(super) fn hooks_asked(&mut self, hooks: HookEffects) {
         let stop = hooks.stop.clone();
-        if let Some(context) = self.tell_hooks(hooks) {
-            self.emit(DaemonWarning { message: format!("nobody but people reads this here: {context}") });
-        }
+        self.tell_hooks_to_people(hooks);
         if let Some(why) = stop {
             self.stopped_by_hook(why);
+        }
+    }
+
+    /// Writes down what hooks said of something that the model does not hear of.
+    pub(super) fn tell_hooks_to_people(&mut self, hooks: HookEffects) {
+        if let Some(context) = self.tell_hooks(hooks) {
+            self.emit(DaemonWarning { message: format!("nobody but people reads this here: {context}") });
         }
     }
 

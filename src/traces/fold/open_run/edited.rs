@@ -36,10 +36,11 @@ impl EditedCallHooks {
     }
 }
 
-/// The question whose answer a guard is asked about: its firing is named by that, too.
+/// The question whose answer a guard is asked about: its firing is named by that, too, from the second change on with the number of it.
 fn edited_question(facts: EventFacts<'_>) -> Option<ConfirmationId> {
     let firing = facts.text("firingId").filter(|_| facts.text("event") == Some(BEFORE_CALLS))?;
-    firing.rsplit_once(':').map(|(_, last)| ConfirmationId::from(last))
+    let (_, last) = firing.rsplit_once(':')?;
+    Some(ConfirmationId::from(last.split_once('.').map_or(last, |(question, _)| question)))
 }
 
 /// True of the span of such a guard.

@@ -1,8 +1,8 @@
 //! Where a run stands: in a queue, waiting for people, parked, or at work on something; and for how long it was where.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use protocol::{ConfirmationId, RunSpan, SpanEvent, Timestamp, TraceSpan, WaitCause};
+use protocol::{ConfirmationId, RunId, RunSpan, SpanEvent, Timestamp, TraceSpan, WaitCause};
 
 use super::{
     super::{EventMoment, SpanEdge, millis},
@@ -23,6 +23,12 @@ pub(super) struct RunStanding {
     is_waiting: bool,
     /// The time from which on it waits for people: where they have answered, and guards are asked about what they made of a call, it does not.
     waiting: Option<Timestamp>,
+    /// Since when it waits for nothing but what hooks say of edits, its own or those of runs below, where it does.
+    guarded: Option<Timestamp>,
+    /// The time that it did so before, in milliseconds.
+    guarded_ms: u64,
+    /// Runs below in which hooks are asked about an edit.
+    guarded_below: BTreeSet<RunId>,
     parked: Option<ParkStay>,
     /// That it goes on, where a request is told before it that was cut off.
     pub(super) resumed: Option<SpanEdge>,
@@ -92,6 +98,7 @@ impl OpenRun {
         // A person is waited for as long as there is a daemon.
         self.standing.is_waiting = false;
         let waiting_since = self.standing.waiting.take();
+        self.end_guarded(away_from);
         let waited = waiting_since.map_or(0, |since| millis(since, away_from));
         self.facts().waiting_ms += waited.saturating_sub(below);
         // Nor for a place, or for what hooks say.
@@ -171,8 +178,12 @@ impl OpenRun {
 
     /// It waits for people from then on, or does so no more: the time of a guard that is asked about a person's answer is none of theirs.
     pub(super) fn count_waiting(&mut self, at: Timestamp) {
-        let is_guarded = self.questions.values().any(OpenQuestion::is_answered);
+        let is_guarded = self.is_guarded();
         let waits = self.standing.is_waiting && !is_guarded;
+        match self.standing.is_waiting && is_guarded {
+            true => drop(self.standing.guarded.get_or_insert(at)),
+            false => self.end_guarded(at),
+        }
         match (waits, self.standing.waiting) {
             (true, None) => self.standing.waiting = Some(at),
             (false, Some(since)) => {
@@ -180,6 +191,26 @@ impl OpenRun {
                 self.facts().waiting_ms += millis(since, at);
             }
             _ => {}
+        }
+    }
+
+    fn end_guarded(&mut self, at: Timestamp) {
+        let guarded = self.standing.guarded.take().map_or(0, |since| millis(since, at));
+        self.standing.guarded_ms += guarded;
+    }
+
+    /// True while hooks are asked about what a person made of a call, in it or below.
+    pub(in super::super) fn is_guarded(&self) -> bool {
+        let is_own = self.questions.values().any(OpenQuestion::is_answered);
+        is_own || !self.standing.guarded_below.is_empty()
+    }
+
+    /// The same of a run below, from then on.
+    pub(in super::super) fn note_guarded_below(&mut self, run: &RunId, is_guarded: bool, at: Timestamp) {
+        let below = &mut self.standing.guarded_below;
+        let is_news = if is_guarded { below.insert(run.clone()) } else { below.remove(run) };
+        if is_news {
+            self.count_waiting(at);
         }
     }
 
@@ -202,8 +233,12 @@ impl OpenRun {
         let told_at = self.told_at;
         let run = span.run.get_or_insert_with(Box::default);
         self.add_waits(run, told_at);
+        let guarded_ms =
+            self.standing.guarded_ms + self.standing.guarded.map_or(0, |since| millis(since, told_at));
         let stood_still =
-            [run.queued_ms, run.hooks_ms, run.waiting_ms, run.parked_ms, run.down_ms].iter().sum::<u64>();
+            [run.queued_ms, run.hooks_ms, run.waiting_ms, guarded_ms, run.parked_ms, run.down_ms]
+                .iter()
+                .sum::<u64>();
         let active_ms = millis(span.started_at, told_at).saturating_sub(stood_still);
         let mut run = self.span.run.clone().unwrap_or_default();
         self.add_waits(&mut run, until.max(told_at));

@@ -18,7 +18,7 @@ impl OpenRun {
     pub(super) fn revised(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let Some(id) = confirmation_id(moment) else { return };
         match moment.facts.text("why") {
-            Some("changedByHook") => self.asked_again(id, EDITED, moment, edges),
+            Some("changedByHook" | "askedByHook") => self.asked_again(id, EDITED, moment, edges),
             Some("editDropped") => self.asked_again(id, EDIT_DROPPED, moment, edges),
             Some("changed") => self.asked_again(id, STALE, moment, edges),
             why => {
@@ -31,7 +31,7 @@ impl OpenRun {
         }
     }
 
-    /// Somebody answered, and it is asked again: of `EDITED` since a hook changed what they had made of the call, of `STALE` since what it would
+    /// Somebody answered, and it is asked again: of `EDITED` since a hook changed what they had made of the call or wants that asked, of `STALE` since what it would
     /// touch was not what they had seen, of `EDIT_DROPPED` since nothing came of their change.
     fn asked_again(
         &mut self,

@@ -22,6 +22,7 @@ pub(super) fn answer(question: &Confirmation, what: &str) -> Option<MachineInput
             confirmation: question.confirmation_id.clone(),
             digest: "d1".to_owned(),
             why: "it cannot be done".to_owned(),
+            hooks: Box::default(),
         }),
         _ => None,
     }

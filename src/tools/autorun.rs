@@ -18,12 +18,13 @@ mod home;
 mod kept;
 mod modules;
 mod rows;
+mod shadowing;
 mod start_files;
 mod states;
 
 pub use further::further_places;
 pub use git_runs::{GitCommits, git_runs_programs};
-pub use kept::{AutorunGuard, AutorunGuards, GitBrings, WritesTold};
+pub use kept::{AgentProgram, AutorunGuard, AutorunGuards, GitBrings, RunningProgram, WritesTold};
 
 use super::{
     links::LinksBelow,

@@ -33,19 +33,21 @@ mod hooks;
 mod known;
 mod named;
 mod notes;
+mod remotes;
 mod roots;
 mod settings;
 mod state;
 
 pub use around::RepositoryAround;
 pub use below::{RepositoriesBelow, RepositoryBelow, is_repository};
-pub use brought::{BroughtObjects, LONGEST_BROUGHT, brought_by_git};
+pub use brought::{BroughtObjects, FileTime, LONGEST_BROUGHT, ObjectTimes, brought_by_git};
 pub use folder::{folder_at, rename_into, set_mode_in, write_in};
 pub use guard::{GuardedSettings, RepositoryGuard, RepositoryGuards, RepositoryNote};
 pub use known::KnownRepositories;
 pub use named::{GitNamed, normal, repositories_of_root};
 use named::{named_by_git, settings_text};
 pub use notes::RepositoryNotes;
+pub use remotes::{fetched_at, fetches_from_elsewhere};
 pub use settings::GitValue;
 use state::OLD_REMOTES;
 pub use state::may_run_something;
@@ -114,6 +116,8 @@ pub struct GitLeave {
     pub may_move_head: bool,
     /// It may change what is left to be done of a rebase that waits.
     pub may_go_on: bool,
+    /// It may change what settings name in working trees: git brings that and runs no program, and it is compared afterwards.
+    pub may_bring: bool,
 }
 
 /// Existing paths without links.
@@ -148,6 +152,8 @@ pub fn kept_from_commands(
             _ => (),
         }
     }
+    let folders: Vec<PathBuf> = found.repositories.iter().map(|it| it.folder.clone()).collect();
+    let is_brought = |path: &Path| leave.may_bring && !folders.iter().any(|folder| path.starts_with(folder));
     let (mut kept, mut stays) = (found.pointers, Vec::new());
     kept.extend(found.whole);
     for RepositoryBelow { folder, base, is_of_worktree } in found.repositories {
@@ -186,7 +192,7 @@ pub fn kept_from_commands(
         kept.push(folder.join("hooks"));
         kept.extend(LinksBelow::of(&folder.join("hooks")).ends);
     }
-    for place in named.places {
+    for place in named.places.into_iter().filter(|place| !is_brought(&place.path)) {
         if place.why == GIT_HOOKS {
             kept.extend(LinksBelow::of(&place.path).ends);
         }
@@ -255,7 +261,7 @@ mod tests {
         fs::write(root.join("shared/check"), "").unwrap();
         std::os::unix::fs::symlink("../shared/check", root.join("checks/pre-commit")).unwrap();
         let kept = |may_configure, may_move_head| {
-            let leave = GitLeave { may_configure, may_move_head, may_go_on: may_configure };
+            let leave = GitLeave { may_configure, may_move_head, may_go_on: may_configure, may_bring: false };
             let roots = std::slice::from_ref(&root);
             kept_from_commands(roots, leave, found(roots)).unwrap()
         };

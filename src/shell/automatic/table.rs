@@ -14,6 +14,7 @@ const fn kept(path: &'static str, why: &'static str, source: &'static str) -> Au
 
 pub const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
 pub const GIT_HOOKS: &str = "git runs its hooks";
+const JJ: &str = "jj runs the programs that its settings name";
 const REBASE: &str = "git runs the commands of a rebase that waits, when it goes on";
 const PYTHON_START: &str = "Python runs its lines when it starts, where its packages lie";
 const MISE: &str = "mise runs its hooks in the shell that enters the folder";
@@ -71,12 +72,11 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".hg", MERCURIAL, "hgrc(5), FILES: .hg/hgrc, .hg/hgrc-not-shared"),
     kept(".hgrc", MERCURIAL, "hgrc(5), FILES"),
     kept(".config/hg", MERCURIAL, "hgrc(5), FILES"),
-    kept(
-        ".jj/repo/config.toml",
-        "jj runs the programs that its settings name",
-        "https://docs.jj-vcs.dev/latest/config/",
-    ),
-    row(".jj", "jj runs the programs that its settings name", "https://docs.jj-vcs.dev/latest/config/"),
+    kept(".jj/repo/config.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
+    kept(".jj/workspace-config.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
+    // As a file it leads to another repository, with settings of its own.
+    kept(".jj/repo", JJ, "https://docs.jj-vcs.dev/latest/working-copy/"),
+    row(".jj", JJ, "https://docs.jj-vcs.dev/latest/config/"),
     kept(
         ".sl/config",
         "Sapling runs its hooks and extensions",
@@ -148,16 +148,8 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "https://github.com/doomemacs/doomemacs/blob/master/docs/getting_started.org",
     ),
     kept(".config/kak", "Kakoune runs its commands", "https://github.com/mawww/kakoune"),
-    kept(
-        ".jjconfig.toml",
-        "jj runs the programs that its settings name",
-        "https://docs.jj-vcs.dev/latest/config/",
-    ),
-    kept(
-        ".config/jj",
-        "jj runs the programs that its settings name",
-        "https://docs.jj-vcs.dev/latest/config/",
-    ),
+    kept(".jjconfig.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
+    kept(".config/jj", JJ, "https://docs.jj-vcs.dev/latest/config/"),
     kept(".simple-git-hooks*", HOOK_RUNNER, "https://github.com/toplenboren/simple-git-hooks"),
     kept(".cargo-husky", HOOK_RUNNER, "https://github.com/rhysd/cargo-husky"),
     kept(".nvim.lua", "Neovim runs it when `exrc` is set", "https://neovim.io/doc/user/options.html#'exrc'"),

@@ -23,6 +23,9 @@ const DEEPEST: usize = 2;
 /// Files of such a folder of programs that are looked at. Those that people write are few.
 const MOST_PROGRAMS: usize = 300;
 
+/// Folders of programs of which it is looked which names are free in them.
+const MOST_FOLDERS: usize = 16;
+
 /// Words behind which a file stands that is read on, or a folder with an `.envrc` (direnv-stdlib(1), and the shell's own).
 const READ_ON: &[&str] = &["source_env", "source_env_if_exists", "source", "."];
 /// The same of variables; without a word behind it, `.env`.
@@ -105,17 +108,25 @@ pub(super) fn named(root: &Path) -> Vec<AutorunPlace> {
 /// Blocks for a bounded look.
 pub(super) fn named_texts(root: &Path) -> Vec<AutorunPlace> {
     let NamedByEnvrc { files, mut folders, .. } = NamedByEnvrc::of(root);
-    let is_built = |folder: &Path| {
-        let below = folder.strip_prefix(root).unwrap_or(folder);
-        below.iter().any(|name| BUILT.iter().any(|built| name == *built))
-    };
-    folders.retain(|folder| !is_built(folder));
+    folders.retain(|folder| !is_built(folder, root));
     let files = files.into_iter().map(|path| AutorunPlace { path, why: EVALUATED });
     let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
     let programs =
         folders.into_iter().flat_map(entries).filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
     let programs = programs.map(|entry| entry.path()).filter(|path| is_text(path));
     files.chain(programs.map(|path| AutorunPlace { path, why: PROGRAMS })).collect()
+}
+
+/// The folders in which shells find programs by it, each with whether package managers or builds make programs there. Blocks for a bounded
+/// look.
+pub(super) fn program_folders(root: &Path) -> Vec<(PathBuf, bool)> {
+    let folders: HashSet<PathBuf> = NamedByEnvrc::of(root).folders.into_iter().take(MOST_FOLDERS).collect();
+    folders.into_iter().map(|folder| (folder.clone(), is_built(&folder, root))).collect()
+}
+
+fn is_built(folder: &Path, root: &Path) -> bool {
+    let below = folder.strip_prefix(root).unwrap_or(folder);
+    below.iter().any(|name| BUILT.iter().any(|built| name == *built))
 }
 
 impl NamedByEnvrc {

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories, rows::kept_in,
-    start_files,
+    shadowing, start_files,
 };
 use crate::{
     links::LinksBelow,
@@ -222,6 +222,7 @@ pub fn further_places<'a>(
         links.extend(on_way);
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
+    places.extend(roots.iter().flat_map(|root| shadowing::missing(root)));
     // nix writes these itself.
     places.retain(|place| place.path.extension().is_none_or(|end| end != "lock"));
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {

@@ -23,8 +23,8 @@ use super::{
     states::{AutorunFileState, PlaceState, changed_at, holds_any},
 };
 use crate::workspace_reports::WorkspaceReports;
-use aside::aside;
 use beside::{KnownBefore, NotedPlaces};
+use done::{DoneAtEnd, DoneToPlace};
 use mounts::MountPoint;
 use notes::AutorunNotes;
 use rebase::{is_link, runs_more};
@@ -38,24 +38,22 @@ use sys::{
 mod aside;
 mod beside;
 mod brought;
+mod done;
 mod left;
 mod mounts;
 mod notes;
+mod programs;
 mod rebase;
 mod second_names;
 
 pub use beside::AutorunGuards;
 pub use brought::GitBrings;
+pub use programs::{AgentProgram, RunningProgram};
 
 /// Bytes of all files that are noted.
 const MOST_BYTES: u64 = 2 << 20;
 /// Entries of a home with a dot in front over which something is mounted. Each takes its time; a home has some hundred.
 const MOST_DOTTED: usize = 500;
-/// Entries of which the agent is told one by one.
-const MOST_TOLD: usize = 5;
-/// Letters of what the person is told of one command.
-const MOST_TOLD_TO_PERSON: usize = 3_500;
-
 /// Everything that a command's words say of the files that it writes.
 #[derive(Debug, Clone, Default)]
 pub struct WritesTold {
@@ -69,6 +67,7 @@ pub struct WritesTold {
 pub struct AutorunGuard {
     watched: Arc<WatchedPlaces>,
     guards: AutorunGuards,
+    program: RunningProgram,
 }
 
 /// The places of one command.
@@ -94,22 +93,6 @@ struct WatchedPlaces {
     has_git_beside: AtomicBool,
 }
 
-/// Everything that was done at the end of a command.
-#[derive(Default)]
-struct DoneAtEnd {
-    done: Vec<DoneToPlace>,
-    /// Files that git brought and that read what was written while they were away, with what that is.
-    withheld: BTreeMap<PathBuf, Vec<PathBuf>>,
-}
-
-/// A place that was treated at the end of a command.
-struct DoneToPlace {
-    /// Words for the agent.
-    told: String,
-    /// Fewer words for the person, who is told of all places.
-    brief: String,
-}
-
 impl AutorunGuard {
     /// Takes note of what is there in these folders, absolute and without links, and at `further` places in them, and has it known to the
     /// others. What came while others of `guards` go on was not there. `has_covers`: what is answered beside it is kept by mounts. `session`:
@@ -121,6 +104,9 @@ impl AutorunGuard {
         has_covers: bool,
         (reports, guards, session): (WorkspaceReports, &AutorunGuards, &Path),
     ) -> io::Result<(AutorunGuard, Vec<PathBuf>)> {
+        let kind =
+            if told.git.is_some_and(|git| git.is_plain) { AgentProgram::Git } else { AgentProgram::Other };
+        let program = guards.program_begins(roots, kind);
         let mut watched = WatchedPlaces::of(roots, further, told, (reports, session.to_owned()));
         watched.notes = guards.notes.clone();
         let watched = Arc::new(watched);
@@ -167,8 +153,13 @@ impl AutorunGuard {
         let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
         noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
         watched.note(&mut noted)?;
+        // Beside others nobody knows whose it is.
+        if noted.earlier.is_empty() {
+            let mounted: Vec<PathBuf> = noted.mounted.keys().cloned().collect();
+            guards.note_contents(&noted.before, &mounted);
+        }
         drop(noted);
-        Ok((AutorunGuard { watched, guards: guards.clone() }, covered))
+        Ok((AutorunGuard { watched, guards: guards.clone(), program }, covered))
     }
 
     /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
@@ -382,103 +373,6 @@ impl WatchedPlaces {
                 Some(before) => self.put_aside(file, why, Some(before), done),
             }
         }
-    }
-
-    fn tell_if_cut(
-        &self,
-        (path, why): (&Path, &'static str),
-        before: &PlaceState,
-        now: &PlaceState,
-        done: &mut DoneAtEnd,
-    ) {
-        if now.is_cut && !before.is_cut || now.is_deep && !before.is_deep {
-            let shown = self.shown(path);
-            let told = format!(
-                "`{shown}` has more files, or deeper ones, than are looked at, and {why}: the person should look at it"
-            );
-            done.done.push(DoneToPlace { brief: told.clone(), told });
-        }
-    }
-
-    fn put_aside(
-        &self,
-        path: &Path,
-        why: &'static str,
-        before: Option<&AutorunFileState>,
-        done: &mut DoneAtEnd,
-    ) {
-        // What an agent's own link leads to may stay where it is: without the link nobody finds it.
-        let link = self.link_of_session(path);
-        let (path, before) = link.as_ref().map_or((path, before), |link| (link.as_path(), None));
-        let shown = self.shown(path);
-        let mut what = match before {
-            None => format!("`{shown}` came to be"),
-            Some(_) => format!("`{shown}` was changed"),
-        };
-        if let Some(read) = done.withheld.get(path) {
-            let read: Vec<String> = read.iter().map(|file| format!("`{}`", self.shown(file))).collect();
-            what.push_str(&format!(
-                " by git, and reads {}, changed since this session began",
-                read.join(", ")
-            ));
-        }
-        let (told, brief) = if self.further.is_secret(path) {
-            let left = format!(
-                "{what}, and {why}. It was left there, under the name by which it is hidden from commands"
-            );
-            (
-                format!("{left}; the person should look at what is in it before a program uses it"),
-                format!("{what}, was left there, and is hidden from commands: look at what is in it"),
-            )
-        } else {
-            // What a link leads to may lie in another of them.
-            let root = self.roots.iter().find(|root| path.starts_with(root)).map_or(path, PathBuf::as_path);
-            match aside(root, path, before) {
-                Ok(None) => return,
-                Ok(Some(aside)) => {
-                    let again = if before.is_some() { ", and what was there is there again" } else { "" };
-                    let lies = format!("lies as `{}` now{again}", self.shown(&aside));
-                    (
-                        format!(
-                            "{what}, and {why}: it {lies}. Where it is wanted, write it with `write_file`, or by a command whose words name it"
-                        ),
-                        format!("{what}: it {lies}"),
-                    )
-                }
-                Err(error) => {
-                    let failed = format!("it could not be put aside: {error}");
-                    (format!("{what}, and {why}; {failed}"), format!("{what}; {failed}"))
-                }
-            }
-        };
-        done.done.push(DoneToPlace { told, brief });
-    }
-
-    fn shown(&self, path: &Path) -> String {
-        let shown = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
-        shown.display().to_string()
-    }
-
-    /// Has the person know of all of it, behind the beginning of a `report`. Answers what the agent is told.
-    fn tell(&self, done: DoneAtEnd, mut report: String) -> Vec<String> {
-        let count = done.done.len();
-        let mut told = Vec::new();
-        for (at, place) in done.done.into_iter().enumerate() {
-            if report.len() + place.brief.len() <= MOST_TOLD_TO_PERSON {
-                report.push_str(if at == 0 { "" } else { "; " });
-                report.push_str(&place.brief);
-            } else if !report.ends_with('…') {
-                report.push_str(&format!("; and {} more, …", count - at));
-            }
-            told.push(place.told);
-        }
-        if MOST_TOLD < count {
-            told.truncate(MOST_TOLD);
-            let more = count - MOST_TOLD;
-            told.push(format!("{more} more files that other programs run by themselves were treated alike"));
-        }
-        self.reports.add((0 < count).then_some(report));
-        told
     }
 }
 

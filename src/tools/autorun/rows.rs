@@ -12,6 +12,8 @@ use sys::guarded::listed;
 
 /// Files of hooks lie in this folder, and what their runner makes anew in folders below it.
 const HUSKY: &str = ".husky";
+/// A folder in which jj keeps everything; a file in its place leads to another one.
+const JJ_REPOSITORY: &str = ".jj/repo";
 
 /// Paths that are there of the rows that no build writes, with who runs them.
 pub(super) fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
@@ -38,10 +40,11 @@ pub(super) fn kept_in(root: &Path) -> Vec<(PathBuf, &'static str)> {
 fn below(root: &Path, row: &AutorunPath) -> Vec<PathBuf> {
     let mut found = candidates(root, row);
     let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-    let is_hook = |path: &PathBuf| {
-        !path.parent().is_some_and(|folder| folder.ends_with(HUSKY))
-            || fs::symlink_metadata(path).is_ok_and(|it| !it.is_dir())
+    let is_kept = |path: &PathBuf| {
+        let is_of_files =
+            path.parent().is_some_and(|folder| folder.ends_with(HUSKY)) || path.ends_with(JJ_REPOSITORY);
+        !is_of_files || fs::symlink_metadata(path).is_ok_and(|it| !it.is_dir())
     };
-    found.retain(|path| is_there(path) && is_hook(path));
+    found.retain(|path| is_there(path) && is_kept(path));
     found
 }

@@ -31,16 +31,14 @@ pub(super) struct PlaceState {
     pub is_deep: bool,
 }
 
+/// Device, inode, size and the time of the last change, which nobody sets.
+pub(super) type FileStamp = (u64, u64, u64, i64, i64);
+
 /// One entry that is no folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AutorunFileState {
     Link(PathBuf),
-    File {
-        /// Device, inode, size and the time of the last change, which nobody sets.
-        stamp: (u64, u64, u64, i64, i64),
-        mode: u32,
-        bytes: Option<Vec<u8>>,
-    },
+    File { stamp: FileStamp, mode: u32, bytes: Option<Vec<u8>> },
 }
 
 impl PlaceState {
@@ -149,6 +147,14 @@ impl AutorunFileState {
                 stamp == stamp_now || is_as_it_was()
             }
             _ => false,
+        }
+    }
+
+    /// `None` of a link.
+    pub fn stamp(&self) -> Option<FileStamp> {
+        match self {
+            AutorunFileState::Link(_) => None,
+            AutorunFileState::File { stamp, .. } => Some(*stamp),
         }
     }
 

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandRuntime, covers::CoverTicket, still::StillHold};
 use crate::{
-    autorun::{self, AutorunGuard, AutorunGuards, GitBrings, GitCommits, WritesTold},
+    autorun::{
+        self, AgentProgram, AutorunGuard, AutorunGuards, GitBrings, GitCommits, RunningProgram, WritesTold,
+    },
     repositories::{self, GitLeave, GuardedSettings, KeptOfRepositories, RepositoriesBelow, RepositoryGuard},
     work,
 };
@@ -37,6 +39,8 @@ pub struct GitUse {
     pub may_configure: bool,
     /// It may bring files of commits, which other programs run by themselves; `None` = it does not.
     pub brings: Option<GitBrings>,
+    /// The remotes from which it fetches first of all, none = those of the settings; `None` = it does not.
+    pub fetches: Option<Vec<String>>,
     /// The folder in which it begins: absolute, `..` and links as they are written.
     pub directory: PathBuf,
     /// It runs the hooks of these.
@@ -64,6 +68,8 @@ struct KeptWhileRunning {
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
     autorun: Option<AutorunGuard>,
+    /// A hook or a server, of which nothing is put aside.
+    _program: Option<RunningProgram>,
     /// Tells what was found at the start of this daemon, and whose.
     found: Option<(AutorunGuards, PathBuf)>,
 }
@@ -142,6 +148,7 @@ impl CommandRuntime {
             may_go_on: ticket.as_ref().map_or(git.may_configure, |it| it.changes_settings) && git.goes_on,
             // Servers are there for git, too, and say nothing of what they do.
             may_move_head: git.is_alone || is_server,
+            may_bring: false,
         };
         let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let (guards, watched) = (self.guards.clone(), self.autorun.clone());
@@ -151,19 +158,26 @@ impl CommandRuntime {
             let mut guard = RepositoryGuard::over(&roots, &found, settings, since, &guards);
             guard.note_in(&notes)?;
             let below = found.repositories.clone();
+            // git, too, runs what is not its own.
+            let is_plain = git.brings.is_some_and(|brings| brings.is_plain)
+                && !autorun::git_runs_programs(&roots, &git.directory, git.commits)?;
+            let leave = GitLeave { may_bring: is_plain && writes.is_some(), ..leave };
             let kept = repositories::kept_from_commands(&roots, leave, found)?;
             if git.is_alone {
                 watched.git_begins();
             }
-            let Some(mut writes) = writes else { return Ok((guard, kept, None)) };
-            // git, too, runs what is not its own.
-            let is_own = git.brings.is_some_and(|brings| brings.may_be_new)
-                && !autorun::git_runs_programs(&roots, &git.directory, git.commits)?;
-            writes.git = git.brings.map(|brings| GitBrings { may_be_new: is_own, ..brings });
+            let Some(mut writes) = writes else {
+                let kind = if is_server { AgentProgram::Server } else { AgentProgram::Other };
+                return Ok((guard, kept, Err(watched.program_begins(&roots, kind))));
+            };
+            let is_fetched =
+                |remotes: &Vec<String>| repositories::fetches_from_elsewhere(&roots, &git.directory, remotes);
+            let fetches = is_plain && git.fetches.as_ref().is_some_and(is_fetched);
+            writes.git = git.brings.map(|brings| GitBrings { is_plain, fetches, ..brings });
             let (secrets, names) = (hidden.names_of_secrets(), hidden.names());
             let secrets = secrets.iter().map(PathBuf::as_path);
             let mut further =
-                autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_own))?;
+                autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_plain))?;
             if git.may_configure {
                 further.leave_settings();
             }
@@ -175,7 +189,7 @@ impl CommandRuntime {
             // git puts other files in the place of those that a mount would keep.
             let has_mounts = has_covers && !git.is_alone;
             let autorun = AutorunGuard::over(&roots, further, writes, has_mounts, records)?;
-            Ok((guard, kept, Some(autorun)))
+            Ok((guard, kept, Ok(autorun)))
         });
         let (guard, kept, autorun) = looked.await.map_err(|source| CommandStartError::System {
             what: "the workspace's repositories cannot be looked at, or noted",
@@ -184,12 +198,21 @@ impl CommandRuntime {
         guard.watch(self.background.tasks());
         let KeptOfRepositories { mut read_only, stays } = kept;
         read_only.extend(still);
-        let autorun = autorun.map(|(autorun, covered)| {
-            read_only.extend(covered);
-            autorun
+        let (autorun, program) = match autorun {
+            Ok((autorun, covered)) => {
+                read_only.extend(covered);
+                (Some(autorun), None)
+            }
+            Err(program) => (None, Some(program)),
+        };
+        let hold: Box<dyn KeptBeside> = Box::new(KeptWhileRunning {
+            guard,
+            _ticket: ticket,
+            _writer: writer,
+            autorun,
+            _program: program,
+            found,
         });
-        let hold: Box<dyn KeptBeside> =
-            Box::new(KeptWhileRunning { guard, _ticket: ticket, _writer: writer, autorun, found });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
 }

@@ -1,4 +1,4 @@
-//! Which files of a working tree are just what git has at their paths, by objects that it had before agents' commands began?
+//! Which files of a working tree are just what git has at their paths, by objects that no agent's command made?
 //!
 //! git writes a file of a commit and notes its object in the index at once. A script can do both as well, but no object that it makes is older
 //! than itself: nobody sets the time at which a file was last changed in any way.
@@ -39,13 +39,31 @@ const NAMES_AT: u64 = COUNTS_AT + 256 * 4;
 const LINK: u32 = 0o120_000;
 const RUN: u32 = 0o100_755;
 
+/// The second and nanosecond at which something of a file was changed for the last time. Nobody sets it.
+pub type FileTime = (i64, i64);
+
+/// The times at which objects came that no agent's program made.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectTimes {
+    /// Everything older than that, but for what came in `made`.
+    pub before: FileTime,
+    /// Everything newer than that, but for what came in `made` or `served`; `None` = nothing.
+    pub after: Option<FileTime>,
+    /// From when to when programs ran that agents had run.
+    pub made: Vec<(FileTime, FileTime)>,
+    /// The same of servers that they call.
+    pub served: Vec<(FileTime, FileTime)>,
+    /// From when to when nothing came but what counts: newer than the first, and no newer than the second.
+    pub brought: Vec<(FileTime, FileTime)>,
+}
+
 /// The objects of git's by which a file counts as brought. A program that git runs can make objects, and write the index.
 #[derive(Debug, Clone, Copy)]
-pub struct BroughtObjects {
-    /// Objects that the index names at the path, and that were not touched since that second and nanosecond; `None` = of any age.
-    pub named: Option<(i64, i64)>,
-    /// Others, too, which were not touched since then, as a stash brings them; `None` = no others.
-    pub others: Option<(i64, i64)>,
+pub struct BroughtObjects<'a> {
+    /// The times at which those came that count.
+    pub times: &'a ObjectTimes,
+    /// Others than the index names at the path count, too, as a stash brings them.
+    pub others: bool,
 }
 
 /// The content of a file, or the path of a link.
@@ -55,10 +73,24 @@ struct WorkingTreeFile {
     is_run: bool,
 }
 
-impl BroughtObjects {
-    /// Only those that the index names, and that were not touched since that second and nanosecond.
-    pub fn older_than(since: (i64, i64)) -> BroughtObjects {
-        BroughtObjects { named: Some(since), others: None }
+impl ObjectTimes {
+    pub fn older_than(since: FileTime) -> ObjectTimes {
+        ObjectTimes { before: since, ..ObjectTimes::default() }
+    }
+
+    fn have(&self, time: FileTime) -> bool {
+        let is_in =
+            |times: &[(FileTime, FileTime)]| times.iter().any(|(from, to)| (*from..=*to).contains(&time));
+        let is_brought = self.brought.iter().any(|(from, to)| *from < time && time <= *to);
+        let is_persons = || self.after.is_some_and(|after| after < time) && !is_in(&self.served);
+        is_brought || (time < self.before || is_persons()) && !is_in(&self.made)
+    }
+}
+
+impl BroughtObjects<'_> {
+    /// Only those that the index names.
+    pub fn of_index(times: &ObjectTimes) -> BroughtObjects<'_> {
+        BroughtObjects { times, others: false }
     }
 }
 
@@ -67,7 +99,7 @@ impl BroughtObjects {
 pub fn brought_by_git(
     roots: &[PathBuf],
     files: &[PathBuf],
-    wanted: BroughtObjects,
+    wanted: BroughtObjects<'_>,
 ) -> Vec<(PathBuf, String)> {
     if files.is_empty() {
         return Vec::new();
@@ -95,10 +127,9 @@ pub fn brought_by_git(
             let entry = entries.get(path);
             let is_named = || {
                 let object = entry.and_then(|entry| found.object_of(entry));
-                object
-                    .is_some_and(|object| wanted.named.is_none_or(|since| is_older(&objects, &object, since)))
+                object.is_some_and(|object| is_there(&objects, &object, wanted.times))
             };
-            if is_named() || wanted.others.is_some_and(|since| found.is_other(entry, &objects, since)) {
+            if is_named() || wanted.others && found.is_other(entry, &objects, wanted.times) {
                 brought.push((top.join(path), digest::of(&found.bytes)));
             }
         }
@@ -135,11 +166,11 @@ impl WorkingTreeFile {
         is_one.then(|| entry.object.clone())
     }
 
-    /// True if an object from before has these bytes, and the file is run by nobody for whom git has none like it at the path.
-    fn is_other(&self, entry: Option<&IndexEntry>, objects: &Path, since: (i64, i64)) -> bool {
+    /// True if an object that counts has these bytes, and the file is run by nobody for whom git has none like it at the path.
+    fn is_other(&self, entry: Option<&IndexEntry>, objects: &Path, times: &ObjectTimes) -> bool {
         let is_run = self.is_run && entry.is_none_or(|entry| entry.mode != RUN);
-        let is_there = |length: &usize| is_older(objects, &object_name(&self.bytes, *length), since);
-        !self.is_link && !is_run && NAME_LENGTHS.iter().any(is_there)
+        let is_one = |length: &usize| is_there(objects, &object_name(&self.bytes, *length), times);
+        !self.is_link && !is_run && NAME_LENGTHS.iter().any(is_one)
     }
 }
 
@@ -160,15 +191,16 @@ fn object_name(bytes: &[u8], length: usize) -> Vec<u8> {
     sha2::Digest::finalize(sha2::Digest::chain_update(hasher, bytes)).to_vec()
 }
 
-/// True if an object lies there, by itself or in a pack, and has since before.
-fn is_older(objects: &Path, object: &[u8], since: (i64, i64)) -> bool {
-    let is_before = |found: fs::Metadata| found.is_file() && (found.ctime(), found.ctime_nsec()) < since;
+/// True if an object lies there, by itself or in a pack, and came at one of these times.
+fn is_there(objects: &Path, object: &[u8], times: &ObjectTimes) -> bool {
+    let is_of_these =
+        |found: fs::Metadata| found.is_file() && times.have((found.ctime(), found.ctime_nsec()));
     let name: String = object.iter().map(|byte| format!("{byte:02x}")).collect();
     let (first, rest) = name.split_at(2);
     // A link in its place would lead to what another repository has.
     let is_own = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     let (loose, packed) = (objects.join(first), objects.join("pack"));
-    if is_own(&loose) && fs::symlink_metadata(loose.join(rest)).is_ok_and(is_before) {
+    if is_own(&loose) && fs::symlink_metadata(loose.join(rest)).is_ok_and(is_of_these) {
         return true;
     }
     if !is_own(&packed) {
@@ -178,8 +210,8 @@ fn is_older(objects: &Path, object: &[u8], since: (i64, i64)) -> bool {
     let indexes =
         packs.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "idx"));
     indexes.take(MOST_PACKS).any(|index| {
-        let is_old = fs::symlink_metadata(&index).is_ok_and(is_before);
-        is_old && names_object(&index, object).unwrap_or(false)
+        let is_one = fs::symlink_metadata(&index).is_ok_and(is_of_these);
+        is_one && names_object(&index, object).unwrap_or(false)
     })
 }
 

@@ -57,7 +57,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
 ];
 
 /// Keys with their values; `None` = they are not written as git itself writes them.
-type GitSettings = Option<BTreeSet<(String, String)>>;
+pub type GitSettings = Option<BTreeSet<(String, String)>>;
 
 /// A setting that came to be between the two, by which git may run something, and whose key is none of `named`. The text when nobody
 /// can tell.
@@ -127,12 +127,12 @@ fn is_harmless(key: &str, value: &str) -> bool {
 }
 
 /// True if git takes an address for a path of this machine, where a repository has hooks that a push runs.
-fn is_local(address: &str) -> bool {
+pub fn is_local(address: &str) -> bool {
     let host = address.split('/').next().unwrap_or_default();
     address.starts_with("file:") || !(address.contains("://") || host.contains(':'))
 }
 
-fn settings_in(text: &str) -> GitSettings {
+pub fn settings_in(text: &str) -> GitSettings {
     let mut settings = BTreeSet::new();
     let mut section = String::new();
     for line in text.lines().map(str::trim) {

@@ -265,3 +265,108 @@ async fn a_file_that_direnv_evaluates_does_not_come_back_over_what_a_script_chan
         assert!(work.join(".envrc").exists(), "{mechanism:?}: {ends:#?}");
     }
 }
+
+/// What a script puts into git's objects, and a later line of git alone brings.
+#[tokio::test]
+async fn what_a_script_made_in_git_is_put_aside_whichever_line_of_git_brings_it() {
+    let make = "b=$(echo evil | git hash-object -w --stdin); export GIT_INDEX_FILE=$PWD/.git/of-script\ngit read-tree HEAD\n\
+                for f in .envrc .vscode/tasks.json; do git update-index --add --cacheinfo 100644,$b,$f; done\n\
+                t=$(git write-tree); c=$(git commit-tree -p HEAD -m e $t); git update-ref refs/heads/evil $c\n\
+                i=$(git commit-tree -p HEAD -m i HEAD^{tree}); git stash store -m s $(git commit-tree -p HEAD -p $i -m w $t)\n\
+                unset GIT_INDEX_FILE; git clone -q --bare . evil.git; git bundle create -q evil.bundle evil\n";
+    let lines = [
+        "git switch -q evil",
+        "git merge -q evil",
+        "git reset -q --hard evil",
+        "git rebase -q evil",
+        "git cherry-pick evil",
+        "git stash pop",
+        "git restore --source=evil .",
+        "git pull -q ./evil.git evil",
+        "git pull -q evil.bundle evil",
+        "git fetch -q evil.bundle evil && git merge -q FETCH_HEAD",
+        "git stash -q -u; git fetch -q; git switch -q evil",
+    ];
+    for mechanism in mechanisms() {
+        for line in lines {
+            let all = commands(&["sh make.sh", line]);
+            let mut house = house_of(&all).file("make.sh", make);
+            let work = house.work();
+            git(&work, &["init", "-q", "-b", "main"]);
+            for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
+                git(&work, &["config", key, value]);
+            }
+            commit(&work, &[(".gitignore", "/evil.*\n.not-run\n"), (".envrc", "a person's\n")]);
+            let ends = run(&mut house, &mechanism, &all).await;
+            assert!(ends.iter().take(2).all(|end| end.contains("over")), "{mechanism:?}: {line}: {ends:#?}");
+            let envrc = fs::read_to_string(work.join(".envrc")).unwrap();
+            assert_eq!(envrc, "a person's\n", "{mechanism:?}: {line}: {ends:#?}");
+            assert!(!work.join(".vscode/tasks.json").exists(), "{mechanism:?}: {line}: {ends:#?}");
+        }
+    }
+}
+
+/// A person was asked about each write of the agent's, so a line of git brings it back.
+#[tokio::test]
+async fn what_a_person_let_an_agent_write_comes_back_after_scripts() {
+    for mechanism in mechanisms() {
+        let all = commands(&[
+            "echo wanted > .envrc",
+            "sh script.sh",
+            "git stash -q",
+            "git stash pop -q",
+            "git add .envrc && git commit -q -m x",
+            "git switch -q other",
+            "sh script.sh",
+            "git switch -q main",
+        ]);
+        let mut house = house_of(&all).file("script.sh", "echo x >> made; git gc -q\n");
+        let work = house.work();
+        git(&work, &["init", "-q", "-b", "main"]);
+        for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
+            git(&work, &["config", key, value]);
+        }
+        commit(&work, &[(".gitignore", "/made\n"), (".envrc", "of main\n"), (".exrc", "of main\n")]);
+        git(&work, &["switch", "-q", "-c", "other"]);
+        commit(&work, &[(".exrc", "of other\n")]);
+        git(&work, &["switch", "-q", "main"]);
+        let ends = run(&mut house, &mechanism, &all).await;
+        for (command, end) in all.iter().zip(&ends) {
+            assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
+            assert!(!end.contains("not-run"), "{mechanism:?}: {command}: {end}");
+        }
+        assert_eq!(fs::read_to_string(work.join(".envrc")).unwrap(), "wanted\n", "{mechanism:?}");
+    }
+}
+
+/// Husky keeps hooks in the working tree, where branches have others.
+#[tokio::test]
+async fn git_brings_hooks_of_the_working_tree_and_a_script_changes_none() {
+    for mechanism in mechanisms() {
+        let all =
+            commands(&["git switch -q other", "git switch -q main", "sh change.sh", "git switch -q other"]);
+        let change = "exec 2>/dev/null; echo evil > .husky/pre-commit; echo evil > .husky/post-merge; true\n";
+        let mut house = house_of(&all).file("change.sh", change);
+        let work = house.work();
+        git(&work, &["init", "-q", "-b", "main"]);
+        commit(&work, &[(".gitignore", "_\n.not-run\n"), (".husky/pre-commit", "of main\n")]);
+        git(&work, &["switch", "-q", "-c", "other"]);
+        commit(&work, &[(".husky/pre-commit", "of other\n"), (".husky/pre-push", "of other\n")]);
+        git(&work, &["switch", "-q", "main"]);
+        put(&work, ".husky/_/pre-commit", "#!/bin/sh\n");
+        git(&work, &["config", "core.hooksPath", ".husky/_"]);
+        let ends = run(&mut house, &mechanism, &all).await;
+        for (command, end) in all.iter().zip(&ends) {
+            assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
+            let may_be_told = command.contains("change.sh");
+            assert!(may_be_told || !end.contains("not-run"), "{mechanism:?}: {command}: {end}");
+        }
+        assert_eq!(
+            fs::read_to_string(work.join(".husky/pre-commit")).unwrap(),
+            "of other\n",
+            "{mechanism:?}"
+        );
+        assert!(work.join(".husky/pre-push").exists(), "{mechanism:?}: {ends:#?}");
+        assert!(!work.join(".husky/post-merge").exists(), "{mechanism:?}: {ends:#?}");
+    }
+}

@@ -77,3 +77,42 @@ async fn a_script_has_nothing_run_by_others_and_who_allowed_a_command_that_names
         running.stop().await;
     }
 }
+
+/// `.envrc` has shells find programs there, and jj follows a file in the place of its folder.
+#[tokio::test]
+async fn a_script_makes_no_program_of_a_daily_name_for_shells_and_leads_jj_to_no_other_settings() {
+    for mechanism in mechanisms() {
+        let script = "exec 2>/dev/null\nmkdir -p node_modules/.bin\n\
+                      for f in ls node mine; do echo evil > bin/$f; chmod 755 bin/$f; done; ln -s /bin/true bin/git\n\
+                      for f in ls tsc node; do echo evil > node_modules/.bin/$f; done\n\
+                      mv .jj/repo .jj/moved; echo ../elsewhere > .jj/repo; echo evil > .jj/workspace-config.toml; echo over\n";
+        let call = Reply::calls(&[("run_shell_command", json!({ "command": "bash s.sh" }))]);
+        let mut house = support::House::new()
+            .script(&Script::new(vec![call, Reply::done("done")]))
+            .agent("writer", AGENT)
+            .file("s.sh", script)
+            .file(".envrc", "PATH_add bin\nPATH_add node_modules/.bin\n")
+            .file("bin/own", "#!/bin/sh\n")
+            .file(".jj/repo/store", "");
+        house.sandbox = confined_by(house.dir.path(), mechanism.clone());
+        let work = house.work();
+        let running = house.boot().await;
+        let mut client = running.client();
+        let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
+        let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log: Vec<Value> = running.log().await;
+        let end = log.iter().find(|event| event["activity"] == "TOOL_CALL_END").unwrap().to_string();
+        assert!(end.contains("over"), "{mechanism:?}: {end}");
+        for name in ["bin/ls", "bin/node", "bin/git", "node_modules/.bin/ls", ".jj/workspace-config.toml"] {
+            assert!(fs::symlink_metadata(work.join(name)).is_err(), "{mechanism:?}, {name}: {end}");
+        }
+        assert!(!work.join(".jj/repo").is_file(), "{mechanism:?}: {end}");
+        // What builds and package managers make.
+        for name in ["bin/mine", "bin/own", "node_modules/.bin/tsc", "node_modules/.bin/node"] {
+            assert!(work.join(name).exists(), "{mechanism:?}, {name}: {end}");
+        }
+        drop(client);
+        running.stop().await;
+    }
+}

@@ -13,6 +13,7 @@ use super::{
     AutorunFileState, PlaceState, WatchedPlaces,
     mounts::MountPoint,
     notes::{AutorunNoteFile, AutorunNotes},
+    programs::KnownPrograms,
     second_names,
 };
 use crate::{digest, repositories::LONGEST_BROUGHT};
@@ -23,6 +24,7 @@ use sys::regular_file;
 pub struct AutorunGuards {
     going_on: Arc<Mutex<Vec<Weak<WatchedPlaces>>>>,
     pub(super) notes: AutorunNotes,
+    pub(super) programs: Arc<Mutex<KnownPrograms>>,
     /// The words that the next command of each session tells, by the session's folder for what is temporary.
     pub(super) left: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
 }
@@ -76,11 +78,6 @@ impl AutorunGuards {
     /// Has those who go on know that git begins beside them, and may remove files.
     pub fn git_begins(&self) {
         self.all().iter().for_each(|it| it.has_git_beside.store(true, Ordering::Release));
-    }
-
-    /// The second and nanosecond at which the first of the others began that go on.
-    pub(super) fn others_begun_at(&self, one: &Arc<WatchedPlaces>) -> Option<(i64, i64)> {
-        self.all().iter().filter(|it| !Arc::ptr_eq(it, one)).map(|it| it.begun_at).min()
     }
 
     /// The files that the words of commands name that go on.

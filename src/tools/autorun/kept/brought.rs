@@ -1,10 +1,11 @@
 //! Which files at kept places did git bring, so that they are no program's doing?
 //!
-//! git writes what its index names. A program that git runs, by a hook or a setting, may write the index as well, and make objects. So only what
-//! git had before any command of an agent counts, unless git runs no program, and nobody else is there to write.
+//! git writes what its index names. An agent's command, and a program that git runs by a hook or a setting, may write the index as well, and
+//! make objects. So only objects count that none of them can have made: those of before the session, those that came while none of them ran, and
+//! those that git fetched from elsewhere. What stood at the very place before may come back as well.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -14,11 +15,15 @@ use std::{
 use super::{
     super::{
         direnv,
-        states::{AutorunFileState, PlaceState},
+        states::{AutorunFileState, LONGEST, PlaceState},
     },
     AutorunGuard, WatchedPlaces,
 };
-use crate::repositories::{BroughtObjects, brought_by_git};
+use crate::{
+    digest,
+    repositories::{BroughtObjects, FileTime, ObjectTimes, brought_by_git, fetched_at},
+};
+use sys::clock;
 
 /// The file that direnv evaluates in a folder (direnv(1)).
 const ENVRC: &str = ".envrc";
@@ -26,8 +31,10 @@ const ENVRC: &str = ".envrc";
 /// A command line of git alone that may bring files of commits, by its words.
 #[derive(Debug, Clone, Copy)]
 pub struct GitBrings {
-    /// git runs no program by it, so what is fetched or merged counts, too.
-    pub may_be_new: bool,
+    /// git runs no program by it.
+    pub is_plain: bool,
+    /// It begins with fetching from where no agent's command writes. Only where it is plain.
+    pub fetches: bool,
     /// It may bring what the index does not name: of a stash, or of another commit.
     pub puts_back: bool,
 }
@@ -37,18 +44,21 @@ impl AutorunGuard {
     /// do not, with what they read. Blocks.
     pub(super) fn leave_brought(&self) -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let Some(brings) = self.watched.told.git else { return BTreeMap::new() };
-        let others = self.guards.others_begun_at(&self.watched);
-        let (changed, is_beside) = {
+        let (changed, has_earlier) = {
             let noted = self.watched.noted();
-            (self.watched.changed_since(&noted.before), others.is_some() || !noted.earlier.is_empty())
+            (self.watched.changed_since(&noted.before), !noted.earlier.is_empty())
         };
-        let since = self.watched.since();
-        let since = others.map_or(since, |others| since.min(others));
-        let is_new = brings.may_be_new && !is_beside;
-        let others = if is_new { self.watched.begun_at } else { since };
-        let objects =
-            BroughtObjects { named: (!is_new).then_some(since), others: brings.puts_back.then_some(others) };
-        let mut brought = brought_by_git(&self.watched.roots, &changed, objects);
+        let (roots, since) = (&self.watched.roots, self.watched.since());
+        let mut times = self.guards.object_times(roots, since);
+        if brings.is_plain
+            && !has_earlier
+            && !self.guards.has_beside(&self.program, roots, self.watched.begun_at)
+        {
+            times.brought.extend(self.come_meanwhile(brings, since));
+        }
+        let objects = BroughtObjects { times: &times, others: brings.puts_back };
+        let mut brought = brought_by_git(roots, &changed, objects);
+        brought.extend(self.known_among(&changed, &brought));
         let withheld = self.watched.that_read_what_was_written(&brought, objects, since);
         brought.retain(|(file, _)| !withheld.contains_key(file));
         let brought: Vec<_> =
@@ -56,11 +66,40 @@ impl AutorunGuard {
         self.guards.allow_all(&brought);
         withheld
     }
+
+    /// The files among them that have what stood there before, but for those that were `brought`, with the digests of their bytes.
+    fn known_among(&self, changed: &[PathBuf], brought: &[(PathBuf, String)]) -> Vec<(PathBuf, String)> {
+        let brought: HashSet<&PathBuf> = brought.iter().map(|(file, _)| file).collect();
+        let others = changed.iter().filter(|file| !brought.contains(file));
+        let known = others.filter_map(|file| {
+            let found = PlaceState::of(file, &mut { LONGEST }).files.remove(file);
+            let state = found.filter(|state| self.guards.knows_content(file, state))?;
+            Some((file.clone(), digest::of(state.bytes()?)))
+        });
+        known.collect()
+    }
+
+    /// The times, since this line of git alone began, at which nothing came that an agent wrote.
+    fn come_meanwhile(&self, brings: GitBrings, since: FileTime) -> Vec<(FileTime, FileTime)> {
+        let (roots, begun_at) = (&self.watched.roots, self.watched.begun_at);
+        let mut times = Vec::new();
+        for root in roots.iter().filter(|_| brings.fetches) {
+            if let Some(fetched) = fetched_at(root).filter(|fetched| begun_at < *fetched) {
+                self.guards.note_fetched(root, begun_at, fetched);
+                times.push((begun_at, fetched));
+            }
+        }
+        // What git merges then, it merges of what counts.
+        if !self.guards.has_run_others(roots, since) {
+            times.push((begun_at, clock::file_time()));
+        }
+        times
+    }
 }
 
 impl WatchedPlaces {
     /// The second and nanosecond at which the session's commands began, or if nobody knows, this one.
-    pub(super) fn since(&self) -> (i64, i64) {
+    pub(super) fn since(&self) -> FileTime {
         let born = fs::symlink_metadata(&self.session).and_then(|session| session.created()).ok();
         let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
         let seconds = |born: std::time::Duration| i64::try_from(born.as_secs()).unwrap_or(0);
@@ -73,8 +112,8 @@ impl WatchedPlaces {
     pub(super) fn that_read_what_was_written(
         &self,
         brought: &[(PathBuf, String)],
-        objects: BroughtObjects,
-        since: (i64, i64),
+        objects: BroughtObjects<'_>,
+        since: FileTime,
     ) -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut found = BTreeMap::new();
         for root in &self.roots {
@@ -92,7 +131,8 @@ impl WatchedPlaces {
                 .iter()
                 .cloned()
                 .partition(|file| changed_at(file).is_some_and(|at| at < self.begun_at));
-            let mut own = brought_by_git(&self.roots, &before, BroughtObjects::older_than(since));
+            let times = ObjectTimes::older_than(since);
+            let mut own = brought_by_git(&self.roots, &before, BroughtObjects::of_index(&times));
             own.extend(brought_by_git(&self.roots, &meanwhile, objects));
             written.retain(|file| !own.iter().any(|(own, _)| own == file));
             written.dedup();
@@ -123,7 +163,7 @@ impl WatchedPlaces {
 }
 
 /// The second and nanosecond at which something of the file was changed for the last time. Nobody sets it.
-fn changed_at(file: &Path) -> Option<(i64, i64)> {
+fn changed_at(file: &Path) -> Option<FileTime> {
     fs::symlink_metadata(file).ok().map(|found| (found.ctime(), found.ctime_nsec()))
 }
 

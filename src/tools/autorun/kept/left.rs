@@ -26,7 +26,7 @@ use super::{
     second_names::was_changed,
 };
 use crate::{
-    repositories::{BroughtObjects, brought_by_git},
+    repositories::{BroughtObjects, ObjectTimes, brought_by_git},
     workspace_reports::WorkspaceReports,
 };
 use shell::AutorunPlace;
@@ -251,7 +251,8 @@ impl AutorunNote {
             before.insert(path.into(), was.map(PlaceState::from));
         }
         let brought: Vec<(PathBuf, String)> = self.brought_since.map_or_else(Vec::new, |since| {
-            let (changed, objects) = (watched.changed_since(&before), BroughtObjects::older_than(since));
+            let (changed, times) = (watched.changed_since(&before), ObjectTimes::older_than(since));
+            let objects = BroughtObjects::of_index(&times);
             let mut brought = brought_by_git(&roots, &changed, objects);
             let withheld = watched.that_read_what_was_written(&brought, objects, since);
             brought.retain(|(file, _)| !withheld.contains_key(file));

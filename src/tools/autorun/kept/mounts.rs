@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{DoneAtEnd, PlaceState, WatchedPlaces};
-use crate::repositories::{BroughtObjects, brought_by_git};
+use crate::repositories::{BroughtObjects, ObjectTimes, brought_by_git};
 
 /// The file or folder over which something is mounted: another one has none.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ impl WatchedPlaces {
             return;
         }
         let now: Vec<PathBuf> = PlaceState::of(path, &mut 0).files.into_keys().collect();
-        let brought = brought_by_git(&self.roots, &now, BroughtObjects::older_than(self.begun_at));
+        let times = ObjectTimes::older_than(self.since());
+        let brought = brought_by_git(&self.roots, &now, BroughtObjects::of_index(&times));
         let brought: HashSet<PathBuf> = brought.into_iter().map(|(file, _)| file).collect();
         now.iter()
             .filter(|file| !brought.contains(*file))

@@ -197,7 +197,7 @@ fn only_what_git_has_from_before_is_allowed_while_it_goes_on_beside_a_command() 
     }
     let guards = AutorunGuards::default();
     let mut goes_on = beside(&root, WritesTold::default(), false, &guards).0;
-    let brings = GitBrings { may_be_new: true, puts_back: false };
+    let brings = GitBrings { is_plain: true, fetches: false, puts_back: false };
     let told = WritesTold { git: Some(brings), ..WritesTold::default() };
     let mut of_git = beside(&root, told, false, &guards).0;
     git(&root, &["checkout", "-q", "other"]);

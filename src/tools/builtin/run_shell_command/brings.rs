@@ -8,11 +8,12 @@ use crate::autorun::{GitBrings, GitCommits};
 use protocol::{CommandWord, ShellCommand};
 use shell::ShellAnalysis;
 
-/// Sub-commands of git that write files which a commit has.
+/// Sub-commands of git that write files which a commit has, or bring the commits.
 const BRING_FILES: &[&str] = &[
     "checkout",
     "cherry-pick",
     "clone",
+    "fetch",
     "merge",
     "pull",
     "rebase",
@@ -36,7 +37,7 @@ const PUT_BACK: &[&str] = &["restore", "stash"];
 const ELSEWHERE: &[&str] = &["submodule"];
 
 /// Sub-commands of git that run nothing but what settings and hooks say that are looked at where files are brought.
-const RUN_NOTHING: &[&str] = &["add", "branch", "commit", "diff", "fetch", "log", "show", "tag"];
+const RUN_NOTHING: &[&str] = &["add", "branch", "commit", "diff", "log", "show", "tag"];
 
 /// Sub-commands of git that run nothing by any option of theirs.
 const RUN_NOTHING_BY_OPTIONS: &[&str] = &[
@@ -166,6 +167,12 @@ const PLAIN_BEHIND: &[(&str, &str)] = &[
     ("switch", "-c"),
 ];
 
+/// Sub-commands of git that bring commits of another repository.
+const FETCH: &[&str] = &["fetch", "pull"];
+
+/// Sub-commands of git that make no objects.
+const MAKE_NOTHING: &[&str] = &["diff", "log", "show"];
+
 /// Commands beside git that wait for as long as what they read does. What somebody does meanwhile was not there when it was looked at.
 const MAY_WAIT: &[&str] = &["cat", "grep", "head", "sed", "sort", "tail", "wc"];
 
@@ -174,7 +181,34 @@ pub fn git_brings(reading: &ShellAnalysis, directory: &Path) -> Option<GitBrings
     let is_any = |names: &[&str]| reading.commands.iter().any(|command| is_git_command(command, names));
     let brings = |command: &ShellCommand| is_git_command(command, BRING_FILES) && !lists(command);
     let may_bring = reading.commands.iter().any(brings) && !is_any(BRING_PATCH);
-    may_bring.then(|| GitBrings { may_be_new: is_plain(reading, directory), puts_back: is_any(PUT_BACK) })
+    let is_plain = || is_plain(reading, directory);
+    may_bring.then(|| GitBrings { is_plain: is_plain(), fetches: false, puts_back: is_any(PUT_BACK) })
+}
+
+/// Tells from which remotes a text fetches before git makes anything else, none = those of the settings; `None` = it does not.
+pub fn fetches(reading: &ShellAnalysis, directory: &Path) -> Option<Vec<String>> {
+    let (mut remotes, mut has_made, mut fetches) = (Vec::new(), false, false);
+    for command in reading.commands.iter().filter(|_| is_plain(reading, directory)) {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        let words = match words.as_slice() {
+            ["git", "-C", _, words @ ..] | ["git", words @ ..] => words,
+            _ => continue,
+        };
+        let mut words = words.iter().skip_while(|word| word.starts_with('-'));
+        let Some(name) = words.next() else { continue };
+        if FETCH.contains(name) {
+            if has_made {
+                return None;
+            }
+            fetches = true;
+            has_made = *name == "pull";
+            let remote = words.find(|word| !word.starts_with('-')).map(|remote| (*remote).to_owned());
+            remotes.extend(remote.filter(|remote| !remotes.contains(remote)));
+        } else {
+            has_made |= !MAKE_NOTHING.contains(name) && !RUN_NOTHING_BY_OPTIONS.contains(name);
+        }
+    }
+    fetches.then_some(remotes)
 }
 
 /// Tells which commits it may make. To go on with a merge or a pick is to run `git commit`.
@@ -252,7 +286,9 @@ fn is_plain_git(words: &[&str]) -> bool {
     }
     let is_known = BRING_FILES.contains(name) && !ELSEWHERE.contains(name) || RUN_NOTHING.contains(name);
     // What the shell puts in their place is not read here, and `::` stands behind the name of a program that fetches.
-    let is_told = |word: &str| !word.contains(['$', '`']) && !word.contains("::");
+    // A merge into another folder puts what an agent wrote at places of other names.
+    let is_told =
+        |word: &str| !word.contains(['$', '`']) && !word.contains("::") && !word.contains("subtree");
     let is_plain_option = |word: &str| {
         PLAIN_OPTIONS.contains(&word)
             || PLAIN_BEGINNINGS.iter().any(|begin| word.starts_with(begin))
@@ -286,15 +322,15 @@ mod tests {
         )
     }
 
-    /// `None` = it brings nothing that git has, else whether what is new counts.
-    fn is_new(text: &str) -> Option<bool> {
+    /// `None` = it brings nothing that git has.
+    fn is_plain_line(text: &str) -> Option<bool> {
         let directory = PathBuf::from("/w");
         let git = git_use(&read(text, &directory), &directory, false);
-        git.brings.map(|brings| brings.may_be_new)
+        git.brings.map(|brings| brings.is_plain)
     }
 
     #[test]
-    fn new_objects_count_only_where_each_word_is_one_by_which_git_runs_nothing() {
+    fn a_line_is_plain_where_each_word_is_one_by_which_git_runs_nothing() {
         for text in [
             "git switch b",
             "git --no-pager checkout -q b",
@@ -313,7 +349,7 @@ mod tests {
             "git cherry-pick -x b",
             "git worktree add wt b",
         ] {
-            assert_eq!(is_new(text), Some(true), "{text}");
+            assert_eq!(is_plain_line(text), Some(true), "{text}");
         }
         for text in [
             "git -C sub checkout b",
@@ -338,14 +374,41 @@ mod tests {
             "git clone -u x y z",
             "git fetch --upload-pack=x; git merge b",
             "git rebase -i b",
+            "git merge -X subtree=.vscode b",
             "git pull ext::x",
         ] {
-            assert_ne!(is_new(text), Some(true), "{text}");
+            assert_ne!(is_plain_line(text), Some(true), "{text}");
         }
         for text in ["git status", "git commit -q -m x", "git stash list", "git am x; git switch b"] {
-            assert_eq!(is_new(text), None, "{text}");
+            assert_eq!(is_plain_line(text), None, "{text}");
         }
-        assert_eq!(is_new("git rebase -s ../../ev b"), None);
+        assert_eq!(is_plain_line("git rebase -s ../../ev b"), None);
+    }
+
+    #[test]
+    fn a_text_fetches_where_git_makes_nothing_before() {
+        let directory = PathBuf::from("/w");
+        let remotes = |text: &str| fetches(&read(text, &directory), &directory).map(|names| names.join(" "));
+        for (text, names) in [
+            ("git fetch", ""),
+            ("git pull -q --rebase && git stash pop", ""),
+            ("git status -sb; git -C . fetch -q origin main && git merge -q x", "origin"),
+            ("git fetch a; git log -1; git pull b c", "a b"),
+            ("cd . && git pull ./evil main 2>&1 | tail -3", "./evil"),
+        ] {
+            assert_eq!(remotes(text).as_deref(), Some(names), "{text}");
+        }
+        for text in [
+            "git switch b",
+            "git stash -u && git pull",
+            "git pull; git fetch",
+            "git add x; git fetch",
+            "git fetch --upload-pack=x",
+            "git -C sub fetch",
+            "git -c a=b fetch",
+        ] {
+            assert_eq!(remotes(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
         is_alone,
         may_configure,
         brings: brings::git_brings(reading, directory).filter(|_| is_alone),
+        fetches: brings::fetches(reading, directory).filter(|_| is_alone),
         directory: directory.to_owned(),
         commits: brings::commits(reading),
         goes_on,

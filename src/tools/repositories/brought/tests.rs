@@ -28,9 +28,9 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
         let files: Vec<PathBuf> =
             names.iter().chain(&[".link", "missing"]).map(|name| root.join(name)).collect();
         let brought = |since| {
-            let found = brought_by_git(roots, &files, BroughtObjects::older_than(since))
-                .into_iter()
-                .map(|(file, _)| file);
+            let times = ObjectTimes::older_than(since);
+            let found = brought_by_git(roots, &files, BroughtObjects::of_index(&times)).into_iter();
+            let found = found.map(|(file, _)| file);
             let names = found.map(|file| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
             names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
         };
@@ -62,4 +62,19 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
         git(&root.join(".vscode"), &["add", "."]);
         assert!(brought(LATER).is_empty(), "{format}");
     }
+}
+
+#[test]
+fn objects_count_by_the_times_at_which_nobody_else_could_make_them() {
+    let at = |second: i64| (second, 0);
+    let times = ObjectTimes {
+        before: at(10),
+        after: Some(at(15)),
+        made: vec![(at(2), at(3)), (at(20), at(30))],
+        served: vec![(at(5), at(6)), (at(40), (i64::MAX, 0))],
+        brought: vec![(at(22), at(24)), (at(12), at(13))],
+    };
+    let have = (0..50).filter(|second| times.have(at(*second))).collect::<Vec<i64>>();
+    let wanted = (0..50).filter(|second| matches!(second, 0..=1 | 4..=9 | 13 | 16..=19 | 23..=24 | 31..=39));
+    assert_eq!(have, wanted.collect::<Vec<_>>());
 }

@@ -41,14 +41,17 @@ fn tick() {
 
 fn guard(root: &Path, brings: Option<GitBrings>, guards: &AutorunGuards) -> AutorunGuard {
     let told = WritesTold { git: brings, ..WritesTold::default() };
-    let records = (WorkspaceReports::default(), guards, Path::new(""));
+    // Without it, the session is as old as the command.
+    let session = root.join(".git/session");
+    let records = (WorkspaceReports::default(), guards, session.as_path());
     let roots = [root.to_owned()];
     AutorunGuard::over(&roots, FurtherPlaces::default(), told, false, records).unwrap().0
 }
 
-const OLD: GitBrings = GitBrings { may_be_new: false, puts_back: false };
-const NEW: GitBrings = GitBrings { may_be_new: true, puts_back: false };
-const BACK: GitBrings = GitBrings { may_be_new: false, puts_back: true };
+const OLD: GitBrings = GitBrings { is_plain: false, fetches: false, puts_back: false };
+const NEW: GitBrings = GitBrings { is_plain: true, fetches: false, puts_back: false };
+const FETCHED: GitBrings = GitBrings { is_plain: true, fetches: true, puts_back: false };
+const BACK: GitBrings = GitBrings { is_plain: false, fetches: false, puts_back: true };
 
 /// The names that are there at the end of a line of git, of those that `work` wrote since it began in a repository.
 fn left(brings: Option<GitBrings>, is_beside: bool, work: impl Fn(&Path), names: &[&str]) -> Vec<String> {
@@ -146,4 +149,106 @@ fn what_a_stash_holds_is_put_back_by_its_bytes_and_is_run_by_nobody() {
     assert_eq!(left(Some(BACK), false, stashed, &names), [".envrc"]);
     assert!(left(Some(OLD), false, stashed, &names).is_empty());
     assert!(left(Some(NEW), false, stashed, &names).is_empty());
+}
+
+/// A repository at `main`, with a script's branch `evil`, and the guards of a daemon that ran the script.
+fn with_evil_branch() -> (tempfile::TempDir, PathBuf, AutorunGuards) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "-q", "-b", "main"]);
+    put(&root, ".vscode/settings.json", "of main");
+    commit(&root);
+    tick();
+    let guards = AutorunGuards::default();
+    fs::create_dir(root.join(".git/session")).unwrap();
+    let script = guard(&root, None, &guards);
+    tick();
+    git(&root, &["switch", "-q", "-c", "evil"]);
+    put(&root, ".envrc", "evil");
+    put(&root, ".vscode/settings.json", "evil");
+    commit(&root);
+    git(&root, &["switch", "-q", "main"]);
+    tick();
+    drop(script);
+    tick();
+    (folder, root, guards)
+}
+
+fn does(root: &Path, brings: GitBrings, guards: &AutorunGuards, words: &[&str]) -> Vec<String> {
+    let mut line = guard(root, Some(brings), guards);
+    tick();
+    git(root, words);
+    tick();
+    line.finish()
+}
+
+#[test]
+fn what_a_script_made_is_not_brought_by_a_later_line_of_git() {
+    for (brings, words) in [
+        (NEW, &["switch", "-q", "evil"][..]),
+        (NEW, &["merge", "-q", "--no-edit", "evil"]),
+        (NEW, &["reset", "-q", "--hard", "evil"]),
+        (FETCHED, &["reset", "-q", "--hard", "evil"]),
+        (BACK, &["restore", "--source=evil", "."]),
+        (GitBrings { puts_back: true, ..NEW }, &["restore", "--source=evil", "."]),
+    ] {
+        let (_folder, root, guards) = with_evil_branch();
+        let done = does(&root, brings, &guards, words);
+        assert!(!root.join(".envrc").exists(), "{words:?}: {done:?}");
+        assert_eq!(fs::read_to_string(root.join(".vscode/settings.json")).unwrap(), "of main", "{words:?}");
+        assert_eq!(done.len(), 2, "{words:?}: {done:?}");
+    }
+}
+
+#[test]
+fn what_a_person_made_while_no_agents_program_ran_is_brought() {
+    let (_folder, root, guards) = with_evil_branch();
+    git(&root, &["switch", "-q", "-c", "mine"]);
+    put(&root, ".envrc", "mine");
+    commit(&root);
+    git(&root, &["switch", "-q", "main"]);
+    tick();
+    assert!(does(&root, NEW, &guards, &["switch", "-q", "mine"]).is_empty());
+    assert_eq!(fs::read_to_string(root.join(".envrc")).unwrap(), "mine");
+    // It comes back by what stood there, also where all objects are new.
+    let script = guard(&root, None, &guards);
+    tick();
+    git(&root, &["gc", "-q", "--prune=now"]);
+    drop(script);
+    assert!(does(&root, NEW, &guards, &["switch", "-q", "main"]).is_empty());
+    assert!(does(&root, NEW, &guards, &["switch", "-q", "mine"]).is_empty());
+    // A server may have made what came while it went on.
+    let server = guards.program_begins(std::slice::from_ref(&root), super::super::AgentProgram::Server);
+    tick();
+    git(&root, &["switch", "-q", "-c", "served"]);
+    put(&root, ".envrc", "served");
+    commit(&root);
+    git(&root, &["switch", "-q", "mine"]);
+    tick();
+    drop(server);
+    tick();
+    assert_eq!(does(&root, NEW, &guards, &["switch", "-q", "served"]).len(), 1);
+}
+
+#[test]
+fn what_git_fetched_from_elsewhere_is_brought_then_and_later_and_what_came_in_one_line_with_it_is_not() {
+    let (_folder, root, guards) = with_evil_branch();
+    let origin = tempfile::tempdir().unwrap();
+    git(&root, &["clone", "-q", "--no-hardlinks", ".", origin.path().to_str().unwrap()]);
+    git(origin.path(), &["switch", "-q", "main"]);
+    put(origin.path(), ".envrc", "fetched");
+    put(origin.path(), ".exrc", "fetched");
+    commit(origin.path());
+    git(&root, &["remote", "add", "origin", origin.path().to_str().unwrap()]);
+    tick();
+    assert!(does(&root, FETCHED, &guards, &["fetch", "-q", "origin"]).is_empty());
+    let done = does(&root, NEW, &guards, &["merge", "-q", "--no-edit", "origin/main"]);
+    assert_eq!(fs::read_to_string(root.join(".envrc")).unwrap(), "fetched", "{done:?}");
+    put(origin.path(), ".exrc", "later");
+    commit(origin.path());
+    let pull = ["pull", "-q", "--no-rebase", "--no-edit", "origin", "main"];
+    let done = does(&root, FETCHED, &guards, &pull);
+    assert_eq!(fs::read_to_string(root.join(".exrc")).unwrap(), "later", "{done:?}");
+    let done = does(&root, FETCHED, &guards, &["switch", "-q", "evil"]);
+    assert_eq!(done.len(), 2, "{done:?}");
 }

@@ -29,8 +29,8 @@ mod tools;
 pub use answering::{AnswerRefusal, said};
 pub(crate) use answering::{RefusedAnswer, unfit};
 pub use context::{AskingRun, JudgeContext};
-pub(crate) use edit_to_show::EditFiring;
 pub use hooked::{CallToJudge, GateJudgement};
+pub(crate) use shown::EditFiring;
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
 use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision, ReadingSubject};

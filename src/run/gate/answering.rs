@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, edit_to_show::EditFiring, secret_lost};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost, shown::EditFiring};
 use crate::{
     machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,

@@ -4,10 +4,9 @@ use super::{
     CallGate, JudgeContext, PreparedToolCall, PreparedWork,
     answering::{AnswerRefusal, RefusedAnswer, failure, invalid, run, unfit},
     asking::briefly,
-    edit_to_show::EditFiring,
     edited::EditedCall,
     secret_lost,
-    shown::ShownCall,
+    shown::{EditFiring, ShownCall},
 };
 use crate::machine::{AnswerEffect, CallRefusal, HookEffects};
 use protocol::{

@@ -1302,17 +1302,18 @@ export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisionReason;
   /**
-   * The change as the model is told it, with `changedByHook`: who changed the call, and what is now other
-   * than it was.
+   * The change as the model is told it, with `changedByHook` and `askedByHook`: who changed the call, and
+   * what is now other than it was.
    */
   difference?: string | null;
   /**
-   * The arguments as the person had made them, with `changedByHook`. Missing in events of earlier versions.
+   * The arguments as the person had made them, with `changedByHook`, `askedByHook` and `editDropped`. Missing
+   * in events of earlier versions.
    */
   edited?: unknown;
   /**
-   * The arguments that the question is about now, with `changedByHook`. Missing in events of earlier
-   * versions.
+   * The arguments that the question is about now, with `changedByHook` and `askedByHook`. Missing in events
+   * of earlier versions.
    */
   arguments?: unknown;
 }
@@ -4335,6 +4336,11 @@ export type RevisionReason =
   | "changed"
   /** A hook changed what a person had made of the call, who has not seen that yet. */
   | "changedByHook"
+  /**
+   * A hook wants a person to be asked about what one has made of the call, for a reason that nobody was told
+   * before.
+   */
+  | "askedByHook"
   /** Nothing came of what a person had made of the call, as `reason` says; it is asked as it was. */
   | "editDropped"
   /** Only `deadlineAt`: somebody was there for a while. */

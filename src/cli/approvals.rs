@@ -94,8 +94,7 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
         };
         let since = asked.created_at.map(|at| format!("since {}", human::moment(at))).unwrap_or_default();
         // It cannot be answered now: that goes before where it comes from.
-        let is_answered =
-            asked.edited_by.is_some() || asked.claim.as_ref().is_some_and(|claim| claim.answered);
+        let is_answered = asked.is_answered();
         let mut about = [asked.folders(), asked.agents(), who, since];
         if is_answered {
             about.rotate_left(2);

@@ -399,6 +399,10 @@ fn respond(
         },
         None => params,
     };
+    if asked.is_answered() {
+        let waits = format!("{}, and your answer waits until they have", asked.answer_said());
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &waits);
+    }
     // An answer that got lost may be given again: the daemon takes one, and answers the same client the same.
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_patiently::<ConfirmationRespond>(&params, gives_up).map_err(|error| {

@@ -106,6 +106,11 @@ impl ConfirmationOptionView {
 }
 
 impl ConfirmationView {
+    /// True if somebody has answered with a change, and hooks are asked about that.
+    pub(super) fn is_answered(&self) -> bool {
+        self.edited_by.is_some() || self.claim.as_ref().is_some_and(|claim| claim.answered)
+    }
+
     /// The words where somebody has answered with a change, and hooks are asked about that.
     pub(super) fn answer_said(&self) -> String {
         let who =

@@ -26,11 +26,11 @@ mod shown;
 mod telling;
 mod tools;
 
-pub(crate) use answering::RefusedAnswer;
 pub use answering::{AnswerRefusal, said};
+pub(crate) use answering::{RefusedAnswer, unfit};
 pub use context::{AskingRun, JudgeContext};
-pub(crate) use edit_to_show::EditFiring;
 pub use hooked::{CallToJudge, GateJudgement};
+pub(crate) use shown::EditFiring;
 
 use ::tools::{Invocation, Permit, PrepareContext, SameRuleCheck, Tool};
 use policy::{AUTO_APPROVE, Policy, PolicyCall, PolicyDecision, ReadingSubject};

@@ -265,6 +265,8 @@ struct TrackedCall {
     edit: Option<Arc<LoggedEdit>>,
     /// Counts the edits of people about which hooks were asked.
     edits: u32,
+    /// The reason of its question without that of edits of which nothing came.
+    reason_before: Option<Arc<str>>,
     /// What its tool asks people while it runs, oldest first.
     asks: Vec<Arc<Confirmation>>,
     /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is

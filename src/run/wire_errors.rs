@@ -17,6 +17,8 @@ impl From<RunRequestError> for RpcError {
             RunRequestError::NoRoom(_) => {
                 RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID)
             }
+            RunRequestError::TooManyAnswers(_) => RpcError::new(ErrorKind::LimitExceeded, message)
+                .with_hint("look at the question again in a while"),
             RunRequestError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
                 .with_hint("try again after the daemon has been restarted"),
         }

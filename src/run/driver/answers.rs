@@ -67,7 +67,7 @@ impl RunDriver {
             };
             match message {
                 Some(message) if is_room => self.answers.waiting.push(message),
-                Some(message) => message.answer(Ok(RunMessageOutcome::NoRoom)),
+                Some(message) => message.answer(Ok(RunMessageOutcome::TooManyAnswers)),
                 None => (),
             }
             return;

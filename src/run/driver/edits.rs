@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{AnswerRefusal, EditFiring, RefusedAnswer},
+        gate::{AnswerRefusal, EditFiring, RefusedAnswer, unfit},
         machine::{AnswerEffect, HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
-    under_way::{AnswerCheck, CheckedAnswer, EditUnderWay},
+    under_way::{AnswerCheck, CheckedAnswer, EditUnderWay, is_same},
 };
-use protocol::{CallId, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome, RevisionReason};
+use protocol::{
+    CallId, ConfirmationAnswer, ConfirmationEdited, ConfirmationId, ConfirmationOutcome, RevisionReason,
+};
 
 impl RunDriver {
     /// Asks the hooks about an edit that is in the log.
@@ -22,12 +24,12 @@ impl RunDriver {
         let Some(request) = self.machine.request(call) else { return };
         let known = self.answers.edits.get(call).and_then(|it| it.arguments.clone());
         let Some(arguments) = known.or_else(|| (!edited.redacted).then(|| edited.edited.clone())) else {
-            let who = edited.name.as_deref().unwrap_or("a person");
-            let why = format!(
-                "{who} changed the call, and the change had a secret that was not kept when the daemon ended; make it again"
-            );
-            let dropped = self.dropped(&edit, why, HookEffects::default());
-            return self.launch(want, async move { TaskOutput::Input(dropped) }, None);
+            let why = "the change had a secret that was not kept when the daemon ended; make it again";
+            let outcome = Err(unfit("", why).into());
+            // Nobody waits for it, and what it says is in the log.
+            let message = RunMessage::internal(MachineInput::Edited(Box::new(edited.clone())));
+            let lost = CheckedAnswer { message, call: Some(call.clone()), outcome };
+            return self.launch(want, async move { TaskOutput::Shown(Box::new(lost)) }, None);
         };
         let answer = ConfirmationAnswer {
             confirmation: edited.confirmation_id.clone(),
@@ -69,7 +71,7 @@ impl RunDriver {
                     && revised.why == RevisionReason::AskedByHook
                 {
                     // It may be about the same as before, and nobody else has read what the hook says.
-                    self.refuse_yes(&answer.confirmation);
+                    self.refuse_yes(&answer.confirmation, None);
                 }
                 let outcome = Ok(AnswerCheck::Settled(settled, work));
                 return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready);
@@ -83,6 +85,8 @@ impl RunDriver {
         let cause = refusal_said(&refusal);
         let cause = self.gate.supplies.redactor.owned(cause);
         let why = format!("{who} changed the call, and that cannot be done any more: {cause}");
+        let known = self.answers.edits.get(call).is_some_and(|it| it.arguments.is_some());
+        let is_lost = edit.edited.redacted && !known;
         if let Some(under_way) = self.answers.edits.get_mut(call) {
             for reply in under_way.replies.drain(..) {
                 // Whoever asked may have gone.
@@ -90,15 +94,20 @@ impl RunDriver {
             }
         }
         // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
-        self.refuse_yes(&edit.edited.confirmation_id);
+        // Who makes a change again whose secret was lost has it.
+        let lost = Some(&edit.edited).filter(|_| is_lost);
+        self.refuse_yes(&edit.edited.confirmation_id, lost);
         let hooks = hooks.redacted(&self.gate.supplies.redactor);
         ready.push(RunMessage::internal(self.dropped(&edit, why, hooks)));
     }
 
     /// Answers that wait and by which the call would run count no more: the question was not what it is now.
-    fn refuse_yes(&mut self, question: &ConfirmationId) {
+    fn refuse_yes(&mut self, question: &ConfirmationId, spared: Option<&ConfirmationEdited>) {
+        let is_spared = |answer: &ConfirmationAnswer| spared.is_some_and(|edited| is_same(edited, answer));
         let is_yes = |message: &RunMessage| match &message.input {
-            MachineInput::Answer(answer) => answer.confirmation == *question && lets_run(answer.outcome),
+            MachineInput::Answer(answer) => {
+                answer.confirmation == *question && lets_run(answer.outcome) && !is_spared(answer)
+            }
             _ => false,
         };
         let waiting = std::mem::take(&mut self.answers.waiting);

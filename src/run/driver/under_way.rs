@@ -9,7 +9,7 @@ use super::super::{
     machine::{AnswerEffect, LoggedEdit},
 };
 use crate::live_runs::{RunMessage, RunMessageReply};
-use protocol::{CallId, ConfirmationAnswer, ConfirmationOutcome};
+use protocol::{CallId, ConfirmationAnswer, ConfirmationEdited, ConfirmationOutcome};
 
 /// Answers that make one edit and wait for what comes of it: more are a mistake of a script.
 const MOST_REPLIES: usize = 64;
@@ -34,11 +34,12 @@ impl AnswersUnderWay {
         message: RunMessage,
     ) -> Option<RunMessage> {
         let edited = &edit.edited;
-        let is_same = answer.outcome == ConfirmationOutcome::Modify
-            && (&edited.confirmation_id, &edited.digest) == (&answer.confirmation, &answer.digest)
-            && edited.name == answer.name
-            && edited.said == said(answer);
-        if !is_same {
+        if !is_same(edited, answer) {
+            return Some(message);
+        }
+        let is_known = self.edits.get(&edited.tool_call_id).is_some_and(|it| it.arguments.is_some());
+        if edited.redacted && !is_known {
+            // Nothing comes of the first one, since its secret was lost. This one has it.
             return Some(message);
         }
         let under_way = self.edits.entry(edited.tool_call_id.clone()).or_default();
@@ -48,6 +49,14 @@ impl AnswersUnderWay {
         under_way.replies.extend(message.reply);
         None
     }
+}
+
+/// True of an answer that makes this edit, by the same person.
+pub(super) fn is_same(edited: &ConfirmationEdited, answer: &ConfirmationAnswer) -> bool {
+    answer.outcome == ConfirmationOutcome::Modify
+        && (&edited.confirmation_id, &edited.digest) == (&answer.confirmation, &answer.digest)
+        && edited.name == answer.name
+        && edited.said == said(answer)
 }
 
 /// An edit about which hooks are asked, as far as it is not in the log.
@@ -73,4 +82,50 @@ pub(super) enum AnswerCheck {
     Settled(Box<AnswerEffect>, Option<PreparedWork>),
     /// An edit that is to be written down before hooks are asked about it.
     ToShow(Box<EditToShow>),
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::machine::MachineInput;
+
+    /// Whoever makes it again gives the secret again, which nobody else has.
+    #[test]
+    fn edit_whose_secret_was_lost_is_no_answer_to_whoever_makes_it_again() {
+        let answer = ConfirmationAnswer {
+            confirmation: "q".into(),
+            digest: "d".to_owned(),
+            outcome: ConfirmationOutcome::Modify,
+            grant: None,
+            message: None,
+            arguments: Some(json!({ "content": "a secret" })),
+            content: None,
+            limits: None,
+            answers: Vec::new(),
+            name: Some("ada".to_owned()),
+        };
+        let edited = ConfirmationEdited {
+            confirmation_id: "q".into(),
+            tool_call_id: "c".into(),
+            digest: "d".to_owned(),
+            edited: json!({ "content": "[redacted]" }),
+            redacted: true,
+            name: answer.name.clone(),
+            message: None,
+            said: said(&answer),
+        };
+        let lost = LoggedEdit { edited, number: 1, attempt: 2 };
+        let message = || RunMessage::internal(MachineInput::Answer(Box::new(answer.clone())));
+        let mut answers = AnswersUnderWay::default();
+        assert!(answers.same_edit(&lost, &answer, message()).is_some());
+        let known = EditUnderWay { arguments: Some(json!({})), replies: Vec::new() };
+        answers.edits.insert("c".into(), known);
+        assert!(answers.same_edit(&lost, &answer, message()).is_none());
+        let kept =
+            LoggedEdit { edited: ConfirmationEdited { redacted: false, ..lost.edited.clone() }, ..lost };
+        answers.edits.clear();
+        assert!(answers.same_edit(&kept, &answer, message()).is_none());
+    }
 }

@@ -74,6 +74,9 @@ impl RunExecutor {
                 return Err(AnswerError::Denied(error));
             }
             RunMessageOutcome::NoRoom => return Err(RunRequestError::NoRoom(run.clone()).into()),
+            RunMessageOutcome::TooManyAnswers => {
+                return Err(RunRequestError::TooManyAnswers(run.clone()).into());
+            }
             RunMessageOutcome::Done(_)
             | RunMessageOutcome::AskedAgain(_)
             | RunMessageOutcome::Nothing

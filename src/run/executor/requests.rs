@@ -139,6 +139,9 @@ impl RunExecutor {
             Some(LiveRunReply::Decided(RunMessageOutcome::NoRoom)) => {
                 Err(RunRequestError::NoRoom(run.clone()))
             }
+            Some(LiveRunReply::Decided(RunMessageOutcome::TooManyAnswers)) => {
+                Err(RunRequestError::TooManyAnswers(run.clone()))
+            }
             Some(LiveRunReply::Over) | None if self.shared.closing.is_cancelled() => {
                 match self.shared.store.run(run).await? {
                     Some(record) if record.state != RunState::Ended => {

@@ -320,7 +320,8 @@ fn unasked(error: RunRequestError) -> StartError {
     match error {
         RunRequestError::Store(error) => StartError::Store(error),
         RunRequestError::AtRest(_) => StartError::Draining,
-        RunRequestError::NoRoom(run) => StartError::NoRoom(run),
+        // Only whoever answers a question is told that there are too many answers.
+        RunRequestError::NoRoom(run) | RunRequestError::TooManyAnswers(run) => StartError::NoRoom(run),
     }
 }
 

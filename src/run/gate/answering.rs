@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, edit_to_show::EditFiring, secret_lost};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost, shown::EditFiring};
 use crate::{
     machine::{AnswerEffect, CallRefusal, HookEffects},
     unblocked,
@@ -205,26 +205,23 @@ impl CallGate {
         content: &str,
         judge_context: &JudgeContext,
     ) -> Result<Value, AnswerRefusal> {
-        let prepared = match self.prepare(call, judge_context).await {
-            Ok(prepared) => prepared,
+        // Rules are asked about what comes of it, not about what it was.
+        let valid = match self.validate(&call.name, call.arguments.clone(), judge_context).await {
+            Ok(valid) => valid,
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
             }
             Err(refusal) => return invalid("/content", &refusal.error.message),
         };
         let mut known = call.arguments.to_string();
-        if let Some(ConfirmationDetails::Edit { old_content, new_content, .. }) = &prepared.shown {
+        let invocation = valid.invocation;
+        if let Some(ConfirmationDetails::Edit { old_content, new_content, .. }) = &invocation.confirmation() {
             known.extend([old_content, new_content].into_iter().flatten().map(String::as_str));
         }
         refuse_marks("/content", content, &known)?;
-        let arguments = match prepared.work {
-            PreparedWork::Tool(invocation) => {
-                let content = content.to_owned();
-                // It may compare long texts.
-                unblocked(move || invocation.with_content(&content)).await
-            }
-            PreparedWork::Child(_) => None,
-        };
+        let content = content.to_owned();
+        // It may compare long texts.
+        let arguments = unblocked(move || invocation.with_content(&content)).await;
         arguments.map_or_else(
             || invalid("/content", "this call writes no file and runs no command; give `arguments`"),
             Ok,
@@ -337,6 +334,6 @@ pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, AnswerRefusa
     Err(unfit(pointer, message))
 }
 
-pub(super) fn unfit(pointer: &str, message: &str) -> AnswerRefusal {
+pub(crate) fn unfit(pointer: &str, message: &str) -> AnswerRefusal {
     AnswerRefusal::Invalid(vec![violation(pointer, message)])
 }

@@ -17,17 +17,6 @@ pub(crate) struct EditToShow {
     pub arguments: Value,
 }
 
-/// The way in which hooks are asked about an edit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EditFiring {
-    /// The number of the edit among those of its call; 1-based.
-    pub number: u32,
-    /// The number of times that hooks have been asked about it, this one included.
-    pub attempt: u32,
-    /// The edit is in the log.
-    pub is_logged: bool,
-}
-
 impl CallGate {
     /// The edit that this answer makes, where it is valid and a hook has to be asked about it; `None` where it makes none, or nobody is asked.
     pub(crate) async fn edit_to_show(

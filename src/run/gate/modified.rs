@@ -4,16 +4,18 @@ use super::{
     CallGate, JudgeContext, PreparedToolCall, PreparedWork,
     answering::{AnswerRefusal, RefusedAnswer, failure, invalid, run, unfit},
     asking::briefly,
-    edit_to_show::EditFiring,
     edited::EditedCall,
     secret_lost,
-    shown::ShownCall,
+    shown::{EditFiring, ShownCall},
 };
 use crate::machine::{AnswerEffect, CallRefusal, HookEffects};
 use protocol::{
     Confirmation, ConfirmationAnswer, ConfirmationOutcome, ConfirmationRevised, DecidedBy, HookAsk,
     RevisionReason, ToolCall, ToolErrorType,
 };
+
+/// The reason why nothing comes of a person's change of what they were shown.
+const CHANGED_MEANWHILE: &str = "what the call is about has changed since the question was asked";
 
 impl CallGate {
     /// The call as a person changed it.
@@ -85,7 +87,7 @@ impl CallGate {
         let asked = self.asked_now(call, open, judge_context).await;
         match asked.map_err(|why| RefusedAnswer { why, hooks: hooks.clone() })? {
             Some(_) if firing.is_logged => {
-                let why = unfit(pointer, "what the call is about has changed since the question was asked");
+                let why = unfit(pointer, CHANGED_MEANWHILE);
                 return Err(RefusedAnswer { why, hooks });
             }
             Some((now, prepared)) => {
@@ -159,8 +161,16 @@ impl CallGate {
                 let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
                 Ok((now.digest != open.digest).then_some((now, prepared)))
             }
+            // Rules forbid what was asked about, and not what came of it. What the person was shown has to be there all the same.
             Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
-                Err(AnswerRefusal::Denied(error))
+                let valid = self.validate(&call.name, call.arguments.clone(), judge_context).await;
+                let Ok(valid) = valid else { return Err(AnswerRefusal::Denied(error)) };
+                let now = valid.invocation.confirmation();
+                let now = now.map(|details| self.supplies.redactor.confirmation_details(details));
+                match now.is_none_or(|now| now == open.details) {
+                    true => Ok(None),
+                    false => invalid("", CHANGED_MEANWHILE),
+                }
             }
             Err(refusal) => {
                 let why = refusal.error.message;

@@ -7,7 +7,6 @@ use ::hooks::HookFacts;
 use super::{
     CallGate, JudgeContext, PreparedToolCall,
     changed::AskedCall,
-    edit_to_show::EditFiring,
     hooked::{MOVED_MEANWHILE, asked_by, denied},
 };
 use crate::{
@@ -15,6 +14,17 @@ use crate::{
     machine::{CallRefusal, HookEffects},
 };
 use protocol::{CallHooks, Confirmation, HookAsk, HookDecision, HookEventName, ToolCall, ToolSource};
+
+/// The way in which hooks are asked about an edit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EditFiring {
+    /// The number of the edit among those of its call; 1-based.
+    pub number: u32,
+    /// The number of times that hooks have been asked about it, this one included.
+    pub attempt: u32,
+    /// The edit is in the log.
+    pub is_logged: bool,
+}
 
 /// A call that a person changed, as hooks left it.
 pub(crate) enum ShownCall {

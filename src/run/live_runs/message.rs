@@ -16,6 +16,8 @@ pub enum RunMessageOutcome {
     Done(EventSeq),
     /// An answer by which the question is another one now, and why.
     AskedAgain(RevisionReason),
+    /// So many answers wait for one before them that this one was not taken.
+    TooManyAnswers,
     /// There was nothing to do.
     Nothing,
     /// So much waits to be read by the run's model that this was not kept.
@@ -83,4 +85,8 @@ pub enum RunRequestError {
     AtRest(RunId),
     #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
     NoRoom(RunId),
+    #[error(
+        "so many answers to a question of run {0} wait for what comes of the one before them that more are not taken"
+    )]
+    TooManyAnswers(RunId),
 }

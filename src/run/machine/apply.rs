@@ -112,6 +112,7 @@ impl RunMachine {
             EventBody::ConfirmationEdited(data) => self.apply_edit(data),
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => {
+                self.note_drop(data);
                 self.apply_question(&data.confirmation, private);
                 let call = data.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
                 if let Some(call) = call {
@@ -157,14 +158,18 @@ impl RunMachine {
             EventBody::BudgetRaised(data) => self.apply_raised(data),
             EventBody::BudgetWarning(data) => drop(self.safeguards.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
-                if self.parked.is_none() {
+                // Of one that waits for a person the daemon may be the same, unless it says for how long there was none.
+                let is_new = data.unclean || data.away_ms.is_some();
+                if self.parked.is_none() || (is_new && !self.is_parked()) {
                     self.restart_hooks();
                 }
                 self.parked = None;
                 // Whether it still waits is said anew.
                 self.is_waiting = false;
                 // A run that only waits, e.g. for the runs below it, is not what the daemon crashed under.
-                self.idle_resumes += u32::from(data.unclean && self.is_at_work_itself());
+                // One whose edit hooks look at may be: they are asked again each time.
+                let is_at_work = self.is_at_work_itself() || self.edited().next().is_some();
+                self.idle_resumes += u32::from(data.unclean && is_at_work);
             }
             EventBody::RunStopping(data) => {
                 let RunStopping { reason, then, error, message } = data.clone();
@@ -316,6 +321,7 @@ fn is_progress(body: &EventBody) -> bool {
             | EventBody::RunQueued(_)
             | EventBody::RunSteered(_)
             | EventBody::RunParked(_)
+            | EventBody::RunWaiting(_)
             | EventBody::ModelRetrying(_)
             | EventBody::ModelStarted(_)
             | EventBody::ModelConsulting(_)
@@ -340,6 +346,7 @@ impl TrackedCall {
             question: None,
             edit: None,
             edits: 0,
+            reason_before: None,
             asks: Vec::new(),
             is_held_up: false,
             note: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunMachine;
-use protocol::{CallId, CallState, ConfirmationEdited};
+use protocol::{CallId, CallState, ConfirmationEdited, ConfirmationRevised, RevisionReason};
 
 /// A call as a person changed it, about which hooks are asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,25 @@ impl RunMachine {
             let (edited, number) = (edited.clone(), call.edits);
             call.edit = Some(Arc::new(LoggedEdit { edited, number, attempt: 1 }));
         }
+    }
+
+    /// Before a question is another one: keeps its reason where nothing came of an edit.
+    pub(super) fn note_drop(&mut self, revised: &ConfirmationRevised) {
+        let call = revised.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
+        let Some(call) = call else { return };
+        match revised.why {
+            RevisionReason::Deadline => (),
+            RevisionReason::EditDropped => {
+                let now = call.question.as_ref().map(|question| Arc::from(question.reason.as_str()));
+                call.reason_before = call.reason_before.take().or(now);
+            }
+            _ => call.reason_before = None,
+        }
+    }
+
+    /// The reason of a call's question, without what was said of edits of which nothing came.
+    pub(super) fn reason_before_edits(&self, call: &CallId) -> Option<&Arc<str>> {
+        self.call(call)?.reason_before.as_ref()
     }
 
     /// Hooks that were asked about edits when the daemon died are asked again.

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::*;
 use protocol::{
     AgentName, BudgetLimits, CallDetails, CompletionMode, ContextId, ContextMessage, FinishReason,
-    MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, Risk, RunCare,
-    RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
+    MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, RevisionReason, Risk,
+    RunCare, RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
 };
 
 struct Script {
@@ -132,7 +132,8 @@ impl Script {
                 writeln!(out, "  {}", render(&draft.body)).unwrap();
                 log.push((draft.body, draft.private));
             }
-            let wants: Vec<String> = machine.wants().iter().map(render_want).collect();
+            let wants: Vec<String> =
+                machine.wants().iter().map(|want| render_with_attempt(&machine, want)).collect();
             writeln!(out, "  wants {}", wants.join(" ")).unwrap();
             let mut folded =
                 RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
@@ -431,7 +432,9 @@ fn render(body: &EventBody) -> String {
             format!("{name} {} {:?} by {:?}", it.confirmation_id, resolution.outcome, resolution.by)
         }
         EventBody::ConfirmationRevised(it) => {
-            format!("{name} {} {:?}", it.confirmation.confirmation_id, it.why)
+            let reason = Some(&it.confirmation.reason).filter(|_| it.why == RevisionReason::EditDropped);
+            let reason = reason.map(|reason| format!(" {reason:?}")).unwrap_or_default();
+            format!("{name} {} {:?}{reason}", it.confirmation.confirmation_id, it.why)
         }
         EventBody::ConfirmationRequested(it) => format!("{name} {}", it.confirmation.confirmation_id),
         EventBody::RunQueued(it) => {
@@ -447,6 +450,14 @@ fn render(body: &EventBody) -> String {
         EventBody::RunCompleted(it) => endings::render(it),
         other => safeguards::render(other).unwrap_or_else(|| name.to_owned()),
     }
+}
+
+/// A want, and for an edit how often hooks have been asked where that is more than once.
+fn render_with_attempt(machine: &RunMachine, want: &WantedTask) -> String {
+    let WantedTask::Edit { call } = want else { return render_want(want) };
+    let attempt = machine.edit(call).map_or(0, |edit| edit.attempt);
+    let attempt = if 1 < attempt { format!("#{attempt}") } else { String::new() };
+    format!("{}{attempt}", render_want(want))
 }
 
 fn render_want(want: &WantedTask) -> String {

@@ -112,9 +112,9 @@ fn open(span: &TraceSpan, out: &mut String) {
 fn of_call(hook: &HookSpan) -> String {
     let Some(tool) = &hook.tool else { return String::new() };
     let description = hook.description.as_deref().map(|text| format!(" {}", plain(text)));
-    let round = asked_about(hook).map(|about| format!(", {about},"));
-    let attempt = hook.attempt.map(|attempt| format!(", asked again (attempt {attempt}),"));
-    let again = format!("{}{}", round.unwrap_or_default(), attempt.unwrap_or_default());
+    let attempt = hook.attempt.map(|attempt| format!("asked again (attempt {attempt})"));
+    let again: Vec<String> = asked_about(hook).map(str::to_owned).into_iter().chain(attempt).collect();
+    let again = if again.is_empty() { String::new() } else { format!(", {},", again.join(", ")) };
     format!(", for {}{}{again}", code(tool.as_str()), description.unwrap_or_default())
 }
 

@@ -299,3 +299,27 @@ fn time_of_a_guard_is_nobodys_in_the_runs_above_either() {
         .collect();
     assert_eq!(words, ["agent", "hook"]);
 }
+
+/// Nothing comes of a change, and nothing of the next one.
+#[test]
+fn a_change_of_which_nothing_came_says_why() {
+    let revised = |at: u64, reason: &str| {
+        format!(
+            r#"{at} confirmation.revised {{"confirmation": {{"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "{reason}", "risk": "low", "details": {{"type": "edit"}}}}, "why": "editDropped", "edited": {{"path": "b.rs"}}, "^": {{"by": "ada"}}}}"#
+        )
+    };
+    let edited = r#"10000 confirmation.edited {"confirmationId": "q1", "toolCallId": "c1", "digest": "d", "edited": {"path": "c.rs"}, "name": "bob", "^": {"by": "bob"}}"#;
+    let (first, second) = (revised(9_000, "x; the file changed"), revised(12_000, "x; a rule forbids it"));
+    let told = spans(&format!("{LOGGED}{first}\n{edited}\n{second}"));
+    let asked =
+        told.iter().filter_map(|span| span.confirmation.as_deref()?.decision.as_ref()?.message.as_deref());
+    assert_eq!(asked.collect::<Vec<_>>(), ["the file changed", "a rule forbids it"]);
+    // A hook that was asked about it more than once is told in one breath.
+    let fired = r#"8000 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "attempt": 2, "decision": "allow", "outcome": "answered", "durationMs": 80, "startedAt": "AT7900"}"#;
+    let fired = fired.replace("AT7900", &Timestamp(BEGAN_US + 7_900_000).to_string());
+    let story = document(TraceFormat::Markdown, &format!("{LOGGED}{fired}\n{first}"));
+    assert!(
+        story.contains(", asked about the call as a person changed it, asked again (attempt 2), said"),
+        "{story}"
+    );
+}

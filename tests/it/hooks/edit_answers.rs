@@ -64,7 +64,10 @@ async fn yes_from_before_an_edit_is_dropped_does_not_run_the_call_as_it_was() {
     let ada = answering(&running, edit(&asked, "two"));
     until_kept(&house, &mut client, &run).await;
     let yes = answering(&running, answer(&asked, "allowOnce"));
-    client.settle().await;
+    // Nothing tells that it waits.
+    for _ in 0..20 {
+        client.settle().await;
+    }
     fs::create_dir(house.work().join("b.txt")).unwrap();
     let_go(&house);
     replied(ada).await;
@@ -180,4 +183,36 @@ async fn each_edit_of_a_question_is_a_firing_of_its_own() {
     let edited: Vec<bool> = hooks.map(|span| span["hook"]["edited"] == true).collect();
     assert_eq!(edited, [false, true, true], "{spans}");
     running.stop().await;
+}
+
+/// A rule forbids the call that was asked about, and not what the person made of it.
+#[tokio::test]
+async fn edit_that_rules_allow_counts_where_they_forbid_the_call_by_now() {
+    let forbids =
+        "[[rule]]\ntool = \"write_file\"\nargsPattern = '\"content\":\"one\"'\ndecision = \"deny\"\n";
+    for changes_file in [false, true] {
+        let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+        let house = keeping(&script).file("b.txt", "old");
+        let (running, mut client, run, asked) = guarded_house(&house).await;
+        let ada = answering(&running, edit(&asked, "two"));
+        until_kept(&house, &mut client, &run).await;
+        let house = house.rules("more", forbids);
+        client.call("daemon/reload", json!({})).await;
+        if changes_file {
+            fs::write(house.work().join("b.txt"), "somebody's").unwrap();
+        }
+        let_go(&house);
+        let told = replied(ada).await;
+        match changes_file {
+            false => assert_eq!(told["result"]["resolution"]["outcome"], "modify", "{told}"),
+            true => {
+                assert!(told["error"].is_object(), "{told}");
+                client.call("run/cancel", json!({ "runId": run })).await;
+            }
+        }
+        client.ended(&run).await;
+        let expected = if changes_file { "somebody's" } else { "two" };
+        assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), expected);
+        running.stop().await;
+    }
 }

@@ -8,6 +8,9 @@ use protocol::{
     Confirmation, ConfirmationEdited, ConfirmationId, ConfirmationRevised, PrivateEventFields, RevisionReason,
 };
 
+/// Letters of the reason why nothing came of an edit: a question is read whole.
+const MOST_WHY_CHARS: usize = 1_000;
+
 impl MachineStep<'_> {
     /// A person has changed the call that is asked about. An edit of anything but what is asked now is stale, and so is a second one.
     pub(super) fn edited(&mut self, edited: ConfirmationEdited) {
@@ -37,7 +40,11 @@ impl MachineStep<'_> {
         let edit = question.tool_call_id.as_ref().and_then(|call| self.machine.edit(call));
         let Some(edit) = edit.filter(|_| question.digest == digest) else { return };
         let (edited, by) = (edit.edited.edited.clone(), edit.edited.name.clone());
-        let reason = format!("{}; {why}", question.reason);
+        let before = question.tool_call_id.as_ref().and_then(|call| self.machine.reason_before_edits(call));
+        let before = before.map_or(question.reason.as_str(), |before| before);
+        // Only the last one is told: each drop would make it longer.
+        let why: String = why.chars().take(MOST_WHY_CHARS).collect();
+        let reason = format!("{before}; {why}");
         let revised = ConfirmationRevised {
             confirmation: Box::new(Confirmation { reason, ..(**question).clone() }),
             why: RevisionReason::EditDropped,

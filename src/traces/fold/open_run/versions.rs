@@ -57,6 +57,10 @@ impl OpenRun {
                 name: by.clone(),
                 waited_ms: Some(millis(span.started_at, at)),
                 down_ms: asked.down_ms,
+                message: (outcome == EDIT_DROPPED)
+                    .then(|| dropped_for(&asked.reason, facts.within("confirmation").text("reason")))
+                    .flatten()
+                    .map(text::line),
                 ..CallDecision::default()
             });
             if matches!(outcome, EDITED | EDIT_DROPPED) {
@@ -73,4 +77,13 @@ impl OpenRun {
         self.tell_edited(edges);
         self.ask(id, moment, version, edges);
     }
+}
+
+/// The part of a question's reason that says why nothing came of a change: it stands behind what both reasons have, or in the place of what
+/// was said of the change before.
+fn dropped_for<'now>(before: &str, now: Option<&'now str>) -> Option<&'now str> {
+    let now = now?;
+    let ends = now.match_indices("; ").map(|(at, mark)| at + mark.len());
+    let own = ends.filter(|at| before.get(..*at - 2) == now.get(..*at - 2)).last();
+    own.map(|at| &now[at..]).filter(|why| !why.is_empty())
 }

@@ -47,7 +47,7 @@ pub use known::KnownRepositories;
 pub use named::{GitNamed, normal, repositories_of_root};
 use named::{named_by_git, settings_text};
 pub use notes::RepositoryNotes;
-pub use remotes::{fetched_at, fetches_from_elsewhere};
+pub use remotes::{fetched_at, fetches_from_elsewhere, is_elsewhere};
 pub use settings::GitValue;
 use state::OLD_REMOTES;
 pub use state::may_run_something;

@@ -155,8 +155,9 @@ impl AutorunGuard {
         watched.note(&mut noted)?;
         // Beside others nobody knows whose it is.
         if noted.earlier.is_empty() {
-            let mounted: Vec<PathBuf> = noted.mounted.keys().cloned().collect();
-            guards.note_contents(&noted.before, &mounted);
+            let named = watched.told.named.iter().filter(|path| watched.watches(path));
+            let others: Vec<PathBuf> = noted.mounted.keys().chain(named).cloned().collect();
+            guards.programs.note_contents(&noted.before, &others);
         }
         drop(noted);
         Ok((AutorunGuard { watched, guards: guards.clone(), program }, covered))

@@ -32,13 +32,13 @@ pub(super) struct PlaceState {
 }
 
 /// Device, inode, size and the time of the last change, which nobody sets.
-pub(super) type FileStamp = (u64, u64, u64, i64, i64);
+pub(super) type AutorunFileStamp = (u64, u64, u64, i64, i64);
 
 /// One entry that is no folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AutorunFileState {
     Link(PathBuf),
-    File { stamp: FileStamp, mode: u32, bytes: Option<Vec<u8>> },
+    File { stamp: AutorunFileStamp, mode: u32, bytes: Option<Vec<u8>> },
 }
 
 impl PlaceState {
@@ -151,7 +151,7 @@ impl AutorunFileState {
     }
 
     /// `None` of a link.
-    pub fn stamp(&self) -> Option<FileStamp> {
+    pub fn stamp(&self) -> Option<AutorunFileStamp> {
         match self {
             AutorunFileState::Link(_) => None,
             AutorunFileState::File { stamp, .. } => Some(*stamp),

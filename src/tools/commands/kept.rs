@@ -49,6 +49,8 @@ pub struct GitUse {
     pub goes_on: bool,
     /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
     pub settings: Vec<String>,
+    /// Addresses of repositories that it clones; `None` = it does not.
+    pub cloned: Option<Vec<String>>,
 }
 
 /// The places that are kept from it.
@@ -139,7 +141,16 @@ impl CommandRuntime {
         };
         // From here on nobody else changes what it takes note of.
         let settings = match git.may_configure || (!has_covers && !is_server) {
-            true => GuardedSettings::Written { named: git.settings.clone(), is_at_once: git.may_configure },
+            true => {
+                let mut named = git.settings.clone();
+                // A push to it runs hooks that no agent's command writes.
+                let is_elsewhere = |cloned: &Vec<String>| {
+                    cloned.iter().all(|it| repositories::is_elsewhere(it, &git.directory, roots))
+                };
+                let clones = git.may_configure && git.cloned.as_ref().is_some_and(is_elsewhere);
+                named.extend(clones.then(|| "remote.origin.url".to_owned()));
+                GuardedSettings::Written { named, is_at_once: git.may_configure }
+            }
             // What a person does meanwhile is not told from what a server does.
             false => GuardedSettings::Covered,
         };

@@ -71,7 +71,8 @@ fn remotes_of(repository: &RepositoryAround) -> Option<BTreeSet<(String, String)
     Some(remotes)
 }
 
-fn is_elsewhere(address: &str, top: &Path, roots: &[PathBuf]) -> bool {
+/// True of an address at another machine, or of a repository in which no agent's command writes. Blocks for a look.
+pub fn is_elsewhere(address: &str, top: &Path, roots: &[PathBuf]) -> bool {
     // A program of that name fetches, or the letters are not those that git reads.
     if address.contains("::") || address.contains(['"', '\\']) {
         return false;

@@ -317,10 +317,11 @@ async fn what_a_person_let_an_agent_write_comes_back_after_scripts() {
             "git stash pop -q",
             "git add .envrc && git commit -q -m x",
             "git switch -q other",
-            "sh script.sh",
+            "sh gc.sh",
             "git switch -q main",
         ]);
-        let mut house = house_of(&all).file("script.sh", "echo x >> made; git gc -q\n");
+        let mut house =
+            house_of(&all).file("script.sh", "echo x >> made\n").file("gc.sh", "git gc -q --prune=now\n");
         let work = house.work();
         git(&work, &["init", "-q", "-b", "main"]);
         for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
@@ -343,8 +344,14 @@ async fn what_a_person_let_an_agent_write_comes_back_after_scripts() {
 #[tokio::test]
 async fn git_brings_hooks_of_the_working_tree_and_a_script_changes_none() {
     for mechanism in mechanisms() {
-        let all =
-            commands(&["git switch -q other", "git switch -q main", "sh change.sh", "git switch -q other"]);
+        let all = commands(&[
+            "git switch -q other",
+            "git switch -q main",
+            "git sparse-checkout set .husky",
+            "git sparse-checkout disable",
+            "sh change.sh",
+            "git switch -q other",
+        ]);
         let change = "exec 2>/dev/null; echo evil > .husky/pre-commit; echo evil > .husky/post-merge; true\n";
         let mut house = house_of(&all).file("change.sh", change);
         let work = house.work();

@@ -13,7 +13,7 @@ use super::{
     AutorunFileState, PlaceState, WatchedPlaces,
     mounts::MountPoint,
     notes::{AutorunNoteFile, AutorunNotes},
-    programs::KnownPrograms,
+    programs::{AgentProgram, AgentPrograms, RunningProgram},
     second_names,
 };
 use crate::{digest, repositories::LONGEST_BROUGHT};
@@ -24,7 +24,7 @@ use sys::regular_file;
 pub struct AutorunGuards {
     going_on: Arc<Mutex<Vec<Weak<WatchedPlaces>>>>,
     pub(super) notes: AutorunNotes,
-    pub(super) programs: Arc<Mutex<KnownPrograms>>,
+    pub(super) programs: AgentPrograms,
     /// The words that the next command of each session tells, by the session's folder for what is temporary.
     pub(super) left: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
 }
@@ -73,6 +73,11 @@ impl AutorunGuards {
     fn all(&self) -> Vec<Arc<WatchedPlaces>> {
         let all = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter_map(Weak::upgrade).filter(|it| it.goes_on()).collect()
+    }
+
+    /// Has everybody know that a program begins that writes in these folders.
+    pub fn program_begins(&self, roots: &[PathBuf], kind: AgentProgram) -> RunningProgram {
+        self.programs.begins(roots, kind)
     }
 
     /// Has those who go on know that git begins beside them, and may remove files.

@@ -49,10 +49,10 @@ impl AutorunGuard {
             (self.watched.changed_since(&noted.before), !noted.earlier.is_empty())
         };
         let (roots, since) = (&self.watched.roots, self.watched.since());
-        let mut times = self.guards.object_times(roots, since);
+        let mut times = self.guards.programs.object_times(roots, since);
         if brings.is_plain
             && !has_earlier
-            && !self.guards.has_beside(&self.program, roots, self.watched.begun_at)
+            && !self.guards.programs.has_beside(&self.program, roots, self.watched.begun_at)
         {
             times.brought.extend(self.come_meanwhile(brings, since));
         }
@@ -73,7 +73,7 @@ impl AutorunGuard {
         let others = changed.iter().filter(|file| !brought.contains(file));
         let known = others.filter_map(|file| {
             let found = PlaceState::of(file, &mut { LONGEST }).files.remove(file);
-            let state = found.filter(|state| self.guards.knows_content(file, state))?;
+            let state = found.filter(|state| self.guards.programs.knows_content(file, state))?;
             Some((file.clone(), digest::of(state.bytes()?)))
         });
         known.collect()
@@ -85,12 +85,12 @@ impl AutorunGuard {
         let mut times = Vec::new();
         for root in roots.iter().filter(|_| brings.fetches) {
             if let Some(fetched) = fetched_at(root).filter(|fetched| begun_at < *fetched) {
-                self.guards.note_fetched(root, begun_at, fetched);
+                self.guards.programs.note_fetched(root, begun_at, fetched);
                 times.push((begun_at, fetched));
             }
         }
         // What git merges then, it merges of what counts.
-        if !self.guards.has_run_others(roots, since) {
+        if !self.guards.programs.has_run_others(roots, since) {
             times.push((begun_at, clock::file_time()));
         }
         times

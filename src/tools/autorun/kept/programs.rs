@@ -8,7 +8,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{super::states::FileStamp, AutorunFileState, AutorunGuards, MOST_BYTES, PlaceState};
+use super::{
+    super::states::{AutorunFileStamp, AutorunFileState, PlaceState},
+    MOST_BYTES,
+};
 use crate::{
     digest,
     repositories::{FileTime, ObjectTimes},
@@ -38,12 +41,15 @@ pub enum AgentProgram {
 
 /// A program that goes on until this is dropped.
 pub struct RunningProgram {
-    programs: Arc<Mutex<KnownPrograms>>,
+    programs: AgentPrograms,
     number: u64,
 }
 
-/// Everything that is remembered.
-pub(super) struct KnownPrograms {
+/// Everything that is remembered of them. A cheap handle.
+#[derive(Clone, Default)]
+pub struct AgentPrograms(Arc<Mutex<KnownPrograms>>);
+
+struct KnownPrograms {
     started: FileTime,
     next: u64,
     ran: Vec<RanProgram>,
@@ -55,7 +61,7 @@ pub(super) struct KnownPrograms {
 /// The contents that a file has had, in short, and the state in which it was read last.
 #[derive(Default)]
 struct KnownContents {
-    last: Option<FileStamp>,
+    last: Option<AutorunFileStamp>,
     all: BTreeSet<String>,
 }
 
@@ -107,26 +113,26 @@ fn is_around_any(folder: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| root.starts_with(folder) || folder.starts_with(root))
 }
 
-impl AutorunGuards {
+impl AgentPrograms {
     /// Has everybody know that a program begins that writes in these folders.
-    pub fn program_begins(&self, roots: &[PathBuf], kind: AgentProgram) -> RunningProgram {
-        let mut known = self.programs();
+    pub fn begins(&self, roots: &[PathBuf], kind: AgentProgram) -> RunningProgram {
+        let mut known = self.known();
         let number = known.next;
         known.next += 1;
         let began = clock::file_time();
         known.ran.push(RanProgram { number, kind, roots: roots.to_vec(), began, ended: NEVER });
         known.forget_some();
-        RunningProgram { programs: self.programs.clone(), number }
+        RunningProgram { programs: self.clone(), number }
     }
 
-    fn programs(&self) -> MutexGuard<'_, KnownPrograms> {
+    fn known(&self) -> MutexGuard<'_, KnownPrograms> {
         // Nothing panics while it is held.
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The times at which objects came in repositories of these folders that no program of an agent made. `since`: when the session began.
     pub(super) fn object_times(&self, roots: &[PathBuf], since: FileTime) -> ObjectTimes {
-        let known = self.programs();
+        let known = self.known();
         let times = |is_server: bool| {
             let ran = known.in_roots(roots).filter(|ran| (ran.kind == AgentProgram::Server) == is_server);
             ran.map(|ran| (ran.began, ran.ended)).collect()
@@ -143,34 +149,34 @@ impl AutorunGuards {
 
     /// True if another program than this one has gone on in these folders since then, but for servers.
     pub(super) fn has_beside(&self, own: &RunningProgram, roots: &[PathBuf], since: FileTime) -> bool {
-        let known = self.programs();
+        let known = self.known();
         let mut others = known.in_roots(roots).filter(|ran| ran.number != own.number && since < ran.ended);
         others.any(|ran| ran.kind != AgentProgram::Server)
     }
 
     /// True if anything but git has gone on in these folders since then, but for servers.
     pub(super) fn has_run_others(&self, roots: &[PathBuf], since: FileTime) -> bool {
-        let known = self.programs();
+        let known = self.known();
         known.in_roots(roots).any(|ran| ran.kind == AgentProgram::Other && since <= ran.ended)
     }
 
     /// Takes in that from then to then nothing came into a root's repository but what git fetched from elsewhere.
     pub(super) fn note_fetched(&self, root: &Path, from: FileTime, to: FileTime) {
-        let mut known = self.programs();
+        let mut known = self.known();
         known.fetched.push((root.to_owned(), from, to));
         let surplus = known.fetched.len().saturating_sub(MOST_FETCHES);
         known.fetched.drain(..surplus);
     }
 
-    /// Takes in what stands at places where nobody but a person could have put it, or somebody who was allowed to. Of those that are `mounted`
-    /// over it is read the first time alone: no command changes them.
-    pub(super) fn note_contents(&self, places: &BTreeMap<PathBuf, Option<PlaceState>>, mounted: &[PathBuf]) {
-        let mut known = self.programs();
+    /// Takes in what stands at places where nobody but a person could have put it, or somebody who was allowed to. Of `others` it
+    /// is read the first time alone.
+    pub(super) fn note_contents(&self, places: &BTreeMap<PathBuf, Option<PlaceState>>, others: &[PathBuf]) {
+        let mut known = self.known();
         let is_known = |place: &PathBuf| {
             known.contents.range(place.clone()..).next().is_some_and(|(file, _)| file.starts_with(place))
         };
         let mut bytes_left = MOST_BYTES;
-        let unknown = mounted.iter().filter(|place| !is_known(place));
+        let unknown = others.iter().filter(|place| !is_known(place));
         let unknown: Vec<PlaceState> = unknown.map(|place| PlaceState::of(place, &mut bytes_left)).collect();
         let files = places.values().flatten().chain(&unknown).flat_map(|state| &state.files);
         for (file, state) in files {
@@ -193,7 +199,7 @@ impl AutorunGuards {
     /// True if a file has what stood there before.
     pub(super) fn knows_content(&self, file: &Path, state: &AutorunFileState) -> bool {
         let Some(content) = content(state) else { return false };
-        self.programs().contents.get(file).is_some_and(|known| known.all.contains(&content))
+        self.known().contents.get(file).is_some_and(|known| known.all.contains(&content))
     }
 }
 
@@ -209,9 +215,35 @@ fn content(state: &AutorunFileState) -> Option<String> {
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        let mut known = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.programs.known();
         if let Some(ran) = known.ran.iter_mut().find(|ran| ran.number == self.number) {
             ran.ended = clock::file_time();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_programs_the_oldest_count_as_one_that_ran_all_the_time() {
+        let programs = AgentPrograms::default();
+        let root = PathBuf::from("/w");
+        let roots = std::slice::from_ref(&root);
+        let first = programs.begins(roots, AgentProgram::Git);
+        let began = programs.object_times(roots, (0, 0)).made[0].0;
+        drop(first);
+        let goes_on = programs.begins(&[root.join("below")], AgentProgram::Git);
+        for _ in 0..MOST_PROGRAMS + 10 {
+            drop(programs.begins(&["/elsewhere".into()], AgentProgram::Git));
+        }
+        assert!(programs.known().ran.len() <= MOST_PROGRAMS);
+        let times = programs.object_times(roots, (0, 0));
+        assert!(times.made.iter().any(|(from, to)| *from == began && *to != NEVER), "{:?}", times.made);
+        assert!(times.made.iter().any(|(_, to)| *to == NEVER), "{:?}", times.made);
+        assert!(programs.has_run_others(roots, (0, 0)), "nobody knows any more");
+        drop(goes_on);
+        assert!(programs.object_times(&["/other".into()], (0, 0)).made.is_empty());
     }
 }

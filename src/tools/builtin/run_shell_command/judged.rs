@@ -126,6 +126,7 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
         commits: brings::commits(reading),
         goes_on,
         settings,
+        cloned: cloned(reading),
     }
 }
 
@@ -164,7 +165,30 @@ fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
         |command: &&ShellCommand| command.words.iter().take(2).map(|word| word.text()).eq(["git", "config"]);
     let words = reading.commands.iter().filter(configures).flat_map(|command| &command.words);
     let keys = words.map(|word| word.text().to_ascii_lowercase()).filter(|word| word.contains('.'));
-    if is_told { keys.collect() } else { Vec::new() }
+    let mut named: Vec<String> = if is_told { keys.collect() } else { Vec::new() };
+    // git sets it itself, and what it has git read is looked at like other settings.
+    let is_sparse = |command: &ShellCommand| {
+        command.words.iter().take(2).map(|word| word.text()).eq(["git", "sparse-checkout"])
+    };
+    if reading.commands.iter().any(is_sparse) {
+        named.push("extensions.worktreeconfig".to_owned());
+    }
+    named
+}
+
+/// What the text has git clone, by its words; `None` = it clones nothing.
+fn cloned(reading: &ShellAnalysis) -> Option<Vec<String>> {
+    let clones = reading.commands.iter().filter_map(|command| {
+        let words: Vec<&str> = command.words.iter().map(CommandWord::text).collect();
+        match words.as_slice() {
+            ["git", "clone", words @ ..] => {
+                Some(words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default().to_owned())
+            }
+            _ => None,
+        }
+    });
+    let clones: Vec<String> = clones.collect();
+    (!clones.is_empty()).then_some(clones)
 }
 
 /// True if nothing runs but git, and what that does is known.

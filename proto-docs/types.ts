@@ -3026,7 +3026,7 @@ export interface LlmSpan {
   estimated?: boolean;
   /**
    * The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are
-   * missing, and the request was not free.
+   * missing, and it may have cost something.
    */
   usageUnknown?: boolean;
   /** Calls that the reply asks for. */
@@ -3526,6 +3526,11 @@ export interface ModelCompleted {
    * daemon's estimate.
    */
   estimated?: boolean;
+  /**
+   * The request was cut off before anything had come of it: `usage` is 0 and `cost` missing, and nobody knows
+   * what it cost.
+   */
+  usageUnknown?: boolean;
   /** Missing when nobody told the model's price. */
   cost?: Cost | null;
   /**
@@ -3614,8 +3619,8 @@ export interface ModelRetrying {
   /** The model of the failed attempt, where `usage` says what that took. */
   model?: string | null;
   /**
-   * What the failed attempt took, as far as its provider had said it: counted like a reply's. Missing =
-   * nobody said anything, and it counts nothing.
+   * What the failed attempt took: counted like a reply's, and estimated where something of a reply had come
+   * that its provider had not counted. Missing = nothing had come, and it counts nothing.
    */
   usage?: Usage | null;
   /** What that cost; missing = the model's price is not known. */
@@ -4707,7 +4712,7 @@ export interface RunSpan {
   childCost?: Cost | null;
   /**
    * Its requests of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended. They were not free, and `usage` and `cost` are without them.
+   * them, or as the daemon ended. They may have cost something; `usage` and `cost` are without them.
    */
   uncountedRequests?: number;
 }

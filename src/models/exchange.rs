@@ -51,6 +51,9 @@ pub(super) trait ReplyAssembler: Default + Send + 'static {
     /// What the provider has said so far that it takes; nothing where it has not.
     fn usage(&self) -> Usage;
 
+    /// Bytes of calls' arguments that have come so far.
+    fn call_bytes(&self) -> usize;
+
     /// True if the provider has said why it ended: all that it meant to say is here, and whatever else may come is
     /// not worth waiting for.
     fn is_whole(&self) -> bool;

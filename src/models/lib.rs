@@ -129,6 +129,8 @@ pub enum ModelEvent {
     ThoughtDelta(String),
     /// Something came that is not to be shown, e.g. a piece of a call's arguments: whoever waits may go on waiting.
     Alive,
+    /// Bytes came, so many, that are not to be shown: of a call's arguments, or held back. They are part of what the reply takes.
+    Unshown(usize),
     /// What this has taken so far, as the provider says. The newest counts, and `Finished` has the last; of a call that ends
     /// otherwise it is all that is known.
     Usage(Usage),

@@ -109,7 +109,7 @@ impl RecordedStream {
                 self.heard.thought(text);
                 None
             }
-            Ok(ModelEvent::Alive | ModelEvent::Usage(_)) => None,
+            Ok(ModelEvent::Alive | ModelEvent::Unshown(_) | ModelEvent::Usage(_)) => None,
             Ok(ModelEvent::Grounded(grounding)) => {
                 self.heard.grounding(grounding);
                 None

@@ -17,6 +17,7 @@ pub(super) fn stream_to_end(
             Ok(ModelEvent::TextDelta(_)
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
+                | ModelEvent::Unshown(_)
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_))
         )
@@ -30,6 +31,7 @@ pub(super) fn stream_to_end(
                 ModelEvent::TextDelta(delta) => text.push_str(delta),
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(delta),
                 ModelEvent::Alive
+                | ModelEvent::Unshown(_)
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_)
                 | ModelEvent::Finished(_) => {}

@@ -248,8 +248,8 @@ pub struct ModelRetrying {
     /// The model of the failed attempt, where `usage` says what that took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the failed attempt took, as far as its provider had said it: counted like a reply's. Missing = nobody said
-    /// anything, and it counts nothing.
+    /// What the failed attempt took: counted like a reply's, and estimated where something of a reply had come that its provider
+    /// had not counted. Missing = nothing had come, and it counts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What that cost; missing = the model's price is not known.
@@ -285,6 +285,9 @@ pub struct ModelCompleted {
     /// The provider did not say what it counted, or not all of it as the reply was cut off: `usage` is the daemon's estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// The request was cut off before anything had come of it: `usage` is 0 and `cost` missing, and nobody knows what it cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usage_unknown: bool,
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,

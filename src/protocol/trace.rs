@@ -290,7 +290,7 @@ pub struct RunSpan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_cost: Option<UsdAmount>,
     /// Its requests of which nobody knows what they used, since they were cut off before anything had come of them, or as the daemon
-    /// ended. They were not free, and `usage` and `cost` are without them.
+    /// ended. They may have cost something; `usage` and `cost` are without them.
     #[serde(skip_serializing_if = "is_default")]
     pub uncounted_requests: u64,
 }
@@ -328,8 +328,8 @@ pub struct LlmSpan {
     /// The daemon estimated the tokens, or some of them.
     #[serde(skip_serializing_if = "is_default")]
     pub estimated: bool,
-    /// The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are missing, and the request
-    /// was not free.
+    /// The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are missing, and it may have
+    /// cost something.
     #[serde(skip_serializing_if = "is_default")]
     pub usage_unknown: bool,
     /// Calls that the reply asks for.

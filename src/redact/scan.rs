@@ -39,6 +39,8 @@ pub(super) struct RedactionScan {
     /// For each shape: nothing of it begins before.
     looked_to: Vec<usize>,
     open: Vec<OpenSecret>,
+    /// Letters of a name in bytes that has no end yet are known up to here.
+    letters_read_to: usize,
     walk: Option<PatternWalk>,
     /// Found and not put out.
     found: Vec<HiddenSpan>,
@@ -54,6 +56,7 @@ impl RedactionScan {
             next: 0,
             looked_to: vec![0; SHAPES.len()],
             open: Vec::new(),
+            letters_read_to: 0,
             walk: rules.patterns.as_ref().map(PatternWalk::new),
             found: Vec::new(),
             shown: 0,
@@ -89,6 +92,7 @@ impl RedactionScan {
         self.next -= by;
         self.shown -= by;
         self.covered = self.covered.saturating_sub(by);
+        self.letters_read_to = self.letters_read_to.saturating_sub(by);
         for looked_to in &mut self.looked_to {
             *looked_to = looked_to.saturating_sub(by);
         }
@@ -141,7 +145,7 @@ impl RedactionScan {
                 judgements.push((shape, SHAPES[shape].judge(window, start)?));
             }
         }
-        let named = rules.named_bytes(window, start)?;
+        let named = rules.named_bytes(window, start, &mut self.letters_read_to)?;
         self.found.extend(known.map(|(end, label)| HiddenSpan { start, end, label }));
         self.found.extend(named);
         for (shape, judgement) in judgements {

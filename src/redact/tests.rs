@@ -155,6 +155,9 @@ fn planted() -> Vec<(String, String)> {
         // Names whose bytes are written in letters; the first secret gives the name.
         (named(&format!("a\nghp_{}", letters(36))), "`[path-bytes:", "]`", "github"),
         (named(&format!("\tAKIA{upper} ghp_{}", letters(36))), "path-bytes:", "", "aws-key"),
+        // Cut in the middle of a group, or with letters glued to it.
+        (named(&format!("a\nghp_{}!\n", letters(36)))[..57].to_owned(), "path-bytes:", " ", "github"),
+        (format!("{}AAA", named(&format!("a\nghp_{}!\n", letters(36)))), "path-bytes:", ":", "github"),
         (named(&format!("cust-1234\n{}", named("x"))), "no [path-bytes:", "] here", "pattern:1"),
         (key.to_owned(), "key:\n", "\nrest", "private-key"),
         (key.replace('\n', "\\n"), "{\"k\": \"", "\\n\"}", "private-key"),

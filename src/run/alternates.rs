@@ -53,24 +53,30 @@ impl ModelFallbacks {
     pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
         let usage = meter.total();
         let (cost, first_token_ms) = (self.cost(name, &usage), meter.first_token_ms());
-        MeteredUsage { usage, is_estimate: false, cost, first_token_ms }
+        MeteredUsage { usage, cost, first_token_ms, ..MeteredUsage::default() }
     }
 
-    /// Usage of a reply that was cut off when the model had written so much. Once anything of it had come, what the provider
-    /// had not counted by then is estimated; before, nobody knows, and no cost is told.
-    pub fn cut_off(&self, name: &str, meter: &UsageMeter, written: TokenEstimate) -> MeteredUsage {
+    /// Usage of a reply that was cut off when the model had shown so much. Once anything of it had come, what the provider had not
+    /// counted by then is estimated; of one that was asked for and brought nothing nobody knows, and no cost is told.
+    pub fn cut_off(&self, name: &str, meter: &UsageMeter, shown: TokenEstimate) -> MeteredUsage {
         let counted = self.metered(name, meter);
         if !self.known(name).is_some_and(|model| model.is_served()) {
             return counted;
         }
-        let Some(prompt_tokens) = meter.begun() else {
-            return MeteredUsage { cost: counted.cost.filter(|_| counted.usage.total() != 0), ..counted };
-        };
-        let mut usage = counted.usage;
-        if usage.total() == 0 {
-            usage.prompt_tokens = prompt_tokens;
+        let heard = meter.heard();
+        if !heard.has_begun {
+            let is_unknown = heard.was_asked;
+            return MeteredUsage { is_unknown, cost: counted.cost.filter(|_| !is_unknown), ..counted };
         }
-        usage.output_tokens = usage.output_tokens.max(TokenEstimator::default().tokens(written));
+        let mut usage = counted.usage;
+        if usage.prompt_tokens == 0 && usage.cached_tokens == 0 && usage.cache_write_tokens == 0 {
+            usage.prompt_tokens = heard.prompt_tokens;
+        }
+        if !heard.is_counted {
+            let written = TokenEstimator::default().tokens(shown).saturating_add(heard.unshown_tokens());
+            let told = usage.output_tokens.saturating_add(usage.thought_tokens);
+            usage.output_tokens = usage.output_tokens.saturating_add(written.saturating_sub(told));
+        }
         let is_estimate = usage != counted.usage;
         MeteredUsage { usage, is_estimate, cost: self.cost(name, &usage), ..counted }
     }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use models::ModelEvent;
 use protocol::Usage;
 
 /// Shared by whoever reads a model's stream and whoever may drop that. It knows what the provider has counted, and whether
@@ -21,27 +22,70 @@ struct Tries {
     current: Usage,
     /// Milliseconds until the model said something; of a question with several tries the first time that it did.
     first_token_ms: Option<u64>,
-    /// Of the request, about.
-    prompt_tokens: u64,
-    /// Something came from the provider, so it was at work.
-    has_begun: bool,
+    heard: HeardReply,
+}
+
+/// The extent of a reply to one request, as far as it came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HeardReply {
+    /// Tokens of the request, about.
+    pub prompt_tokens: u64,
+    /// The request was made: hooks before it have let it pass.
+    pub was_asked: bool,
+    /// The provider was at work: it has counted something, or written.
+    pub has_begun: bool,
+    /// The model has written something.
+    has_written: bool,
+    /// The provider has counted since the model had written: what it says is of the reply and not of its beginning.
+    pub is_counted: bool,
+    /// Bytes of what was written and not shown.
+    unshown_bytes: usize,
+}
+
+impl HeardReply {
+    /// Tokens of what was written and not shown, about: a quarter of its letters, as ASCII is estimated.
+    pub fn unshown_tokens(&self) -> u64 {
+        u64::try_from(self.unshown_bytes.div_ceil(4)).unwrap_or(u64::MAX)
+    }
 }
 
 impl UsageMeter {
     /// For a request of about so many tokens.
     pub fn of_request(prompt_tokens: u64) -> UsageMeter {
-        UsageMeter(Arc::new(Mutex::new(Tries { prompt_tokens, ..Tries::default() })))
+        let heard = HeardReply { prompt_tokens, ..HeardReply::default() };
+        UsageMeter(Arc::new(Mutex::new(Tries { heard, ..Tries::default() })))
     }
 
-    /// Something came from the provider.
-    pub fn begins(&self) {
-        self.tries().has_begun = true;
+    /// The request is made.
+    pub fn asks(&self) {
+        self.tries().heard.was_asked = true;
     }
 
-    /// Tokens of the request, about; `None` = nothing has come from the provider.
-    pub fn begun(&self) -> Option<u64> {
-        let tries = self.tries();
-        tries.has_begun.then_some(tries.prompt_tokens)
+    /// This came from the provider. Signs of life alone say nothing: a refusal may follow.
+    pub fn hears(&self, event: &ModelEvent) {
+        let mut tries = self.tries();
+        let told = tries.current;
+        let heard = &mut tries.heard;
+        match event {
+            ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Finished(_) => {
+                (heard.has_begun, heard.has_written) = (true, true);
+            }
+            ModelEvent::Unshown(bytes) => {
+                (heard.has_begun, heard.has_written) = (true, true);
+                heard.unshown_bytes = heard.unshown_bytes.saturating_add(*bytes);
+            }
+            // The same again, as with a failure, is no newer count.
+            ModelEvent::Usage(usage) => {
+                heard.has_begun = true;
+                heard.is_counted |= heard.has_written && plausible(*usage) != told;
+            }
+            ModelEvent::Alive | ModelEvent::Grounded(_) => (),
+        }
+    }
+
+    /// The reply to the newest request, as far as it came.
+    pub fn heard(&self) -> HeardReply {
+        self.tries().heard
     }
 
     /// The provider's newest count takes the place of those before.

@@ -270,7 +270,10 @@ impl SideCallContext {
                     return Ok((reply, grounding));
                 }
                 ModelEvent::Grounded(more) => grounding.absorb(more),
-                ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Alive => (),
+                ModelEvent::TextDelta(_)
+                | ModelEvent::ThoughtDelta(_)
+                | ModelEvent::Alive
+                | ModelEvent::Unshown(_) => (),
             }
         }
         Err(ModelError::Unusable { message: "the model's stream ended without a finish reason".to_owned() })

@@ -97,8 +97,10 @@ impl ModelCall {
                     return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
-            if matches!(item, Some(Ok(_))) && !self.is_stood_in_for() {
-                self.meter.begins();
+            if let Some(Ok(event)) = &item
+                && !self.is_stood_in_for()
+            {
+                self.meter.hears(event);
             }
             if let Some(Ok(
                 ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Finished(_),
@@ -118,7 +120,9 @@ impl ModelCall {
                     circles.and_then(|circles| circles.thought.push(&delta)),
                 ),
                 // Turns let no provider read the web.
-                Some(Ok(ModelEvent::Alive | ModelEvent::Grounded(_))) => (Ok(()), None),
+                Some(Ok(ModelEvent::Alive | ModelEvent::Unshown(_) | ModelEvent::Grounded(_))) => {
+                    (Ok(()), None)
+                }
                 Some(Ok(ModelEvent::Usage(usage))) => {
                     self.meter.say(usage);
                     (Ok(()), None)
@@ -202,7 +206,7 @@ impl ModelCall {
             false => plausible(usage),
         };
         let (cost, first_token_ms) = (self.alternates.cost(&self.model, &usage), self.meter.first_token_ms());
-        MeteredUsage { usage, is_estimate, cost, first_token_ms }
+        MeteredUsage { usage, is_estimate, cost, first_token_ms, is_unknown: false }
     }
 
     /// A hook answered in the model's place.
@@ -242,6 +246,8 @@ impl ModelCall {
         let (text, thought) = self.live.freeze();
         let metered =
             self.alternates.cut_off(&self.model, &self.meter, weigh_texts([text.as_str(), &thought]));
+        // A provider that refuses asks nothing for it, and neither does one that nobody reaches.
+        let metered = MeteredUsage { is_unknown: false, ..metered };
         PartialReply { text, thought, metered }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The conventions moved into a repository of their own after that version, which is the last one that has them.
 
-use protocol::{ArgumentChange, RunTold, SpanKind, SpanStatus, SpanText, TraceSpan};
+use protocol::{ArgumentChange, RunTold, SpanKind, SpanStatus, SpanText, TraceSpan, Usage};
 use serde_json::{Value, json};
 
 use crate::said::UNCHANGED;
@@ -41,9 +41,9 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("gen_ai.response.time_to_first_chunk", |span| {
         Some(AttributeValue::Seconds(span.llm.as_ref()?.first_token_ms? as f64 / 1e3))
     }),
-    ("gen_ai.usage.input_tokens", |span| number(span.usage?.prompt_tokens)),
+    ("gen_ai.usage.input_tokens", |span| number(counted(span)?.prompt_tokens)),
     ("gen_ai.usage.output_tokens", |span| {
-        let usage = span.usage?;
+        let usage = counted(span)?;
         number(usage.output_tokens.saturating_add(usage.thought_tokens))
     }),
     ("gen_ai.usage.cache_read.input_tokens", |span| positive(span.usage?.cached_tokens)),
@@ -130,6 +130,7 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
     ("subagentd.llm.purpose", |span| span.llm.as_ref()?.purpose.as_ref().map(text)),
+    ("subagentd.llm.usage_unknown", |span| span.llm.as_ref()?.usage_unknown.then(|| text("true"))),
     ("subagentd.llm.estimated", |span| span.llm.as_ref()?.estimated.then(|| text("true"))),
     ("subagentd.mcp.server", |span| {
         let of_call = span.tool.as_ref().and_then(|tool| tool.server.as_ref());
@@ -272,6 +273,12 @@ pub fn provider(model: &str) -> &str {
         "xai" => "x_ai",
         other => other,
     }
+}
+
+/// Not of a run of which nothing was counted, though it made requests.
+fn counted(span: &TraceSpan) -> Option<Usage> {
+    let is_uncounted = span.run.as_ref().is_some_and(|run| run.uncounted_requests != 0);
+    span.usage.filter(|usage| usage.total() != 0 || !is_uncounted)
 }
 
 fn text(value: impl ToString) -> AttributeValue {

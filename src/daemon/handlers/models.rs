@@ -198,6 +198,7 @@ async fn test(
                 ModelEvent::TextDelta(_)
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
+                | ModelEvent::Unshown(_)
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_),
             )) => (),

@@ -73,6 +73,10 @@ impl ReplyAssembler for MessageReply {
         self.usage.into()
     }
 
+    fn call_bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.input.len()).sum()
+    }
+
     fn is_whole(&self) -> bool {
         self.stop_reason.is_some()
     }

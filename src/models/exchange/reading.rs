@@ -37,6 +37,8 @@ pub(super) struct ResponseReader<D: ProviderDialect> {
     until: Option<Instant>,
     /// There was an event in the stream.
     has_events: bool,
+    /// Bytes of calls' arguments that were told.
+    call_bytes: usize,
     /// What the provider has said that the response takes.
     usage: Usage,
     /// The reason why there is no reply, once it was told what that has cost.
@@ -59,6 +61,7 @@ impl<D: ProviderDialect> ResponseReader<D> {
             bytes: 0,
             until: None,
             has_events: false,
+            call_bytes: 0,
             usage: Usage::default(),
             failure: None,
         }
@@ -129,6 +132,11 @@ impl<D: ProviderDialect> ResponseReader<D> {
                 let message = format!("the response has an event that is not {}'s: {error}", D::NAME);
                 return Err(ModelError::Unusable { message });
             }
+        }
+        let call_bytes = self.reply.call_bytes();
+        if self.call_bytes < call_bytes {
+            self.ready.push_back(ModelEvent::Unshown(call_bytes - self.call_bytes));
+            self.call_bytes = call_bytes;
         }
         let usage = self.reply.usage();
         if usage != self.usage {

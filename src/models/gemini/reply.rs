@@ -80,6 +80,11 @@ impl ReplyAssembler for GeminiReply {
         self.usage
     }
 
+    /// Calls come whole, with the count of what they took.
+    fn call_bytes(&self) -> usize {
+        0
+    }
+
     fn is_whole(&self) -> bool {
         // Some proxies fill the field in every chunk, with what says nothing.
         let says_nothing = |reason: &str| matches!(reason, "" | "FINISH_REASON_UNSPECIFIED");

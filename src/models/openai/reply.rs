@@ -77,6 +77,10 @@ impl ReplyAssembler for ChatReply {
         self.usage
     }
 
+    fn call_bytes(&self) -> usize {
+        self.calls.iter().map(|call| call.arguments.len()).sum()
+    }
+
     fn is_whole(&self) -> bool {
         self.finish.is_some()
     }

@@ -132,6 +132,10 @@ impl ReplyAssembler for ItemReply {
         self.usage
     }
 
+    fn call_bytes(&self) -> usize {
+        self.items.iter().filter_map(|item| item.call.as_ref()).map(|call| call.arguments.len()).sum()
+    }
+
     fn is_whole(&self) -> bool {
         self.end.is_some()
     }

@@ -75,3 +75,19 @@ fn a_name_of_bytes_does_not_carry_a_secret_in_its_letters() {
         assert_eq!(hidden.contains("path-bytes:[redacted:github]"), is_secret, "{hidden}");
     }
 }
+
+/// A name that comes letter by letter is read once, and not anew with each letter.
+#[test]
+fn letters_of_a_name_that_goes_on_are_looked_at_once() {
+    let redactor = redactor();
+    let text = format!("path-bytes:{}", letters(8_000));
+    let mut scan = RedactionScan::without_patterns(&redactor.rules);
+    let mut looks = 0;
+    for end in 1..=text.len() {
+        let window = TextWindow::new(&text[..end], false);
+        scan.advance(&redactor.rules, &window);
+        looks += window.work();
+    }
+    let each = looks / text.len() as u64;
+    assert!(each <= 40, "{each} looks at each byte");
+}

@@ -50,7 +50,10 @@ impl RunDriver {
         let hooked = self.hooked_request(ask);
         let stream = match &hooked {
             Some(hooked) => hooked.clone().stream(request),
-            None => self.alternates.stream(model, request),
+            None => {
+                self.meter.asks();
+                self.alternates.stream(model, request)
+            }
         };
         let thinking = ModelCall {
             ask,

@@ -162,12 +162,16 @@ impl RunDriver {
         }
         let gate = Arc::clone(&self.gate);
         let (alternates, name) = (Arc::clone(&self.alternates), self.machine.model().to_owned());
+        let meter = self.meter.clone();
         Some(HookedRequest {
             hooks: hooks.clone(),
             scene: self.scene(&self.machine),
             redactor: gate.supplies.redactor.clone(),
             clock: Arc::clone(&self.parts.clock),
-            asked: Arc::new(move |request| alternates.stream(&name, request)),
+            asked: Arc::new(move |request| {
+                meter.asks();
+                alternates.stream(&name, request)
+            }),
             model: self.machine.model().to_owned(),
             about: format!("{}.{}", ask.turn, ask.attempt),
             canonical: Arc::new(move |name| gate.toolset.canonical(&name.into())),

@@ -43,7 +43,7 @@ impl From<AnswerRefusal> for RefusedAnswer {
 }
 
 impl CallGate {
-    /// What an answer to an open question comes to. Reads, never writes. `firing`: where it is an edit, how hooks are asked about that.
+    /// Decides on an answer to an open question. Reads, never writes. `firing`: where it is an edit, how hooks are asked about that.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,

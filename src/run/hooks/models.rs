@@ -267,8 +267,9 @@ async fn next_event(
                         stage =
                             StreamStage::Asking(Box::pin(async move { hooked.after(request, reply).await }));
                     }
-                    (Ok(ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_)), Some(hooked)) => {
-                        return Some((Ok(ModelEvent::Alive), StreamStage::Streaming(inner, Some(hooked))));
+                    (Ok(ModelEvent::TextDelta(text) | ModelEvent::ThoughtDelta(text)), Some(hooked)) => {
+                        let held_back = ModelEvent::Unshown(text.len());
+                        return Some((Ok(held_back), StreamStage::Streaming(inner, Some(hooked))));
                     }
                     (event, withheld) => return Some((event, StreamStage::Streaming(inner, withheld))),
                 }

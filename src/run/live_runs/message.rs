@@ -16,7 +16,7 @@ pub enum RunMessageOutcome {
     Done(EventSeq),
     /// An answer by which the question is another one now, and why.
     AskedAgain(RevisionReason),
-    /// So many answers wait for one before them that this one was not taken.
+    /// Too many answers wait for one before them, so this one was not taken.
     TooManyAnswers,
     /// There was nothing to do.
     Nothing,

@@ -124,7 +124,7 @@ fn a_request_that_fails_in_the_last_turn_is_an_error_with_its_words() {
     check(
         log,
         expect![[r#"
-            3 in 2: llm m 0..10 error MODEL_FAILED: the recording has run out in="q"
+            3 in 2: llm m 0..10 error MODEL_FAILED: the recording has run out 0→0 in="q"
             2 in 1: turn turn 3 0..11 error MODEL_FAILED: the recording has run out (turn.started the last one, after ERROR_NO_COMPLETE_TASK_CALL)
             1 in -: run lead 0..11 error ERROR_NO_COMPLETE_TASK_CALL: no result; in its last turn the model failed: the recording has run out in="q"
         "#]],

@@ -66,7 +66,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
         20 model.retrying {"stream": "s1", "attempt": 1, "message": "503", "notBefore": "2025-11-24T16:00:02.020Z"}
         2020 model.started {"model": "m", "stream": "s2", "attempt": 2}
-        2500 model.completed {"model": "m", "stream": "s2", "text": "x", "cut": true, "calls": [], "usage": {}}
+        2500 model.completed {"model": "m", "stream": "s2", "text": "x", "cut": true, "usageUnknown": true, "calls": [], "usage": {}}
         2600 run.stopping {"reason": "ERROR", "message": "the provider answered 400", "error": {"code": "PROVIDER_ERROR"}}
         2600 turn.completed {"turn": 1}
         2600 run.completed {"reason": "ERROR", "error": {"code": "PROVIDER_ERROR", "message": "the provider answered 400"}}
@@ -83,7 +83,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         0 turn.started {"turn": 1}
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
-        500 model.completed {"model": "m", "stream": "s1", "text": "x", "cut": true, "calls": [], "usage": {}}
+        500 model.completed {"model": "m", "stream": "s1", "text": "x", "cut": true, "usageUnknown": true, "calls": [], "usage": {}}
         600 run.stopping {"reason": "ABORTED", "message": "cancelled"}
         600 turn.completed {"turn": 1}
         600 run.completed {"reason": "ABORTED"}

@@ -12,12 +12,12 @@ fn a_reply_that_was_cut_for_a_loop_says_which() {
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         0 turn.started {"turn": 1}
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
-        500 model.completed {"model": "m", "stream": "s1", "text": "x", "cut": true, "calls": [], "usage": {}}
+        500 model.completed {"model": "m", "stream": "s1", "text": "x", "cut": true, "usageUnknown": true, "calls": [], "usage": {}}
         500 loop.detected {"kind": "text", "message": "the model says again and again: \"x\"", "stops": false}
         500 turn.completed {"turn": 1}
         500 turn.started {"turn": 2}
         500 model.started {"model": "m", "stream": "s2", "attempt": 1}
-        900 model.completed {"model": "m", "stream": "s2", "text": "x", "cut": true, "calls": [], "usage": {}}
+        900 model.completed {"model": "m", "stream": "s2", "text": "x", "cut": true, "usageUnknown": true, "calls": [], "usage": {}}
         900 loop.detected {"kind": "text", "message": "the model says again and again: \"x\"", "stops": true}
         900 run.stopping {"reason": "LOOP_DETECTED", "then": "end", "message": "the run goes round in circles"}
         900 turn.completed {"turn": 2}

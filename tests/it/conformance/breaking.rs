@@ -80,12 +80,12 @@ async fn streams_that_are_cut() {
             complete_task "success": "accepted"
             ends GOAL "finished"
             used what is estimated
-            but anthropic:
+            but gemini:
               again: "the connection to 127.0.0.1 broke in the middle of the response: unexpected EOF during chunk size line"
               says "", 1 calls
               complete_task "success": "accepted"
               ends GOAL "finished"
-              used 200, 60 of it cached, for 28
+              used 100, 30 of it cached, for 27
         "#]], |wire| {
             let calls = [call("call_1", "complete_task", &json!({ "result": "never" }))];
             let half = Said { calls: calls.into(), ..Said::default() };
@@ -169,7 +169,7 @@ async fn streams_that_say_nothing() {
                 again: "the response has no events; it is text/html"
                 says "Well.", 0 calls
                 ends GOAL "Well."
-                used what is estimated
+                used 100, 30 of it cached, for 27
             "#]],
             |wire| {
                 let page = Answer::status(200, "<html>Log in</html>").header("content-type", "text/html");

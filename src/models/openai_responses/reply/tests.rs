@@ -16,6 +16,7 @@ fn told<S: AsRef<str>>(events: &[S]) -> String {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(&delta),
                 ModelEvent::Alive
+                | ModelEvent::Unshown(_)
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_)
                 | ModelEvent::Finished(_) => {

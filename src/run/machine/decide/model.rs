@@ -112,7 +112,8 @@ impl MachineStep<'_> {
             _ => None,
         });
         let calls = calls.collect();
-        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms } = metered;
+        let MeteredUsage { usage, is_estimate: estimated, is_unknown: usage_unknown, cost, first_token_ms } =
+            metered;
         let text = message.text();
         let body = ModelCompleted {
             stream,
@@ -122,6 +123,7 @@ impl MachineStep<'_> {
             finish_reason,
             usage,
             estimated,
+            usage_unknown,
             cost,
             first_token_ms,
             calls,
@@ -242,7 +244,7 @@ impl MachineStep<'_> {
         message: String,
         partial: &PartialReply,
     ) -> ModelRetrying {
-        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms } = partial.metered;
+        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms, .. } = partial.metered;
         let usage = Some(usage).filter(|usage| *usage != Usage::default());
         ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),

@@ -241,7 +241,7 @@ impl OpenRun {
         }
         let is_cut = facts.flag("cut");
         let usage: Option<Usage> = facts.read("usage");
-        let is_untold = is_cut && usage.is_none_or(|usage| usage.total() == 0);
+        let is_untold = facts.flag("usageUnknown");
         self.facts().uncounted_requests += u64::from(is_untold);
         let Some(span) = &mut self.model else { return };
         let model = facts.word("model");

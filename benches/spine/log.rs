@@ -223,6 +223,7 @@ fn completed() -> ModelCompleted {
         finish_reason: None,
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
         estimated: false,
+        usage_unknown: false,
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),

@@ -139,6 +139,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         finish_reason: None,
         usage,
         estimated: false,
+        usage_unknown: false,
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),

@@ -43,6 +43,7 @@ pub(super) fn replied(run: &str, stream: &str, finish_reason: Option<FinishReaso
         finish_reason,
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
         estimated: false,
+        usage_unknown: false,
         cost: None,
         first_token_ms: None,
         calls: Vec::new(),

@@ -19,6 +19,7 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
         finish_reason: None,
         usage,
         estimated: cost.is_none(),
+        usage_unknown: false,
         cost: cost.map(UsdAmount::from_nanos),
         first_token_ms: None,
         calls: Vec::new(),

@@ -87,11 +87,6 @@ async fn what_passes_is_asked_again() {
               says "Well.", 0 calls
               ends GOAL "Well."
               used what is estimated
-            but anthropic:
-              again, what was shown is dropped: "the provider failed in the middle of the response: Overloaded. (its name)"
-              says "Well.", 0 calls
-              ends GOAL "Well."
-              used 200, 60 of it cached, for 28
         "#]], |wire| {
             vec![wire.fails_in_the_middle().pieces_of(1), wire.text("Well.")]
         }),

@@ -9,6 +9,12 @@ fn waits(pipe: &std::path::Path) -> String {
     format!("cat > /dev/null; cat {}", pipe.display())
 }
 
+/// True once the process whose number is in this file has ended.
+fn is_gone(named: &std::path::Path) -> bool {
+    let number = fs::read_to_string(named).unwrap_or_default();
+    !number.trim().is_empty() && !std::path::Path::new("/proc").join(number.trim()).exists()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_at_work_is_told_of_and_shown_until_it_has_answered() {
     let script = Script::new([read("a.txt"), Reply::done("x")]);
@@ -16,7 +22,8 @@ async fn a_hook_at_work_is_told_of_and_shown_until_it_has_answered() {
     let pipe = folder.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
         .unwrap();
-    let quick = "cat > /dev/null";
+    let named = folder.path().join("pid");
+    let quick = format!("echo $$ > {}; cat > /dev/null", named.display());
     let (house, clock) = house(&script, &json!({ "PreToolUse": [quick, waits(&pipe)] })).manual_clock();
     let running = house.boot().await;
     let mut client = running.client();
@@ -26,6 +33,8 @@ async fn a_hook_at_work_is_told_of_and_shown_until_it_has_answered() {
     let path = pipe.clone();
     let writer = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(path).unwrap());
     let writer = writer.await.unwrap();
+    // The other one has ended, and its end was taken notice of, once nothing has its number.
+    super::kills::until("the quick hook to end", || is_gone(&named)).await;
     let started = loop {
         clock.advance(Duration::from_millis(100));
         let page = client.call("events/list", json!({ "from": 0, "filter": { "types": ["hook.*"] } })).await;

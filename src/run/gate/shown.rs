@@ -104,8 +104,10 @@ impl CallGate {
         let changed = verdict.updated_input.clone();
         let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
         let ask = (verdict.decision == Some(HookDecision::Ask)).then(|| asked_by(&verdict, &effects));
-        let is_known =
-            |ask: &HookAsk| open.reason.contains(&self.supplies.redactor.owned(ask.reason.clone()));
+        // As the log may keep it.
+        let told = |ask: &HookAsk| (ask.hook.clone(), self.supplies.redactor.owned(ask.reason.clone()));
+        let known = was.ask.as_ref().map(told);
+        let is_known = |ask: &HookAsk| known.as_ref() == Some(&told(ask));
         let news = ask.clone().filter(|ask| !is_known(ask));
         // Whoever is asked is asked about these.
         let anew = anew.or_else(|| news.is_some().then(|| arguments.clone()));

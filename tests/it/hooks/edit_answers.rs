@@ -104,11 +104,15 @@ async fn hook_that_refuses_an_edit_is_who_decided_and_its_person_is_told_the_sam
 
 /// A guard that wants a person to be asked about what they made of a call, for a reason that they have not been told.
 fn asking(of: &str) -> String {
+    asking_for(of, "this touches production")
+}
+
+fn asking_for(of: &str, why: &str) -> String {
     let asks = |reason: &str| {
         json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "ask",
             "permissionDecisionReason": reason } })
     };
-    let (one, two) = (asks("a look, please"), asks("this touches production"));
+    let (one, two) = (asks("a look, please"), asks(why));
     format!("case $(cat) in *{of}*) echo '{two}' ;; *) echo '{one}' ;; esac")
 }
 
@@ -144,6 +148,24 @@ async fn hook_that_wants_a_person_asked_about_an_edit_has_the_question_asked_aga
     let questions = spans.as_array().unwrap().iter().filter(|span| span["kind"] == "confirmation");
     let outcomes: Vec<&Value> = questions.map(|span| &span["confirmation"]["decision"]["outcome"]).collect();
     assert_eq!(outcomes, ["edited", "allowOnce"], "{spans}");
+    running.stop().await;
+}
+
+/// Its word stands in the question by chance, and nobody has read it as a reason.
+#[tokio::test]
+async fn reason_of_a_hook_that_is_part_of_another_is_another() {
+    let script = Script::new(vec![write("b.txt", "one"), Reply::done("ok")]);
+    let house = house(&script, &json!({ "PreToolUse": [["Write", asking_for("two", "look")]] }));
+    let (running, mut client, run, asked) = guarded_house(&house).await;
+    assert!(asked["reason"].as_str().unwrap().contains("look"), "{asked}");
+    let told = client.request("confirmation/respond", edit(&asked, "two")).await;
+    assert_eq!(told["error"]["data"]["kind"], "CONFIRMATION_STALE", "{told}");
+    let again = asked_again(&mut client, &run, "user 0 changed the call").await;
+    client.call("confirmation/respond", answer(&again, "deny")).await;
+    client.ended(&run).await;
+    assert!(!house.work().join("b.txt").exists());
+    let log = running.log().await;
+    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["why"], "askedByHook", "{}", lines(&log));
     running.stop().await;
 }
 

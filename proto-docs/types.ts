@@ -3025,8 +3025,8 @@ export interface LlmSpan {
   /** The daemon estimated the tokens, or some of them. */
   estimated?: boolean;
   /**
-   * The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are
-   * missing, and it may have cost something.
+   * The reply was cut off before anything had come of it, or as the daemon ended, and it may have cost
+   * something: `usage` and `cost` are missing, or say only what earlier tries took.
    */
   usageUnknown?: boolean;
   /** Calls that the reply asks for. */
@@ -3556,9 +3556,22 @@ export interface ModelConsulted {
   callId?: CallId | null;
   model: string;
   usage: Usage;
-  /** The provider did not say what the answer took, so this is an estimate. */
+  /**
+   * The provider did not say what the answer took, or not all of it as the answer was cut off: `usage` is the
+   * daemon's estimate.
+   */
   estimated?: boolean;
-  /** Missing when nobody told the model's price. */
+  /**
+   * A request was cut off before anything had come of it: `usage` is without it, and nobody knows what it
+   * cost.
+   */
+  usageUnknown?: boolean;
+  /**
+   * Nobody waited for the answer any more: the run was stopped, or came to its end, or asks the same once
+   * more after a restart.
+   */
+  givenUp?: boolean;
+  /** Missing when nobody told the model's price, or `usageUnknown` says that nothing was counted. */
   cost?: Cost | null;
   /** What it answered, whole. */
   text?: string;
@@ -3567,8 +3580,8 @@ export interface ModelConsulted {
   /** The reason why there is no answer that counts; nothing came of it then. */
   error?: string | null;
   /**
-   * The time of the request, and how long it took: only where a tool or a hook asked, and not in events of
-   * earlier versions.
+   * The time of the request, and how long it took: only where a tool or a hook asked or it was given up, and
+   * not in events of earlier versions.
    */
   askedAt?: Timestamp | null;
   durationMs?: number | null;
@@ -3616,11 +3629,15 @@ export interface ModelRetrying {
   discarded: boolean;
   /** Why. */
   message: string;
-  /** The model of the failed attempt, where `usage` says what that took. */
+  /**
+   * The model of the failed attempt, where `usage` says what that took, or the daemon was restarted and
+   * nobody knows.
+   */
   model?: string | null;
   /**
    * What the failed attempt took: counted like a reply's, and estimated where something of a reply had come
-   * that its provider had not counted. Missing = nothing had come, and it counts nothing.
+   * that its provider had not counted. Missing = nothing had come, and it counts nothing, or nobody knows
+   * (`usageUnknown`).
    */
   usage?: Usage | null;
   /** What that cost; missing = the model's price is not known. */
@@ -3629,6 +3646,8 @@ export interface ModelRetrying {
    * Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
    */
   estimated?: boolean;
+  /** The daemon was restarted, and nobody knows what the attempt took: it may have cost something. */
+  usageUnknown?: boolean;
   /** The same as in `model.completed`, of the failed attempt. */
   firstTokenMs?: number | null;
 }
@@ -4489,6 +4508,16 @@ export interface RunCompleted {
   unpricedTokens?: number;
   /** The same of the runs below it. */
   childUnpricedTokens?: number;
+  /** Its requests of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
+  /**
+   * Its requests of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedRequests?: number;
+  /** The same of the runs below it. */
+  childEstimatedRequests?: number;
+  childUncountedRequests?: number;
   turns: number;
   toolCalls: number;
   filesChanged: string[];
@@ -4628,9 +4657,19 @@ export interface RunRecord {
   cost?: Cost | null;
   /** Tokens of these whose price nobody told. */
   unpricedTokens?: number;
+  /** Requests of its own of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
+  /**
+   * Requests of its own of which nobody knows what they used, since they were cut off before anything had
+   * come of them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedRequests?: number;
   /** What the runs below it used and cost; set when it has ended. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
+  /** Requests of the runs below it. */
+  childEstimatedRequests?: number;
+  childUncountedRequests?: number;
   turns: number;
   toolCalls: number;
   /** Paths that the run changed; not those that it wrote with the content that they had. */
@@ -4710,11 +4749,16 @@ export interface RunSpan {
   /** Tokens of the runs below it. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
+  /** Its requests of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
   /**
    * Its requests of which nobody knows what they used, since they were cut off before anything had come of
    * them, or as the daemon ended. They may have cost something; `usage` and `cost` are without them.
    */
   uncountedRequests?: number;
+  /** The same of the runs below it, once it has ended. */
+  childEstimatedRequests?: number;
+  childUncountedRequests?: number;
 }
 
 export interface RunStartParams {
@@ -6126,6 +6170,10 @@ export interface TraceSummary {
   cost?: Cost | null;
   /** Tokens whose price nobody told. */
   unpricedTokens?: number;
+  /** Requests of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
+  /** Requests of which nobody knows what they used: `usage` and `cost` are without them. */
+  uncountedRequests?: number;
 }
 
 /**
@@ -6249,10 +6297,15 @@ export interface UsageGetResult {
  * What was used, by replies of models and by what the daemon asks them beside the turns, as the log tells it.
  */
 export interface UsedAmount {
-  /** How often a model answered. */
+  /** Requests to models, also those that were cut off. */
   calls: number;
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
+  /**
+   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedCalls?: number;
   usage: Usage;
   /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
   cost?: Cost | null;
@@ -6265,10 +6318,15 @@ export interface UsedAmount {
  */
 export interface UsedByAgent {
   agent: AgentName;
-  /** How often a model answered. */
+  /** Requests to models, also those that were cut off. */
   calls: number;
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
+  /**
+   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedCalls?: number;
   usage: Usage;
   /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
   cost?: Cost | null;
@@ -6282,10 +6340,15 @@ export interface UsedByAgent {
 export interface UsedByAgentAndModel {
   agent: AgentName;
   model: string;
-  /** How often a model answered. */
+  /** Requests to models, also those that were cut off. */
   calls: number;
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
+  /**
+   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedCalls?: number;
   usage: Usage;
   /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
   cost?: Cost | null;
@@ -6299,10 +6362,15 @@ export interface UsedByAgentAndModel {
 export interface UsedByModel {
   /** As `model.completed` names it. */
   model: string;
-  /** How often a model answered. */
+  /** Requests to models, also those that were cut off. */
   calls: number;
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
+  /**
+   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
+   * them, or as the daemon ended: `usage` and `cost` are without them.
+   */
+  uncountedCalls?: number;
   usage: Usage;
   /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
   cost?: Cost | null;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     OutputWriter, ProcessIo, failure::CommandFailure, human, message::show_message, result_text, safe_text,
-    text_color::TextColor,
+    sureness::Sureness, text_color::TextColor,
 };
 use protocol::{RunEndReason, Usage, UsdAmount};
 
@@ -37,6 +37,10 @@ pub(super) struct RunOutcome {
     child_cost: Option<UsdAmount>,
     unpriced_tokens: u64,
     child_unpriced_tokens: u64,
+    estimated_requests: u64,
+    uncounted_requests: u64,
+    child_estimated_requests: u64,
+    child_uncounted_requests: u64,
     turns: u64,
     tool_calls: u64,
     active_ms: u64,
@@ -98,12 +102,31 @@ impl RunOutcome {
         self.result.as_deref().or(self.partial_result.as_deref())
     }
 
-    /// What it cost with the runs below it, as far as prices are known; `>` when that is not all.
+    /// What it cost with the runs below it, as far as prices are known; `>` when that is not all, `~` when some is estimated.
     fn money(&self) -> Option<String> {
         let known = [self.cost, self.child_cost];
         let is_part = self.unpriced_tokens != 0 || self.child_unpriced_tokens != 0;
         let cost: UsdAmount = known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())?;
-        Some(if is_part { format!(">{cost}") } else { cost.to_string() })
+        let sure = self.sureness();
+        let sure = Sureness { uncounted: sure.uncounted.max(u64::from(is_part)), ..sure };
+        Some(sure.mark(&cost.to_string(), sure.uncounted != 0 && self.tokens() == 0))
+    }
+
+    /// Of what it used with the runs below it.
+    fn sureness(&self) -> Sureness {
+        let own = Sureness { estimated: self.estimated_requests, uncounted: self.uncounted_requests };
+        own.with(Sureness {
+            estimated: self.child_estimated_requests,
+            uncounted: self.child_uncounted_requests,
+        })
+    }
+
+    fn spent_tokens(&self) -> String {
+        let sure = self.sureness();
+        match self.tokens() {
+            0 if sure.uncounted != 0 => "? tokens".to_owned(),
+            tokens => sure.mark(&human::count(tokens, "token"), tokens == 0),
+        }
     }
 
     /// Tokens with those of the runs below it, as the money is.
@@ -123,7 +146,7 @@ impl RunOutcome {
             format!("{status}{recovered}"),
             human::count(self.turns, "turn"),
             human::count(self.tool_calls, "tool call"),
-            human::count(self.tokens(), "token"),
+            self.spent_tokens(),
         ];
         parts.extend(self.money().map(|money| money.to_string()));
         parts.push(human::duration(self.active_time()));

@@ -78,6 +78,7 @@ mod span_blocks;
 mod status;
 mod steer;
 mod stop;
+mod sureness;
 mod surroundings;
 mod table;
 mod talk;

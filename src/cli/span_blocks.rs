@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{human, safe_text, screen::ProgressScreen, text_color::TextColor, width};
+use super::{human, safe_text, screen::ProgressScreen, sureness::Sureness, text_color::TextColor, width};
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan, Usage, UsdAmount};
 use traces::{
     SpanEdge, SpanFold, answer_said, changers_said, confinement_said, granted, lets_run, output_beside_error,
@@ -88,8 +88,11 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             if !run.model.is_empty() {
                 facts.push(("model", run.model));
             }
-            facts.extend(tokens(span));
-            facts.extend(with_below(span, run.child_usage, run.child_cost));
+            let own = Sureness { estimated: run.estimated_requests, uncounted: run.uncounted_requests };
+            let below =
+                Sureness { estimated: run.child_estimated_requests, uncounted: run.child_uncounted_requests };
+            facts.extend(tokens(span, own));
+            facts.extend(with_below(span, (run.child_usage, run.child_cost), (own, below)));
             facts.extend(run.told.map(|told| ("told", told_said(&told, str::to_owned))));
             facts.extend(run.started_by.map(|by| ("by", whom(&by))));
             let caller = run.parent_run_id.map(|caller| format!("run {caller}"));
@@ -116,7 +119,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
             let first = llm.first_token_ms.map(|ms| human::duration(Duration::from_millis(ms)));
             let first = first.map(|first| format!(" · first token after {first}")).unwrap_or_default();
             facts.push(("model", format!("{}{purpose}{first}", span.name)));
-            facts.extend(tokens(span));
+            let sure =
+                Sureness { estimated: u64::from(llm.estimated), uncounted: u64::from(llm.usage_unknown) };
+            facts.extend(tokens(span, sure));
             facts.extend(text("output", span.output.as_ref()));
             if llm.calls != 0 {
                 facts.push(("asks for", human::count(llm.calls, "call")));
@@ -203,26 +208,35 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
 }
 
 /// `812 → 58 · $0.0004`
-fn tokens(span: &TraceSpan) -> Option<(&'static str, String)> {
-    let usage = span.usage?;
-    let cost = span.cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
+fn tokens(span: &TraceSpan, sure: Sureness) -> Option<(&'static str, String)> {
+    let usage = span.usage.or_else(|| (sure.uncounted != 0).then(Usage::default))?;
+    Some(("tokens", marked_tokens(usage, span.cost, sure)))
+}
+
+fn marked_tokens(usage: Usage, cost: Option<UsdAmount>, sure: Sureness) -> String {
     let out = usage.output_tokens.saturating_add(usage.thought_tokens);
-    Some(("tokens", format!("{} → {out}{cost}", usage.prompt_tokens)))
+    let is_nothing = usage.total() == 0;
+    let used = sure.mark(&format!("{} → {out}", usage.prompt_tokens), is_nothing);
+    let cost = cost.filter(|_| sure.uncounted == 0 || !is_nothing);
+    let cost = cost.map(|cost| format!(" · {}", sure.mark(&cost.to_string(), false))).unwrap_or_default();
+    format!("{used}{cost}")
 }
 
 /// The same with what the runs below it used, where there are some.
 fn with_below(
     span: &TraceSpan,
-    below: Option<Usage>,
-    cost_below: Option<UsdAmount>,
+    (below, cost_below): (Option<Usage>, Option<UsdAmount>),
+    (own, sure_below): (Sureness, Sureness),
 ) -> Option<(&'static str, String)> {
-    let below = below.filter(|below| below.total() != 0)?;
+    let below = match below.filter(|below| below.total() != 0) {
+        Some(below) => below,
+        None if sure_below.uncounted != 0 => Usage::default(),
+        None => return None,
+    };
     let mut all = span.usage.unwrap_or_default();
     all += below;
     let cost = [span.cost, cost_below].into_iter().flatten().reduce(|one, more| one + more);
-    let cost = cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
-    let out = all.output_tokens.saturating_add(all.thought_tokens);
-    Some(("", format!("{} → {out}{cost} with the runs below", all.prompt_tokens)))
+    Some(("", format!("{} with the runs below", marked_tokens(all, cost, own.with(sure_below)))))
 }
 
 fn text(label: &'static str, text: Option<&SpanText>) -> Option<(&'static str, String)> {

@@ -22,6 +22,7 @@ use super::{
     human, ids,
     link::DaemonLink,
     paging::{self, PagingArguments},
+    sureness::{Sureness, money},
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{OpenEnum, RunEndReason, RunState, Timestamp, TraceList, TraceListParams, Usage, UsdAmount};
@@ -170,6 +171,8 @@ struct ListedTrace {
     usage: Usage,
     cost: Option<UsdAmount>,
     unpriced_tokens: u64,
+    estimated_requests: u64,
+    uncounted_requests: u64,
 }
 
 impl ListedTrace {
@@ -188,7 +191,7 @@ impl ListedTrace {
             table::state_cell(status),
             cell(&asked_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
-            cell(&tokens(Some(self.usage)).unwrap_or_else(|| "-".to_owned())),
+            cell(&self.tokens()),
             cell(&self.cost().unwrap_or_else(|| "-".to_owned())),
             table::first_line(self.prompt.as_deref().unwrap_or("-")),
         ]
@@ -199,7 +202,17 @@ impl ListedTrace {
     /// Nothing of one that used nothing: a request may have been cut off before its provider said what it used.
     fn cost(&self) -> Option<String> {
         let cost = self.cost.filter(|_| self.usage.total() != 0);
-        money(cost, self.unpriced_tokens != 0)
+        let sure = self.sureness();
+        money(cost, self.unpriced_tokens != 0 || sure.uncounted != 0, sure)
+    }
+
+    fn tokens(&self) -> String {
+        let used = tokens(Some(self.usage));
+        self.sureness().mark(used.as_deref().unwrap_or("-"), used.is_none())
+    }
+
+    fn sureness(&self) -> Sureness {
+        Sureness { estimated: self.estimated_requests, uncounted: self.uncounted_requests }
     }
 }
 
@@ -214,16 +227,6 @@ fn tokens(usage: Option<Usage>) -> Option<String> {
     let usage = usage.filter(|usage| usage.total() != 0)?;
     let out = usage.output_tokens.saturating_add(usage.thought_tokens);
     Some(format!("{} → {}", short_count(usage.prompt_tokens), short_count(out)))
-}
-
-/// `$0.0192`, with `>` when that is not all; `?` when no price is known of what was used.
-fn money(cost: Option<UsdAmount>, is_part: bool) -> Option<String> {
-    match (cost, is_part) {
-        (Some(cost), true) => Some(format!(">{cost}")),
-        (Some(cost), false) => Some(cost.to_string()),
-        (None, true) => Some("?".to_owned()),
-        (None, false) => None,
-    }
 }
 
 /// `812`, `12.3k`, `1.2M`.

@@ -13,6 +13,7 @@ use super::{
     link::DaemonLink,
     message::show_message,
     paging,
+    sureness::{Sureness, money},
     table::{self, TableCell, cell, free, whole},
     text_color::TextColor,
 };
@@ -142,26 +143,32 @@ struct UsageRowView {
 struct UsageAmountView {
     calls: u64,
     estimated_calls: u64,
+    uncounted_calls: u64,
     usage: Usage,
     cost: Option<UsdAmount>,
     unpriced_tokens: u64,
 }
 
 impl UsageAmountView {
-    /// Counts that are estimates say so.
+    /// Counts that are estimates, or not the whole, say so.
     fn count(&self, tokens: u64) -> TableCell {
-        let about = if self.estimated_calls == 0 || tokens == 0 { "" } else { "~" };
-        cell(&format!("{about}{tokens}"))
+        let is_nothing = self.usage.total() == 0;
+        match tokens == 0 && !is_nothing {
+            true => cell("0"),
+            false => cell(&self.sureness().mark(&tokens.to_string(), is_nothing)),
+        }
+    }
+
+    fn sureness(&self) -> Sureness {
+        Sureness { estimated: self.estimated_calls, uncounted: self.uncounted_calls }
     }
 
     /// What is known of it: `>` when that is not all, `?` when it is nothing, `-` when nothing was used that has a price.
     fn money(&self) -> String {
-        match (self.cost, self.unpriced_tokens) {
-            (None, 0) => "-".to_owned(),
-            (None, _) => "?".to_owned(),
-            (Some(cost), 0) => cost.to_string(),
-            (Some(cost), _) => format!(">{cost}"),
-        }
+        let sure = self.sureness();
+        let is_part = self.unpriced_tokens != 0 || sure.uncounted != 0;
+        let cost = self.cost.filter(|_| !is_part || self.usage.total() != 0);
+        money(cost, is_part, sure).unwrap_or_else(|| "-".to_owned())
     }
 
     fn cells(&self, agent: &str, model: &str) -> [TableCell; 8] {
@@ -187,6 +194,13 @@ impl UsageReply {
         if self.total.estimated_calls != 0 {
             let calls = human::count(self.total.estimated_calls, "call");
             notes.push(format!("~ tokens are estimated: the providers of {calls} did not count them"));
+        }
+        if self.total.uncounted_calls != 0 {
+            let calls = human::count(self.total.uncounted_calls, "call");
+            let was = if self.total.uncounted_calls == 1 { "was" } else { "were" };
+            notes.push(format!(
+                "> more was used: {calls} {was} cut off before anybody had counted what that took"
+            ));
         }
         if self.total.unpriced_tokens != 0 {
             let (tokens, models) =

@@ -44,7 +44,7 @@ pub use providers::{EntryKey, KeyState, ProviderEntry, usual_key_variables};
 pub use recorder::{NotRecordable, OpenRecordings, RecordingWriter};
 pub use registry::ModelRegistry;
 pub use resolve_error::ResolveError;
-pub use resolved_model::ResolvedModel;
+pub use resolved_model::{ResolvedModel, is_served};
 pub use sse::{SseDecoder, SseError};
 pub use window::ContextWindow;
 

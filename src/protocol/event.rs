@@ -245,11 +245,11 @@ pub struct ModelRetrying {
     pub discarded: bool,
     /// Why.
     pub message: String,
-    /// The model of the failed attempt, where `usage` says what that took.
+    /// The model of the failed attempt, where `usage` says what that took, or the daemon was restarted and nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What the failed attempt took: counted like a reply's, and estimated where something of a reply had come that its provider
-    /// had not counted. Missing = nothing had come, and it counts nothing.
+    /// had not counted. Missing = nothing had come, and it counts nothing, or nobody knows (`usageUnknown`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What that cost; missing = the model's price is not known.
@@ -258,6 +258,9 @@ pub struct ModelRetrying {
     /// Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// The daemon was restarted, and nobody knows what the attempt took: it may have cost something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usage_unknown: bool,
     /// The same as in `model.completed`, of the failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
@@ -266,7 +269,8 @@ pub struct ModelRetrying {
 impl ModelRetrying {
     /// By the failed attempt.
     pub fn spent(&self) -> UsageTotal {
-        self.usage.map(|usage| UsageTotal::of(usage, self.cost)).unwrap_or_default()
+        let counted = self.usage.map(|usage| UsageTotal::of(usage, self.cost)).unwrap_or_default();
+        counted.marked(self.estimated, self.usage_unknown)
     }
 }
 
@@ -299,6 +303,13 @@ pub struct ModelCompleted {
     /// The failure of the request of a last turn, for which there is no further one: the run ends for the reason that it had before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl ModelCompleted {
+    /// By the reply.
+    pub fn spent(&self) -> UsageTotal {
+        UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -215,11 +215,23 @@ pub struct RunRecord {
     /// Tokens of these whose price nobody told.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_tokens: u64,
+    /// Requests of its own of which the daemon estimated the tokens, or some of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated_requests: u64,
+    /// Requests of its own of which nobody knows what they used, since they were cut off before anything had come of them, or as the daemon
+    /// ended: `usage` and `cost` are without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted_requests: u64,
     /// What the runs below it used and cost; set when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_cost: Option<UsdAmount>,
+    /// Requests of the runs below it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub child_estimated_requests: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub child_uncounted_requests: u64,
     pub turns: u32,
     pub tool_calls: u32,
     /// Paths that the run changed; not those that it wrote with the content that they had.

@@ -289,10 +289,18 @@ pub struct RunSpan {
     pub child_usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_cost: Option<UsdAmount>,
+    /// Its requests of which the daemon estimated the tokens, or some of them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub estimated_requests: u64,
     /// Its requests of which nobody knows what they used, since they were cut off before anything had come of them, or as the daemon
     /// ended. They may have cost something; `usage` and `cost` are without them.
     #[serde(skip_serializing_if = "is_default")]
     pub uncounted_requests: u64,
+    /// The same of the runs below it, once it has ended.
+    #[serde(skip_serializing_if = "is_default")]
+    pub child_estimated_requests: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub child_uncounted_requests: u64,
 }
 
 /// Fields that only requests to models have.
@@ -328,8 +336,8 @@ pub struct LlmSpan {
     /// The daemon estimated the tokens, or some of them.
     #[serde(skip_serializing_if = "is_default")]
     pub estimated: bool,
-    /// The reply was cut off before anything had come of it, or as the daemon ended: `usage` and `cost` are missing, and it may have
-    /// cost something.
+    /// The reply was cut off before anything had come of it, or as the daemon ended, and it may have cost something: `usage` and
+    /// `cost` are missing, or say only what earlier tries took.
     #[serde(skip_serializing_if = "is_default")]
     pub usage_unknown: bool,
     /// Calls that the reply asks for.
@@ -425,6 +433,12 @@ pub struct TraceSummary {
     /// Tokens whose price nobody told.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unpriced_tokens: u64,
+    /// Requests of which the daemon estimated the tokens, or some of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimated_requests: u64,
+    /// Requests of which nobody knows what they used: `usage` and `cost` are without them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub uncounted_requests: u64,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -12,9 +12,8 @@ use futures_util::{
 };
 
 use super::{
-    compaction::{TokenEstimate, TokenEstimator},
     machine::MeteredUsage,
-    meter::UsageMeter,
+    meter::{CutUsage, UsageMeter},
     resources::RunResources,
     unblocked,
 };
@@ -49,36 +48,32 @@ impl ModelFallbacks {
         Some(price.cost(usage))
     }
 
-    /// What a call that was not answered has taken.
+    /// What requests took that were answered in the end. A server that counts nothing would make every limit one that is never
+    /// reached, so that is estimated; what is in this process, or in a recording, costs nothing.
     pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
-        let usage = meter.total();
-        let (cost, first_token_ms) = (self.cost(name, &usage), meter.first_token_ms());
-        MeteredUsage { usage, cost, first_token_ms, ..MeteredUsage::default() }
+        let is_told = !meter.is_uncounted() || !models::is_served(name);
+        let counted = if is_told { meter.counted() } else { meter.cut_off() };
+        self.priced(name, CutUsage { is_unknown: false, ..counted }, meter)
     }
 
-    /// Usage of a reply that was cut off when the model had shown so much. Once anything of it had come, what the provider had not
-    /// counted by then is estimated; of one that was asked for and brought nothing nobody knows, and no cost is told.
-    pub fn cut_off(&self, name: &str, meter: &UsageMeter, shown: TokenEstimate) -> MeteredUsage {
-        let counted = self.metered(name, meter);
-        if !self.known(name).is_some_and(|model| model.is_served()) {
-            return counted;
-        }
-        let heard = meter.heard();
-        if !heard.has_begun {
-            let is_unknown = heard.was_asked;
-            return MeteredUsage { is_unknown, cost: counted.cost.filter(|_| !is_unknown), ..counted };
-        }
-        let mut usage = counted.usage;
-        if usage.prompt_tokens == 0 && usage.cached_tokens == 0 && usage.cache_write_tokens == 0 {
-            usage.prompt_tokens = heard.prompt_tokens;
-        }
-        if !heard.is_counted {
-            let written = TokenEstimator::default().tokens(shown).saturating_add(heard.unshown_tokens());
-            let told = usage.output_tokens.saturating_add(usage.thought_tokens);
-            usage.output_tokens = usage.output_tokens.saturating_add(written.saturating_sub(told));
-        }
-        let is_estimate = usage != counted.usage;
-        MeteredUsage { usage, is_estimate, cost: self.cost(name, &usage), ..counted }
+    /// Usage of a reply that was cut off. Once anything of it had come, what the provider had not counted by then is estimated; of one
+    /// that was asked for and brought nothing nobody knows, and it has no cost.
+    pub fn cut_off(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
+        let cut = if models::is_served(name) { meter.cut_off() } else { meter.counted() };
+        self.priced(name, cut, meter)
+    }
+
+    /// The same of one that failed: whoever refuses asks nothing for it, and neither does one that nobody reaches.
+    pub fn failed(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
+        let failed = if models::is_served(name) { meter.cut_off() } else { meter.counted() };
+        self.priced(name, CutUsage { is_unknown: false, ..failed }, meter)
+    }
+
+    fn priced(&self, name: &str, took: CutUsage, meter: &UsageMeter) -> MeteredUsage {
+        let CutUsage { usage, is_estimate, is_unknown } = took;
+        let is_nothing_known = is_unknown && usage == Usage::default();
+        let cost = self.cost(name, &usage).filter(|_| !is_nothing_known);
+        MeteredUsage { usage, is_estimate, is_unknown, cost, first_token_ms: meter.first_token_ms() }
     }
 
     pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {

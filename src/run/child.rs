@@ -17,7 +17,7 @@ use project::Project;
 use protocol::{
     AcknowledgedAgentFile, AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety,
     ResourceAccess, Risk, RunCompleted, RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError,
-    ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, UsageTotal,
+    ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource,
 };
 use redact::Redactor;
 use tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool};
@@ -344,14 +344,6 @@ fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimi
         error,
         ..ToolResult::default()
     }
-}
-
-/// All that a run and those below it used.
-fn used(end: &RunCompleted) -> UsageTotal {
-    let mut spent = UsageTotal { usage: end.usage, cost: end.cost, unpriced_tokens: end.unpriced_tokens };
-    let (usage, cost) = (end.child_usage, end.child_cost);
-    spent += UsageTotal { usage, cost, unpriced_tokens: end.child_unpriced_tokens };
-    spent
 }
 
 /// Head and tail of a text that is longer than a call's output may be; the whole stays with its run.

@@ -14,7 +14,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use estimate::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text, weigh_texts, weigh_tools};
+pub use estimate::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text, weigh_tools};
 pub use outputs::{OUTPUT_BUDGET, OldOutput, old_outputs, with_replaced};
 pub use request::{SummaryRequest, check_request, pieces, summary_request, told};
 pub use skills::{ActiveSkill, ActiveSkillOrigin, lasting, outdated, retold, surviving, without_outdated};

@@ -138,7 +138,7 @@ pub struct RunDriver {
     /// The events that began the spans of open calls, of which others are told.
     call_spans: HashMap<CallId, EventSeq>,
     /// What calls ask models.
-    questions: Arc<super::side_calls::ToolSideCallLedger>,
+    questions: Arc<super::side_calls::SideCallLedger>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, PreparedWork>,
     answers: AnswersUnderWay,
@@ -390,8 +390,10 @@ impl RunDriver {
         // Calls whose work came with an answer of this step.
         let mut allowed = Vec::new();
         let mut pace = StepPace::default();
+        self.questions.begin_step();
         for message in &mut inputs {
             let input = self.with_partial(&machine, message.input.clone());
+            self.tell_given_up(&mut machine, &input, &mut drafts);
             let has_no_room = machine.has_no_room_for(&input);
             let decided = machine.decide(input);
             let is_effect = !decided.is_empty();
@@ -428,6 +430,7 @@ impl RunDriver {
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
                 self.machine = machine;
+                self.questions.end_step();
                 self.is_behind = !rest.is_empty();
                 self.uncommitted = rest;
                 self.note_interviews(&inputs, &ends);

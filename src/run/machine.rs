@@ -387,15 +387,14 @@ impl RunMachine {
         self.call(call).is_some_and(|it| !it.asks.is_empty())
     }
 
-    /// True if this input would cut off a model that is writing; the driver then hands in what there is.
-    pub fn cuts_model(&self, input: &MachineInput) -> bool {
-        let is_asking = matches!(self.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
-        let is_stop = match input {
+    /// True if this input ends what is under way: a model that is writing is cut off, and hooks wait for no answer any more. The
+    /// driver then hands in what there is.
+    pub fn is_stopped_by(&self, input: &MachineInput) -> bool {
+        match input {
             MachineInput::Cancel { .. } => true,
             MachineInput::TimeSpent { .. } => self.is_time_spent(),
             _ => false,
-        };
-        is_asking && is_stop
+        }
     }
 
     /// The stream that the model is asked to write.

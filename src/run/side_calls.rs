@@ -10,25 +10,28 @@ use tokio::sync::mpsc;
 use super::{
     alternates::ModelFallbacks,
     compaction::{TokenEstimator, weigh, weigh_text},
-    machine::{MachineInput, MeteredUsage, SideCall, SideCallReply, SideCallResult},
+    machine::{MachineInput, SideCall, SideCallReply, SideCallResult},
     meter::UsageMeter,
 };
+use ledger::AskedSideCall;
 use models::{
     ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart, RequestPurpose,
 };
 use protocol::{
     ContextMessage, FinishReason, MessagePart, MessageRole, NamedModel, RunCare, SamplingSettings,
-    SideCallPurpose, ToolCall, ToolDeclaration, Usage, UsageTotal,
+    SideCallPurpose, ToolCall, ToolDeclaration, UsageTotal,
 };
 use redact::Redactor;
 use sys::{clock::Clock, ids};
 
 mod by_tool;
 mod compress;
+mod ledger;
 mod small;
 
-pub(super) use by_tool::{ToolSideCallContext, ToolSideCallLedger};
+pub(super) use by_tool::ToolSideCallContext;
 pub(super) use compress::{CompressionContext, RequestLength};
+pub(super) use ledger::SideCallLedger;
 
 /// Tries of one question when a model fails in passing.
 const MAX_TRIES: u32 = 3;
@@ -42,6 +45,8 @@ pub(super) struct SideCallRunner {
     pub side_call: SideCall,
     pub care: RunCare,
     pub means: SideCallContext,
+    /// Knows what is being asked.
+    pub ledger: Arc<SideCallLedger>,
     /// Calls of models that questions of the run took so far: which reply each gets from a recording.
     pub n_side_replies: u32,
     /// What the run's model reads, oldest first.
@@ -90,6 +95,12 @@ struct SideCallRequest {
 }
 
 impl SideCallRequest {
+    /// Tokens of it, about.
+    fn tokens(&self) -> u64 {
+        let said = self.messages.iter().map(|it| weigh(it)).sum();
+        TokenEstimator::default().tokens(weigh_text(&self.system) + said)
+    }
+
     fn plain(system: String, messages: Vec<Arc<ContextMessage>>, deadline: Duration) -> SideCallRequest {
         SideCallRequest {
             system,
@@ -139,10 +150,14 @@ impl OngoingSideCall<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &NamedModel, question: SideCallRequest) -> Result<String, String> {
         let ordinal = self.with.n_side_replies + self.n_asked;
-        let SideCallAnswer { call, .. } =
-            self.with.means.ask(model, question, ordinal, &UsageMeter::default()).await;
+        let (means, meter) = (&self.with.means, UsageMeter::of_request(question.tokens()));
+        let (purpose, model_name) = (self.with.side_call.about, model.name.clone());
+        let what = AskedSideCall { purpose, hook: None, model: model_name };
+        let guard = self.with.ledger.begin(what, meter.clone(), (&means.alternates, &means.clock));
+        let SideCallAnswer { call, .. } = means.ask(model, question, ordinal, &meter).await;
         self.n_asked += 1;
-        self.spent += UsageTotal::of(call.usage, call.cost);
+        self.spent += UsageTotal::of(call.metered.usage, call.metered.cost);
+        guard.answered(call.clone());
         let (text, error) = (call.text.clone(), call.error.clone());
         match self.with.compressing {
             Some(_) => {
@@ -168,12 +183,19 @@ impl SideCallContext {
     ) -> SideCallAnswer {
         let (deadline, may_be_cut) = (question.deadline, question.max_tokens.is_some());
         let may_call = !question.tools.is_empty();
-        let asked = weigh_text(&question.system) + question.messages.iter().map(|it| weigh(it)).sum();
         let answered = tokio::select! {
             biased;
-            answered = self.try_to_ask(model, question, ordinal, meter) => answered,
-            () = self.clock.sleep(deadline) => Err(format!("no answer within {} s", deadline.as_secs())),
+            answered = self.try_to_ask(model, question, ordinal, meter) => Some(answered),
+            () = self.clock.sleep(deadline) => None,
         };
+        // Whatever came of it, other tries included.
+        let metered = match &answered {
+            Some(Ok(_)) => self.alternates.metered(&model.name, meter),
+            Some(Err(_)) => self.alternates.failed(&model.name, meter),
+            None => self.alternates.cut_off(&model.name, meter),
+        };
+        let is_late = || Err(format!("no answer within {} s", deadline.as_secs()));
+        let answered = answered.unwrap_or_else(is_late);
         let is_cut =
             matches!(&answered, Ok((reply, _)) if may_be_cut && reply.reason == FinishReason::Length);
         let said = match &answered {
@@ -188,18 +210,7 @@ impl SideCallContext {
             Ok(text) => (self.redactor.owned(grounding.cited(&text)), None),
             Err(why) => (String::new(), Some(self.redactor.owned(why))),
         };
-        // Whatever came of it, other tries included.
-        let MeteredUsage { mut usage, mut cost, .. } = self.alternates.metered(&model.name, meter);
-        // A server that counts nothing would make every limit one that is never reached; what it did not answer, nobody knows.
-        let is_served = || self.alternates.known(&model.name).is_some_and(|model| model.is_served());
-        let is_estimate = error.is_none() && usage.total() == 0 && is_served();
-        if is_estimate {
-            let tokens = |weight| TokenEstimator::default().tokens(weight);
-            let (prompt_tokens, output_tokens) = (tokens(asked), tokens(weigh_text(&text)));
-            usage = Usage { prompt_tokens, output_tokens, ..Usage::default() };
-            cost = self.alternates.cost(&model.name, &usage);
-        }
-        let call = SideCallReply { model: model.name.clone(), usage, is_estimate, cost, text, error };
+        let call = SideCallReply { model: model.name.clone(), metered, text, error };
         SideCallAnswer { call, grounding, is_cut, said }
     }
 
@@ -261,16 +272,16 @@ impl SideCallContext {
         meter: &UsageMeter,
     ) -> Result<(ModelReply, ReplyGrounding), ModelError> {
         let mut stream = self.alternates.stream_apart(model, request).await;
+        meter.asks();
         let mut grounding = ReplyGrounding::default();
         while let Some(event) = stream.next().await {
-            match event? {
-                ModelEvent::Usage(usage) => meter.say(usage),
-                ModelEvent::Finished(reply) => {
-                    meter.say(reply.usage);
-                    return Ok((reply, grounding));
-                }
+            let event = event?;
+            meter.hears(&event);
+            match event {
+                ModelEvent::Finished(reply) => return Ok((reply, grounding)),
                 ModelEvent::Grounded(more) => grounding.absorb(more),
                 ModelEvent::TextDelta(_)
+                | ModelEvent::Usage(_)
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
                 | ModelEvent::Unshown(_) => (),

@@ -7,20 +7,15 @@ use serde_json::Value;
 
 use super::{
     alternates::ModelFallbacks,
-    compaction::{TokenEstimator, weigh, weigh_texts},
     gate::CallGate,
     hooks::ModelHookLedger,
     loops,
-    machine::{
-        CompleteReply, FailureKind, HookEffects, MachineInput, MeteredUsage, ModelAsk, ModelFailure,
-        PartialReply,
-    },
-    meter::{UsageMeter, plausible},
+    machine::{CompleteReply, FailureKind, HookEffects, MachineInput, ModelAsk, ModelFailure, PartialReply},
+    meter::UsageMeter,
 };
 use models::{ModelError, ModelEvent, ModelReply, ReplyPart};
 use protocol::{
     COMPLETE_TASK, CallId, ContextMessage, FinishReason, MessagePart, MessageRole, RunErrorCode, ToolCall,
-    Usage,
 };
 use redact::StreamRedactor;
 use store::{LiveAppender, MAX_LIVE_BYTES, TooLong};
@@ -41,8 +36,6 @@ pub(super) struct ModelCall {
     pub clock: Arc<dyn Clock>,
     /// What it takes, as far as the provider has said it.
     pub meter: UsageMeter,
-    /// Of the request, about. The meter knows it as well.
-    pub prompt_tokens: u64,
     /// Tokens that fit the model; `None` = nobody knows.
     pub window: Option<u64>,
     /// Set where a model that repeats itself is to be cut off.
@@ -120,13 +113,12 @@ impl ModelCall {
                     circles.and_then(|circles| circles.thought.push(&delta)),
                 ),
                 // Turns let no provider read the web.
-                Some(Ok(ModelEvent::Alive | ModelEvent::Unshown(_) | ModelEvent::Grounded(_))) => {
-                    (Ok(()), None)
-                }
-                Some(Ok(ModelEvent::Usage(usage))) => {
-                    self.meter.say(usage);
-                    (Ok(()), None)
-                }
+                Some(Ok(
+                    ModelEvent::Alive
+                    | ModelEvent::Usage(_)
+                    | ModelEvent::Unshown(_)
+                    | ModelEvent::Grounded(_),
+                )) => (Ok(()), None),
                 Some(Ok(ModelEvent::Finished(reply))) => match self.push_rest(thought, text) {
                     Ok(()) => return self.responded(reply),
                     Err(TooLong) => return ModelCallResult::of(self.failed(too_long())),
@@ -156,7 +148,7 @@ impl ModelCall {
     }
 
     fn responded(self, reply: ModelReply) -> ModelCallResult {
-        let ModelReply { parts, raw, usage, reason } = reply;
+        let ModelReply { parts, raw, usage: _, reason } = reply;
         let parts: Vec<MessagePart> = parts.into_iter().map(|part| self.part(part)).collect();
         let meant: Vec<(CallId, Value)> =
             calls(&parts).map(|it| (it.call_id.clone(), it.arguments.clone())).collect();
@@ -185,28 +177,10 @@ impl ModelCall {
             FinishReason::Refused { words } => FinishReason::Refused { words: redactor.owned(words) },
             other => other,
         };
-        let metered = self.metered(usage, &message);
+        let metered = self.alternates.metered(&self.model, &self.meter);
         let reply = CompleteReply { model: self.model, message, metered, finish };
         let input = MachineInput::ModelResponded { ask: self.ask, reply };
         ModelCallResult { input, secret_arguments, hooks: Box::default() }
-    }
-
-    /// A server that counts nothing would make every limit one that is never reached. What is in this process, or in a recording,
-    /// costs nothing.
-    fn metered(&self, usage: Usage, message: &ContextMessage) -> MeteredUsage {
-        let known = self.alternates.known(&self.model);
-        let is_served = known.as_ref().is_some_and(|model| model.is_served());
-        let is_estimate = is_served && usage.total() == 0 && !self.is_stood_in_for();
-        let usage = match is_estimate {
-            true => Usage {
-                prompt_tokens: self.prompt_tokens,
-                output_tokens: TokenEstimator::default().tokens(weigh(message)),
-                ..Usage::default()
-            },
-            false => plausible(usage),
-        };
-        let (cost, first_token_ms) = (self.alternates.cost(&self.model, &usage), self.meter.first_token_ms());
-        MeteredUsage { usage, is_estimate, cost, first_token_ms, is_unknown: false }
     }
 
     /// A hook answered in the model's place.
@@ -244,11 +218,7 @@ impl ModelCall {
     /// What there is of a reply that is none.
     fn partial(&self) -> PartialReply {
         let (text, thought) = self.live.freeze();
-        let metered =
-            self.alternates.cut_off(&self.model, &self.meter, weigh_texts([text.as_str(), &thought]));
-        // A provider that refuses asks nothing for it, and neither does one that nobody reaches.
-        let metered = MeteredUsage { is_unknown: false, ..metered };
-        PartialReply { text, thought, metered }
+        PartialReply { text, thought, metered: self.alternates.failed(&self.model, &self.meter) }
     }
 
     fn babbled(self, chunk: &str) -> MachineInput {
@@ -261,7 +231,7 @@ impl ModelCall {
         let partial = self.partial();
         let mut message = self.gate.supplies.redactor.owned(error.to_string());
         if let (ModelError::TooLong { .. }, Some(window)) = (&error, self.window) {
-            let (model, tokens) = (&self.model, self.prompt_tokens);
+            let (model, tokens) = (&self.model, self.meter.prompt_tokens());
             message.push_str(&format!(
                 "; the request is about {tokens} tokens long by our own count, and the window of {model} takes {window}"
             ));

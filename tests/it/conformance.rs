@@ -23,6 +23,7 @@ use crate::{
 
 mod breaking;
 mod counting;
+mod given_up;
 mod metering;
 mod network;
 mod proxies;

@@ -303,7 +303,7 @@ fn usage_is_a_table_that_says_what_is_not_known() {
             --- stdout
             lead     gemini/pro  2  3000   0  200   0  $0.0192
             scout^[  local/a     2  ~3000  0  ~200  0  ?
-            total                4  ~3000  0  ~200  0  >$0.0192
+            total                4  ~3000  0  ~200  0  >~$0.0192
             --- stderr
             note: from 2025-11-20 11:04:00Z on
             note: ~ tokens are estimated: the providers of 2 calls did not count them

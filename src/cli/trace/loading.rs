@@ -84,7 +84,7 @@ impl<'link> LoadingTrace<'link> {
         if self.is_whole {
             summary::name_remembered(&mut self.spans);
             summary::name_changed_arguments(&mut self.spans);
-            summary::mark_unknown_usage(&mut self.spans);
+            summary::mark_sureness(&mut self.spans);
         }
         Ok(())
     }

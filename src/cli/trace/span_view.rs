@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{money, tokens};
 use crate::{
     human, safe_text,
+    sureness::Sureness,
     table::{TableCell, cell},
     text_color::TextColor,
     width,
@@ -58,7 +59,7 @@ pub(super) struct SpanView {
     pub(super) events: Vec<SpanEvent>,
     /// A request of the run, or of one below it, was cut off before its provider said what it used.
     #[serde(skip)]
-    pub(super) has_unknown_usage: bool,
+    pub(super) sureness: Sureness,
     /// The names of the arguments of its call that a hook changed then, as the call says.
     #[serde(skip)]
     pub(super) changed_arguments: Vec<String>,
@@ -94,6 +95,20 @@ pub(super) struct RunSpanView {
     pub(super) unclean_restarts: u64,
     pub(super) child_usage: Option<Usage>,
     pub(super) child_cost: Option<UsdAmount>,
+    pub(super) estimated_requests: u64,
+    pub(super) uncounted_requests: u64,
+    pub(super) child_estimated_requests: u64,
+    pub(super) child_uncounted_requests: u64,
+}
+
+impl RunSpanView {
+    fn sureness(&self) -> Sureness {
+        let own = Sureness { estimated: self.estimated_requests, uncounted: self.uncounted_requests };
+        own.with(Sureness {
+            estimated: self.child_estimated_requests,
+            uncounted: self.child_uncounted_requests,
+        })
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -444,15 +459,24 @@ impl SpanView {
         }
         let costs = [self.cost, run.and_then(|run| run.child_cost)];
         let is_used = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total() != 0);
-        let is_untold = self.llm.as_ref().is_some_and(|llm| llm.usage_unknown) || self.has_unknown_usage;
+        let sure = self.sureness();
         let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
         let cost = cost.filter(|_| is_used(all));
-        let is_part = is_untold
+        let is_part = sure.uncounted != 0
             || is_used(self.usage) && self.cost.is_none()
             || is_used(below) && costs.last().is_none_or(Option::is_none);
-        let about = if self.llm.as_ref().is_some_and(|llm| llm.estimated) { "~" } else { "" };
-        let marked = |text: Option<String>| text.map(|text| format!("{about}{text}")).unwrap_or_default();
-        (marked(tokens(all)), marked(money(cost, is_part)))
+        let used = tokens(all).map(|used| Sureness { uncounted: 0, ..sure }.mark(&used, false));
+        (used.unwrap_or_default(), money(cost, is_part, sure).unwrap_or_default())
+    }
+
+    /// Of what it used: of a run with all that it called.
+    pub(super) fn sureness(&self) -> Sureness {
+        let of_request = self.llm.as_ref().map(|llm| Sureness {
+            estimated: u64::from(llm.estimated),
+            uncounted: u64::from(llm.usage_unknown),
+        });
+        let of_run = self.run.as_ref().map(RunSpanView::sureness);
+        [of_request, of_run].into_iter().flatten().fold(self.sureness, Sureness::with)
     }
 
     pub(super) fn ink(&self) -> Option<TextColor> {

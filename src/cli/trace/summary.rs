@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::{
     listing::listed,
     money,
-    span_view::SpanView,
+    span_view::{LlmSpanView, SpanView},
     waits::{RESUMED, waits},
 };
-use crate::{human, safe_text};
+use crate::{human, safe_text, sureness::Sureness};
 use protocol::{SpanError, SpanFileChange, Timestamp, Usage, UsdAmount};
 
 /// Characters of a prompt or result.
@@ -145,21 +145,28 @@ pub(super) fn name_changed_arguments(spans: &mut [SpanView]) {
     }
 }
 
-/// Has each run say whether all is known of what it, and the runs below it, used.
-pub(super) fn mark_unknown_usage(spans: &mut [SpanView]) {
+/// Has each run say how sure it is what it, and the runs below it, used.
+pub(super) fn mark_sureness(spans: &mut [SpanView]) {
     let callers: HashMap<&str, &str> = spans
         .iter()
         .filter_map(|span| Some((span.run_id.as_str(), span.run.as_ref()?.parent_run_id.as_deref()?)))
         .collect();
-    let mut marked: HashSet<String> = HashSet::new();
-    for span in spans.iter().filter(|span| span.llm.as_ref().is_some_and(|llm| llm.usage_unknown)) {
-        let mut run = Some(span.run_id.as_str());
-        while let Some(of) = run.filter(|of| marked.insert((*of).to_owned())) {
-            run = callers.get(of).copied();
+    let above = |is_so: fn(&LlmSpanView) -> bool| {
+        let mut marked: HashSet<String> = HashSet::new();
+        for span in spans.iter().filter(|span| span.llm.as_ref().is_some_and(is_so)) {
+            let mut run = Some(span.run_id.as_str());
+            while let Some(of) = run.filter(|of| marked.insert((*of).to_owned())) {
+                run = callers.get(of).copied();
+            }
         }
-    }
+        marked
+    };
+    let (uncounted, estimated) = (above(|llm| llm.usage_unknown), above(|llm| llm.estimated));
     for span in spans.iter_mut().filter(|span| span.kind == "run") {
-        span.has_unknown_usage = marked.contains(&span.run_id);
+        span.sureness = Sureness {
+            uncounted: u64::from(uncounted.contains(&span.run_id)),
+            estimated: u64::from(estimated.contains(&span.run_id)),
+        };
     }
 }
 
@@ -256,24 +263,24 @@ fn used(spans: &[SpanView]) -> String {
     for span in spans.iter().filter(|span| span.kind == "run") {
         // A run asks several models: for hooks, compressions, and where one fails.
         let own = requests.get(span.run_id.as_str()).into_iter().flatten();
-        let mut parts: Vec<(&str, Usage, Option<UsdAmount>)> =
-            own.filter_map(|it| Some((it.name.as_str(), it.usage?, it.cost))).collect();
+        let mut parts: Vec<(&str, Usage, Option<UsdAmount>, Sureness)> =
+            own.filter_map(|it| Some((it.name.as_str(), it.usage?, it.cost, it.sureness()))).collect();
         let mut sum = Usage::default();
-        parts.iter().for_each(|(_, usage, _)| sum += *usage);
+        parts.iter().for_each(|(_, usage, ..)| sum += *usage);
         if let Some(usage) = span.usage.filter(|usage| *usage != sum) {
             // Not all of its requests are told, so only the run says what it used.
             let model = span.run.as_ref().map(|run| run.model.as_str()).unwrap_or_default();
-            parts = vec![(model, usage, span.cost)];
+            parts = vec![(model, usage, span.cost, span.sureness)];
         }
         is_open |= span.end_us.is_none();
-        for (model, usage, cost) in parts.into_iter().filter(|(_, usage, _)| usage.total() != 0) {
-            all.add(usage, cost);
+        for (model, usage, cost, sure) in parts.into_iter().filter(|(_, usage, ..)| usage.total() != 0) {
+            all.add(usage, cost, sure);
             let name = (span.agent.as_deref().unwrap_or("-"), model);
             match agents.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => sum.add(usage, cost),
+                Some((_, sum)) => sum.add(usage, cost, sure),
                 None => {
                     let mut sum = Spent::default();
-                    sum.add(usage, cost);
+                    sum.add(usage, cost, sure);
                     agents.push((name, sum));
                 }
             }
@@ -284,8 +291,7 @@ fn used(spans: &[SpanView]) -> String {
         let unknown = "what was used is not known: a request was cut off before the provider had said it\n";
         return if all.is_part { unknown.to_owned() } else { String::new() };
     }
-    let is_estimate = spans.iter().any(|span| span.llm.as_ref().is_some_and(|llm| llm.estimated));
-    let how = if is_estimate { ", some of it estimated (~)" } else { "" };
+    let how = if all.sureness.estimated != 0 { ", some of it estimated (~)" } else { "" };
     let mut text = format!("{}{}{how}\n", all.line(), if is_open { ", so far" } else { "" });
     if 1 < agents.len() {
         let lines: Vec<String> = agents
@@ -304,10 +310,12 @@ struct Spent {
     cost: Option<UsdAmount>,
     /// Some have no known price.
     is_part: bool,
+    sureness: Sureness,
 }
 
 impl Spent {
-    fn add(&mut self, usage: Usage, cost: Option<UsdAmount>) {
+    fn add(&mut self, usage: Usage, cost: Option<UsdAmount>, sure: Sureness) {
+        self.sureness = self.sureness.with(sure);
         self.usage += usage;
         self.cost = [self.cost, cost].into_iter().flatten().reduce(|one, more| one + more);
         self.is_part |= usage.total() != 0 && cost.is_none();
@@ -321,7 +329,7 @@ impl Spent {
         };
         let all = self.usage;
         let out = all.output_tokens.saturating_add(all.thought_tokens);
-        let cost = match money(self.cost, self.is_part) {
+        let cost = match money(self.cost, self.is_part, self.sureness) {
             Some(cost) if cost == "?" => ", cost not known".to_owned(),
             Some(cost) => format!(", {cost}"),
             None => String::new(),

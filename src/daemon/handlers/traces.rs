@@ -75,6 +75,8 @@ fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
         usage: spent.usage,
         cost: spent.cost,
         unpriced_tokens: spent.unpriced_tokens,
+        estimated_requests: spent.estimated_requests,
+        uncounted_requests: spent.uncounted_requests,
     }
 }
 

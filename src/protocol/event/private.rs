@@ -39,6 +39,11 @@ pub struct PrivateEventFields {
     pub child_cost: Option<UsdAmount>,
     #[serde(skip_serializing_if = "is_zero")]
     pub child_unpriced_tokens: u64,
+    /// The same: its requests whose tokens are estimated, and those of which nobody knows what they used.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub child_estimated_requests: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub child_uncounted_requests: u64,
     /// `run.toolsChanged`: what the run's servers told of their tools, in place of what its first event says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Vec<McpServerTools>>,

@@ -8,7 +8,7 @@ use super::is_default;
 use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, EventSeq, OnBudget,
     PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTold, RunTracing, SamplingSettings,
-    TraceContext, Usage, UsdAmount,
+    TraceContext, Usage, UsageTotal, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -331,10 +331,43 @@ pub struct RunCompleted {
     /// The same of the runs below it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub child_unpriced_tokens: u64,
+    /// Its requests of which the daemon estimated the tokens, or some of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimated_requests: u64,
+    /// Its requests of which nobody knows what they used, since they were cut off before anything had come of them, or as the daemon
+    /// ended: `usage` and `cost` are without them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub uncounted_requests: u64,
+    /// The same of the runs below it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub child_estimated_requests: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub child_uncounted_requests: u64,
     pub turns: u32,
     pub tool_calls: u32,
     pub files_changed: Vec<String>,
     pub active_ms: u64,
+}
+
+impl RunCompleted {
+    /// By the run and all below it.
+    pub fn spent(&self) -> UsageTotal {
+        let mut spent = UsageTotal {
+            usage: self.usage,
+            cost: self.cost,
+            unpriced_tokens: self.unpriced_tokens,
+            estimated_requests: self.estimated_requests,
+            uncounted_requests: self.uncounted_requests,
+        };
+        spent += UsageTotal {
+            usage: self.child_usage,
+            cost: self.child_cost,
+            unpriced_tokens: self.child_unpriced_tokens,
+            estimated_requests: self.child_estimated_requests,
+            uncounted_requests: self.child_uncounted_requests,
+        };
+        spent
+    }
 }
 
 fn is_nothing(usage: &Usage) -> bool {

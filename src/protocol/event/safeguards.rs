@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
-use crate::{BudgetLimits, CallId, SamplingSettings, Timestamp, Usage, UsdAmount};
+use crate::{BudgetLimits, CallId, SamplingSettings, Timestamp, Usage, UsageTotal, UsdAmount};
 
 /// What a model is asked for by the daemon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -69,10 +69,16 @@ pub struct ModelConsulted {
     pub call_id: Option<CallId>,
     pub model: String,
     pub usage: Usage,
-    /// The provider did not say what the answer took, so this is an estimate.
+    /// The provider did not say what the answer took, or not all of it as the answer was cut off: `usage` is the daemon's estimate.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub estimated: bool,
-    /// Missing when nobody told the model's price.
+    /// A request was cut off before anything had come of it: `usage` is without it, and nobody knows what it cost.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub usage_unknown: bool,
+    /// Nobody waited for the answer any more: the run was stopped, or came to its end, or asks the same once more after a restart.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub given_up: bool,
+    /// Missing when nobody told the model's price, or `usageUnknown` says that nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
     /// What it answered, whole.
@@ -84,7 +90,8 @@ pub struct ModelConsulted {
     /// The reason why there is no answer that counts; nothing came of it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The time of the request, and how long it took: only where a tool or a hook asked, and not in events of earlier versions.
+    /// The time of the request, and how long it took: only where a tool or a hook asked or it was given up, and not in events of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,6 +101,13 @@ pub struct ModelConsulted {
     pub firing_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook_id: Option<String>,
+}
+
+impl ModelConsulted {
+    /// By the question, all its tries together.
+    pub fn spent(&self) -> UsageTotal {
+        UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -47,11 +47,15 @@ pub struct UsageGetResult {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsedAmount {
-    /// How often a model answered.
+    /// Requests to models, also those that were cut off.
     pub calls: u64,
     /// Of these, calls whose tokens the daemon estimated, since the provider did not count them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_calls: u64,
+    /// Of these, calls of which nobody knows what they used, since they were cut off before anything had come of them, or as the
+    /// daemon ended: `usage` and `cost` are without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted_calls: u64,
     pub usage: Usage,
     /// By `models.prices`, as they were at the time; missing when none of the prices was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +92,7 @@ impl std::ops::AddAssign for UsedAmount {
     fn add_assign(&mut self, other: UsedAmount) {
         self.calls = self.calls.saturating_add(other.calls);
         self.estimated_calls = self.estimated_calls.saturating_add(other.estimated_calls);
+        self.uncounted_calls = self.uncounted_calls.saturating_add(other.uncounted_calls);
         self.usage += other.usage;
         self.cost = match (self.cost, other.cost) {
             (Some(one), Some(more)) => Some(one + more),

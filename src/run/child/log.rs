@@ -1,6 +1,6 @@
 //! What does the log tell of a run that answers a call: what it thinks about, and how it ends?
 
-use super::{settle, used};
+use super::settle;
 use crate::machine::MachineInput;
 use protocol::{AgentName, CallId, EventBody, EventSeq, RunCompleted, RunId, UsageTotal};
 use store::{EventStore, Follower, LiveAppender, LogFilter, StoreError, StoredEvent};
@@ -122,10 +122,10 @@ impl ChildLog {
             let is_own = event.run.as_ref() == Some(&self.run);
             match event.parse() {
                 Ok(Some(EventBody::ModelCompleted(data))) => {
-                    self.spent += UsageTotal::of(data.usage, data.cost)
+                    self.spent += data.spent();
                 }
                 Ok(Some(EventBody::ModelConsulted(data))) => {
-                    self.spent += UsageTotal::of(data.usage, data.cost)
+                    self.spent += data.spent();
                 }
                 Ok(Some(EventBody::ModelRetrying(data))) => self.spent += data.spent(),
                 _ if !is_own => (),
@@ -167,7 +167,7 @@ impl ChildCompletion {
         MachineInput::ChildSettled {
             call,
             result: settle(&agent, &run, &end, limits),
-            spent: used(&end),
+            spent: end.spent(),
             output,
         }
     }

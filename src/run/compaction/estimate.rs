@@ -169,13 +169,8 @@ pub fn weigh(message: &ContextMessage) -> TokenEstimate {
 
 /// What a text takes, with nothing around it.
 pub fn weigh_text(text: &str) -> TokenEstimate {
-    weigh_texts([text])
-}
-
-/// The weight of texts together.
-pub fn weigh_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> TokenEstimate {
     let mut extent = MessageLength::default();
-    texts.into_iter().for_each(|text| extent.add_text(text));
+    extent.add_text(text);
     extent.weight()
 }
 

@@ -10,9 +10,10 @@ use tokio::{
 
 use super::{
     super::{
-        compaction::weigh_texts,
         live_runs::RunMessage,
-        machine::{HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
+        machine::{
+            EventDraft, HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask,
+        },
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
 };
@@ -72,7 +73,7 @@ impl RunDriver {
 
     /// An input that cuts off the model carries what the model had written; from here on it writes no more.
     pub(super) fn with_partial(&self, machine: &RunMachine, input: MachineInput) -> MachineInput {
-        if !machine.cuts_model(&input) {
+        if !machine.is_stopped_by(&input) {
             return input;
         }
         // A reply in the same step may have begun another model call, of which nothing was written yet.
@@ -81,13 +82,25 @@ impl RunDriver {
             return input;
         };
         let (text, thought) = live.freeze();
-        let metered =
-            self.alternates.cut_off(machine.model(), &self.meter, weigh_texts([text.as_str(), &thought]));
+        let metered = self.alternates.cut_off(machine.model(), &self.meter);
         let written = Some(PartialReply { text, thought, metered });
         match input {
             MachineInput::Cancel { by, reason, .. } => MachineInput::Cancel { by, reason, partial: written },
             MachineInput::TimeSpent { .. } => MachineInput::TimeSpent { partial: written },
             other => other,
+        }
+    }
+
+    /// Tells of questions beside the turns that nobody else tells of, before `input` ends those that it ends.
+    pub(super) fn tell_given_up(
+        &self,
+        machine: &mut RunMachine,
+        input: &MachineInput,
+        drafts: &mut Vec<EventDraft>,
+    ) {
+        let asked = self.questions.give_up(machine.is_stopped_by(input));
+        if !asked.is_empty() {
+            drafts.extend(machine.decide(MachineInput::GivenUp { asked }));
         }
     }
 

@@ -205,7 +205,7 @@ impl RunMachine {
                 }
             }
             EventBody::ModelCompleted(data) => {
-                self.spent += UsageTotal::of(data.usage, data.cost);
+                self.spent += data.spent();
                 self.safeguards.apply_reply(data, private);
                 self.replies += u32::from(!data.cut);
                 self.was_continued &= data.finish_reason == Some(FinishReason::Length);
@@ -253,9 +253,13 @@ impl RunMachine {
             *Arc::make_mut(&mut self.children).entry(data.name.clone()).or_default() += 1;
         }
         if let Some(usage) = private.child_usage {
-            let PrivateEventFields { child_cost: cost, child_unpriced_tokens: unpriced_tokens, .. } =
-                *private;
-            self.child_spent += UsageTotal { usage, cost, unpriced_tokens };
+            self.child_spent += UsageTotal {
+                usage,
+                cost: private.child_cost,
+                unpriced_tokens: private.child_unpriced_tokens,
+                estimated_requests: private.child_estimated_requests,
+                uncounted_requests: private.child_uncounted_requests,
+            };
         }
         let watches = self.hooks.watches;
         let Some(at) = self.calls.position(&data.call_id) else { return };

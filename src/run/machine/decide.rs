@@ -87,6 +87,7 @@ impl MachineStep<'_> {
                 }
             }
             MachineInput::SideCallReplied { side_call, call } => self.side_call_replied(side_call, *call),
+            MachineInput::GivenUp { asked } => self.given_up(asked),
             MachineInput::SideCallEnded { side_call, calls, advice } => {
                 self.side_call_ended(side_call, calls, *advice)
             }
@@ -281,6 +282,7 @@ impl MachineStep<'_> {
             // It goes on waiting, and nothing of it was lost: the log says for how long nobody was there.
             return self.emit(resumed);
         }
+        let unclean = resumed.unclean;
         let was_unattended = self.machine.parked == Some(ParkReason::Unattended);
         self.emit(resumed);
         // Whoever asked is gone with the process in which its call ran.
@@ -288,6 +290,9 @@ impl MachineStep<'_> {
         if was_unattended && self.machine.has_questions() {
             // That a question waits is as true as before.
             self.emit(RunParked { reason: ParkReason::Unattended });
+        }
+        if unclean {
+            self.discard_side_call();
         }
         let next_attempt = self.discard_stream("the daemon was restarted while the model answered", now);
         // The first of these restarts ended a life in which the run had got further.
@@ -352,7 +357,9 @@ impl MachineStep<'_> {
         let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
         // What it took is lost with the process that heard it.
         let body = self.retrying(ask, now, message.to_owned(), &PartialReply::default());
-        self.emit(ModelRetrying { restarted: true, discarded: true, ..body });
+        let usage_unknown = models::is_served(&self.machine.model);
+        let model = Some(self.machine.model.to_string()).filter(|_| usage_unknown);
+        self.emit(ModelRetrying { restarted: true, discarded: true, usage_unknown, model, ..body });
         Some(ask.attempt + 1)
     }
 

@@ -42,6 +42,10 @@ pub enum MachineInput {
         side_call: SideCall,
         call: Box<SideCallReply>,
     },
+    /// Questions to models of which nobody else tells: whoever asked them is gone, or goes with what the run does next.
+    GivenUp {
+        asked: Vec<ToolSideCall>,
+    },
     /// What a question of the daemon's own came to, and the calls of models that it took, but those that were told before.
     SideCallEnded {
         side_call: SideCall,
@@ -356,7 +360,8 @@ impl PartialReply {
     }
 
     pub fn spent(&self) -> UsageTotal {
-        UsageTotal::of(self.metered.usage, self.metered.cost)
+        let MeteredUsage { usage, cost, is_estimate, is_unknown, .. } = self.metered;
+        UsageTotal::of(usage, cost).marked(is_estimate, is_unknown)
     }
 }
 

@@ -8,7 +8,7 @@ use protocol::{
     BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
     LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback,
     ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunTask, SamplingSettings, SideCallPurpose,
-    Timestamp, UsageTotal,
+    Timestamp,
 };
 
 /// Turns before a model is asked for the first time whether the run goes round in circles (spec 04).
@@ -203,7 +203,10 @@ impl RunMachine {
     }
 
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
-        self.spent += UsageTotal::of(data.usage, data.cost);
+        self.spent += data.spent();
+        if data.given_up {
+            return;
+        }
         // Also what came to nothing: a recording may have a line of it.
         self.safeguards.n_side_replies += 1;
         match data.purpose {

@@ -1,15 +1,14 @@
 //! Calls of models beside the turns of a run: for a question of the daemon or of a tool.
 
-use protocol::{SideCallPurpose, Timestamp, Usage, UsdAmount};
+use super::MeteredUsage;
+use protocol::{SideCallPurpose, Timestamp};
 
 /// A call of a model for a question of the daemon's own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideCallReply {
     pub model: String,
-    pub usage: Usage,
-    /// The provider did not say, so this is an estimate.
-    pub is_estimate: bool,
-    pub cost: Option<UsdAmount>,
+    /// By all tries.
+    pub metered: MeteredUsage,
     /// What it answered.
     pub text: String,
     /// The reason why it is no answer.

@@ -3,26 +3,25 @@
 //! with the end of their call.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 
-use super::{SideCallAnswer, SideCallContext, SideCallRequest as Asked};
+use super::{
+    SideCallAnswer, SideCallContext, SideCallRequest as Asked,
+    ledger::{AskedSideCall, SideCallGuard, SideCallLedger},
+};
 use crate::{
-    compaction::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text},
+    compaction::{TokenEstimator, beginning},
     hooks::{HookModels, HookTools},
-    machine::{AskingHook, MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
+    machine::{AskingHook, RemainingBudget, SideCallReply, ToolSideCall},
     meter::UsageMeter,
 };
 use models::{ProviderTool, ReplyGrounding, ResolvedModel};
 use protocol::{
-    ContextMessage, MessagePart, MessageRole, ModelConsulted, NamedModel, SideCallPurpose, Timestamp,
-    ToolDeclaration, Usage, UsageTotal, UsdAmount,
+    ContextMessage, MessagePart, MessageRole, NamedModel, SideCallPurpose, ToolDeclaration, Usage, UsageTotal,
 };
 use tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 
@@ -45,67 +44,10 @@ const TOLD: u64 = 60;
 /// Tokens that it is told at most, however large its window is: a question should cost less than what it saves.
 const MOST_TOLD: u64 = 100_000;
 
-/// The questions that the calls of a run ask.
-#[derive(Default)]
-pub(crate) struct ToolSideCallLedger {
-    /// Which reply to a question of the run is the next one.
-    next: AtomicU32,
-    turn: tokio::sync::Mutex<()>,
-    /// By all of them in this life of the daemon.
-    asked: Sum,
-    /// Of that what the run's log tells, so that it is counted in what the run has left.
-    told: Sum,
-}
-
-/// Tokens, and billionths of a dollar.
-#[derive(Default)]
-struct Sum {
-    tokens: AtomicU64,
-    nanos: AtomicU64,
-}
-
-impl Sum {
-    fn add(&self, usage: Usage, cost: Option<UsdAmount>) {
-        self.tokens.fetch_add(usage.total(), Ordering::Relaxed);
-        self.nanos.fetch_add(cost.unwrap_or_default().nanos(), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> (u64, u64) {
-        (self.tokens.load(Ordering::Relaxed), self.nanos.load(Ordering::Relaxed))
-    }
-}
-
-impl ToolSideCallLedger {
-    /// So many questions of the run were told. Those of calls that go on come on top.
-    pub fn told(&self, n_replies: u32) {
-        self.next.fetch_max(n_replies, Ordering::Relaxed);
-    }
-
-    /// What a question took stands in the log.
-    pub fn count(&self, told: &ModelConsulted) {
-        // The others are the run's own.
-        if told.call_id.is_some() || told.purpose == SideCallPurpose::Hook {
-            self.told.add(told.usage, told.cost);
-        }
-    }
-
-    /// For a call that begins: how much of what was asked the log tells by now.
-    pub fn counted(&self) -> (u64, u64) {
-        self.told.get()
-    }
-
-    /// What was asked beyond that.
-    fn since(&self, counted: (u64, u64)) -> UsageTotal {
-        let (tokens, nanos) = self.asked.get();
-        let usage = Usage { prompt_tokens: tokens.saturating_sub(counted.0), ..Usage::default() };
-        UsageTotal::of(usage, Some(UsdAmount::from_nanos(nanos.saturating_sub(counted.1))))
-    }
-}
-
 /// Whom one call may ask.
 pub(crate) struct ToolSideCallContext {
     pub means: SideCallContext,
-    pub questions: Arc<ToolSideCallLedger>,
+    pub questions: Arc<SideCallLedger>,
     pub small: Option<NamedModel>,
     /// The run's model.
     pub own: String,
@@ -245,10 +187,10 @@ impl ToolSideCallContext {
         }
     }
 
-    /// What the call asked, for its end.
+    /// What the call asked, for its end; only once.
     pub fn asked(&self) -> Vec<ToolSideCall> {
         // What is pushed is whole.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Asks, once it is this question's turn.
@@ -260,22 +202,15 @@ impl ToolSideCallContext {
     ) -> Result<(ModelAnswer, Option<ContextMessage>), String> {
         let _turn = self.questions.turn.lock().await;
         self.afford(&model, &asked)?;
-        let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
-        let (model, meter) = (model.named(), UsageMeter::default());
-        let clock = &self.means.clock;
-        let open = OpenToolSideCall {
-            asking: self,
-            purpose,
-            hook,
-            asked_at: clock.now(),
-            since: clock.monotonic(),
-            model: &model.name,
-            meter: &meter,
-            call: None,
-        };
+        let ordinal = self.questions.next_ordinal();
+        let (model, meter) = (model.named(), UsageMeter::of_request(asked.tokens()));
+        let (means, what) = (&self.means, AskedSideCall { purpose, hook, model: model.name.clone() });
+        let guard = self.questions.begin(what, meter.clone(), (&means.alternates, &means.clock));
+        let mut open = OpenToolSideCall { asking: self, guard: Some(guard) };
         let SideCallAnswer { call, grounding, is_cut, said } =
-            self.means.ask(&model, asked, ordinal, &meter).await;
-        let SideCallReply { model, text, error, .. } = open.answered(call);
+            means.ask(&model, asked, ordinal, &meter).await;
+        let SideCallReply { model, text, error, .. } = call.clone();
+        open.answered(call);
         match error {
             None => {
                 let grounding = self.without_secrets(grounding);
@@ -315,10 +250,7 @@ impl ToolSideCallContext {
 
     /// A question for which the run has not enough left is not asked.
     fn afford(&self, model: &ResolvedModel, question: &Asked) -> Result<(), String> {
-        let said: TokenEstimate = question.messages.iter().map(|it| weigh(it)).sum();
-        let weight = weigh_text(&question.system) + said;
-        let prompt_tokens = TokenEstimator::default().tokens(weight);
-        let usage = Usage { prompt_tokens, ..Usage::default() };
+        let usage = Usage { prompt_tokens: question.tokens(), ..Usage::default() };
         let mut spent = UsageTotal::of(usage, model.price.map(|price| price.cost(&usage)));
         spent += self.questions.since(self.counted);
         match self.left.is_used_up_by(spent) {
@@ -328,69 +260,37 @@ impl ToolSideCallContext {
     }
 }
 
+impl Drop for ToolSideCallContext {
+    /// The hook that asked is gone with the run's point at which it was asked, and told nobody.
+    fn drop(&mut self) {
+        let untold = self.asked();
+        if !untold.is_empty() {
+            self.questions.lose(untold.into_iter().filter(|asked| asked.hook.is_some()).collect());
+        }
+    }
+}
+
 /// A question that was begun. It is told whatever becomes of it: a recording may have a line of it.
 struct OpenToolSideCall<'a> {
     asking: &'a ToolSideCallContext,
-    purpose: SideCallPurpose,
-    hook: Option<AskingHook>,
-    asked_at: Timestamp,
-    /// Measured by the clock that never jumps.
-    since: Duration,
-    model: &'a str,
-    meter: &'a UsageMeter,
-    call: Option<SideCallReply>,
+    guard: Option<SideCallGuard>,
 }
 
 impl OpenToolSideCall<'_> {
-    fn answered(mut self, call: SideCallReply) -> SideCallReply {
-        self.call = Some(call.clone());
-        call
+    fn answered(&mut self, call: SideCallReply) {
+        let told = self.guard.take().and_then(|guard| guard.answered(call));
+        self.tell(told);
+    }
+
+    fn tell(&self, told: Option<ToolSideCall>) {
+        self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
     }
 }
 
 impl Drop for OpenToolSideCall<'_> {
     fn drop(&mut self) {
-        let given_up = || {
-            let MeteredUsage { usage, cost, .. } =
-                self.asking.means.alternates.metered(self.model, self.meter);
-            let error = Some("the call was stopped before the model had answered".to_owned());
-            SideCallReply {
-                model: self.model.to_owned(),
-                usage,
-                is_estimate: false,
-                cost,
-                text: String::new(),
-                error,
-            }
-        };
-        let call = self.call.take().unwrap_or_else(given_up);
-        self.asking.questions.asked.add(call.usage, call.cost);
-        let took = self.asking.means.clock.monotonic().saturating_sub(self.since);
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let (purpose, asked_at, hook) = (self.purpose, self.asked_at, self.hook.take());
-        let asked = ToolSideCall { purpose, call, asked_at, duration_ms, hook };
-        self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_side_by_side_draw_on_the_same_budget() {
-        let questions = ToolSideCallLedger::default();
-        let usage = |prompt_tokens| Usage { prompt_tokens, ..Usage::default() };
-        let first = questions.counted();
-        questions.asked.add(usage(70), Some(UsdAmount::from_nanos(7)));
-        // The log does not tell of it yet, so neither does what a call that begins now has left.
-        let second = questions.counted();
-        let since = |counted| (questions.since(counted).usage.total(), questions.since(counted).cost);
-        assert_eq!(since(first), (70, Some(UsdAmount::from_nanos(7))));
-        assert_eq!(since(second), since(first));
-        questions.told.add(usage(70), Some(UsdAmount::from_nanos(7)));
-        questions.asked.add(usage(5), None);
-        assert_eq!(since(questions.counted()), (5, Some(UsdAmount::ZERO)));
-        assert_eq!(since(first), (75, Some(UsdAmount::from_nanos(7))));
+        if let Some(guard) = self.guard.take() {
+            self.tell(guard.cut_off("the call was stopped before the model had answered"));
+        }
     }
 }

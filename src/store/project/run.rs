@@ -179,6 +179,8 @@ impl RunPatch {
             self.more.cost.map(|cost| i64::try_from(cost.nanos()).unwrap_or(i64::MAX)),
             self.more.unpriced_tokens,
             self.more.usage.cache_write_tokens,
+            self.more.estimated_requests,
+            self.more.uncounted_requests,
         ])
     }
 
@@ -289,6 +291,8 @@ update runs set
     cache_write_tokens = runs.cache_write_tokens + patch.cache_write_tokens,
     cost_nanos = iif(patch.cost_nanos is null, runs.cost_nanos, coalesce(runs.cost_nanos, 0) + patch.cost_nanos),
     unpriced_tokens = runs.unpriced_tokens + patch.unpriced_tokens,
+    estimated_requests = runs.estimated_requests + patch.estimated_requests,
+    uncounted_requests = runs.uncounted_requests + patch.uncounted_requests,
     active_us = max(runs.active_us, patch.active_us),
     open_stream = iif(patch.keeps_stream, runs.open_stream, patch.open_stream),
     open_stream_seq = iif(patch.keeps_stream, runs.open_stream_seq, patch.open_stream_seq),
@@ -300,7 +304,7 @@ from (
         value->>8 as output_tokens, value->>9 as thought_tokens, value->>10 as active_us,
         value->>11 as keeps_stream, value->>12 as open_stream, value->>13 as open_stream_seq,
         value->>14 as completed, value->>15 as cost_nanos, value->>16 as unpriced_tokens,
-        value->>17 as cache_write_tokens
+        value->>17 as cache_write_tokens, value->>18 as estimated_requests, value->>19 as uncounted_requests
     from jsonb_each(?)
 ) as patch
 where runs.run_id = patch.run_id";

@@ -11,8 +11,6 @@ use protocol::{EventBody, RunId, Timestamp, Usage, UsageTotal};
 pub(super) struct UsageEntry<'a> {
     pub model: &'a str,
     pub spent: UsageTotal,
-    /// Nobody counted the tokens.
-    is_estimated: bool,
     /// True if a model was asked at all.
     is_call: bool,
 }
@@ -21,26 +19,19 @@ impl<'a> UsageEntry<'a> {
     /// The one place that knows which events count: the sums of runs and those by model are made of the same.
     pub fn of(body: &'a EventBody) -> Option<UsageEntry<'a>> {
         match body {
-            EventBody::ModelCompleted(data) => Some(UsageEntry {
-                model: &data.model,
-                spent: UsageTotal::of(data.usage, data.cost),
-                is_estimated: data.estimated,
-                is_call: true,
-            }),
+            EventBody::ModelCompleted(data) => {
+                Some(UsageEntry { model: &data.model, spent: data.spent(), is_call: true })
+            }
             EventBody::ModelConsulted(data) => Some(UsageEntry {
                 model: &data.model,
-                spent: UsageTotal::of(data.usage, data.cost),
-                is_estimated: data.estimated,
+                spent: data.spent(),
                 // A question that came to no call is told as well, and says why.
-                is_call: data.usage != Usage::default() || !data.text.is_empty(),
+                is_call: data.usage != Usage::default() || data.usage_unknown || !data.text.is_empty(),
             }),
             // Without a model it took nothing that anybody knows of.
-            EventBody::ModelRetrying(data) => Some(UsageEntry {
-                model: data.model.as_deref()?,
-                spent: data.spent(),
-                is_estimated: data.estimated,
-                is_call: true,
-            }),
+            EventBody::ModelRetrying(data) => {
+                Some(UsageEntry { model: data.model.as_deref()?, spent: data.spent(), is_call: true })
+            }
             _ => None,
         }
     }
@@ -55,7 +46,6 @@ pub(super) struct UsageRows(BTreeMap<(RunId, String, i64), UsageRow>);
 #[derive(Default)]
 struct UsageRow {
     calls: u32,
-    estimated_calls: u32,
     spent: UsageTotal,
 }
 
@@ -65,19 +55,18 @@ impl UsageRows {
         let key = (run.clone(), used.model.to_owned(), minute(at));
         let row = self.0.entry(key).or_default();
         row.calls += 1;
-        row.estimated_calls += u32::from(used.is_estimated);
         row.spent += used.spent;
     }
 
     pub fn rows(&self) -> Vec<Value> {
         let rows = self.0.iter().map(|((run, model, minute), row)| {
-            let UsageRow { calls, estimated_calls, spent } = row;
+            let UsageRow { calls, spent } = row;
             json!([
                 run,
                 model,
                 minute,
                 calls,
-                estimated_calls,
+                spent.estimated_requests,
                 spent.usage.prompt_tokens,
                 spent.usage.cached_tokens,
                 spent.usage.cache_write_tokens,
@@ -86,6 +75,7 @@ impl UsageRows {
                 // SQLite's numbers end at 2^63; nobody has so many billionths of dollars.
                 spent.cost.map(|cost| i64::try_from(cost.nanos()).unwrap_or(i64::MAX)),
                 spent.unpriced_tokens,
+                spent.uncounted_requests,
             ])
         });
         rows.collect()
@@ -96,11 +86,11 @@ impl UsageRows {
 pub(super) const ADD: &str = "
 insert into usage (
     run_id, model, minute, calls, estimated_calls, prompt_tokens, cached_tokens, cache_write_tokens, output_tokens,
-    thought_tokens, cost_nanos, unpriced_tokens
+    thought_tokens, cost_nanos, unpriced_tokens, uncounted_calls
 )
 select
     value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9,
-    value->>10, value->>11
+    value->>10, value->>11, value->>12
 from jsonb_each(?)
 where true
 on conflict (run_id, model, minute) do update set
@@ -114,4 +104,5 @@ on conflict (run_id, model, minute) do update set
     cost_nanos = iif(
         excluded.cost_nanos is null, usage.cost_nanos, coalesce(usage.cost_nanos, 0) + excluded.cost_nanos
     ),
-    unpriced_tokens = usage.unpriced_tokens + excluded.unpriced_tokens";
+    unpriced_tokens = usage.unpriced_tokens + excluded.unpriced_tokens,
+    uncounted_calls = usage.uncounted_calls + excluded.uncounted_calls";

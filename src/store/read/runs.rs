@@ -244,8 +244,12 @@ pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
             .get::<Option<i64>, _>("cost_nanos")
             .map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
         unpriced_tokens: count("unpriced_tokens"),
+        estimated_requests: count("estimated_requests"),
+        uncounted_requests: count("uncounted_requests"),
         child_usage: end.map(|end| end.child_usage).filter(|usage| *usage != Usage::default()),
         child_cost: end.and_then(|end| end.child_cost),
+        child_estimated_requests: end.map_or(0, |end| end.child_estimated_requests),
+        child_uncounted_requests: end.map_or(0, |end| end.child_uncounted_requests),
         turns: number("turns"),
         tool_calls: number("tool_calls"),
         files_changed: end.map(|end| end.files_changed.clone()).unwrap_or_default(),

@@ -217,6 +217,7 @@ select root_run_id, count(*) as runs, sum(turns) as turns, sum(tool_calls) as to
     sum(prompt_tokens) as prompt_tokens, sum(cached_tokens) as cached_tokens,
     sum(cache_write_tokens) as cache_write_tokens, sum(output_tokens) as output_tokens,
     sum(thought_tokens) as thought_tokens, sum(cost_nanos) as cost_nanos, sum(unpriced_tokens) as unpriced_tokens,
+    sum(estimated_requests) as estimated_requests, sum(uncounted_requests) as uncounted_requests,
     max(iif(run_id = root_run_id, (select time_us from events where seq = first_seq), null)) as asked_us
 from runs where root_run_id in (select value from json_each(?1))
 group by root_run_id";
@@ -237,6 +238,8 @@ group by root_run_id";
                 usage,
                 cost: cost.map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
                 unpriced_tokens: count("unpriced_tokens"),
+                estimated_requests: count("estimated_requests"),
+                uncounted_requests: count("uncounted_requests"),
             };
             let (runs, turns, tool_calls) = (count("runs"), count("turns"), count("tool_calls"));
             let asked_at = row.get::<Option<i64>, _>("asked_us").map(Timestamp);

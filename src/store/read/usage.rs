@@ -44,7 +44,7 @@ impl UsageOf {
                  sum(usage.prompt_tokens) as prompt_tokens, sum(usage.cached_tokens) as cached_tokens,
                  sum(usage.cache_write_tokens) as cache_write_tokens, sum(usage.output_tokens) as output_tokens,
                  sum(usage.thought_tokens) as thought_tokens, sum(usage.cost_nanos) as cost_nanos,
-                 sum(usage.unpriced_tokens) as unpriced_tokens
+                 sum(usage.unpriced_tokens) as unpriced_tokens, sum(usage.uncounted_calls) as uncounted_calls
              from usage cross join runs on runs.run_id = usage.run_id
              where {condition}
              group by runs.agent, usage.model
@@ -77,6 +77,7 @@ impl EventStore {
             let amount = UsedAmount {
                 calls: count("calls"),
                 estimated_calls: count("estimated_calls"),
+                uncounted_calls: count("uncounted_calls"),
                 usage,
                 cost: cost.map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
                 unpriced_tokens: count("unpriced_tokens"),

@@ -35,6 +35,8 @@ fn consulted(run: &str, model: &str, usage: Usage, text: &str) -> NewEvent {
         model: model.to_owned(),
         usage,
         estimated: false,
+        usage_unknown: false,
+        given_up: false,
         cost: Some(UsdAmount::from_nanos(1)),
         text: text.to_owned(),
         confidence: None,

@@ -132,7 +132,10 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("downMs", count(Some(run.down_ms)));
         tell("restarts", count(Some(run.restarts)));
         tell("uncleanRestarts", count(Some(run.unclean_restarts)));
+        tell("estimatedRequests", count(Some(run.estimated_requests)));
         tell("uncountedRequests", count(Some(run.uncounted_requests)));
+        tell("childEstimatedRequests", count(Some(run.child_estimated_requests)));
+        tell("childUncountedRequests", count(Some(run.child_uncounted_requests)));
         tell("childTokens", count(run.child_usage.map(|usage| usage.total())));
         tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
     }

@@ -184,10 +184,23 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
         let below = used(run.child_usage, run.child_cost);
         let _infallible = write!(told, "; the runs below it{}", below.replacen(',', "", 1));
     }
-    if run.uncounted_requests != 0 {
-        let requests = counted(run.uncounted_requests, "request");
-        let (were, they) = if run.uncounted_requests == 1 { ("was", "it") } else { ("were", "they") };
-        let _infallible = write!(told, "; {requests} {were} cut off, and what {they} used is not known");
+    for (estimated, whose) in
+        [(run.estimated_requests, ""), (run.child_estimated_requests, " of the runs below it")]
+    {
+        if estimated != 0 {
+            let requests = counted(estimated, "request");
+            let _infallible = write!(told, "; what {requests}{whose} used is estimated");
+        }
+    }
+    for (uncounted, whose) in
+        [(run.uncounted_requests, ""), (run.child_uncounted_requests, " of the runs below it")]
+    {
+        if uncounted != 0 {
+            let requests = counted(uncounted, "request");
+            let (were, they) = if uncounted == 1 { ("was", "it") } else { ("were", "they") };
+            let _infallible =
+                write!(told, "; {requests}{whose} {were} cut off, and what {they} used is not known");
+        }
     }
     told.push('.');
     paragraph(out, &told);
@@ -349,8 +362,14 @@ fn failed(error: &SpanError, out: &mut String) {
 /// `, 812 (500 cached) → 58 (20 thought) tokens, $0.0004`.
 fn spent(span: &TraceSpan) -> String {
     let is_unknown = span.llm.as_ref().is_some_and(|llm| llm.usage_unknown);
-    let unknown = if is_unknown { ", what it used is not known" } else { "" };
-    format!("{}{unknown}", used(span.usage, span.cost))
+    let unknown = match (is_unknown, span.usage) {
+        (true, Some(_)) => ", and more that is not known",
+        (true, None) => ", what it used is not known",
+        (false, _) => "",
+    };
+    let is_estimate = span.llm.as_ref().is_some_and(|llm| llm.estimated);
+    let estimated = if is_estimate { " (some of it estimated)" } else { "" };
+    format!("{}{estimated}{unknown}", used(span.usage, span.cost))
 }
 
 fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {

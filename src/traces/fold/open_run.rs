@@ -381,6 +381,8 @@ impl OpenRun {
         run.files_changed = files_changed;
         run.child_usage = facts.read("childUsage");
         run.child_cost = facts.read("childCost");
+        run.child_estimated_requests = facts.count("childEstimatedRequests").unwrap_or_default();
+        run.child_uncounted_requests = facts.count("childUncountedRequests").unwrap_or_default();
         let span = &mut self.span;
         span.usage = facts.read("usage");
         span.cost = facts.read("cost");

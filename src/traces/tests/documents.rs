@@ -276,7 +276,7 @@ fn a_story_has_what_was_asked_again_behind_the_crash() {
         0 turn.started {"turn": 1}
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
         5000 run.resumed {"unclean": true, "awayMs": 1000}
-        5000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "discarded": true, "message": "the daemon was restarted"}
+        5000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "usageUnknown": true, "discarded": true, "message": "the daemon was restarted"}
         5001 model.started {"model": "m", "stream": "s2", "attempt": 1}
         5500 model.completed {"model": "m", "stream": "s2", "text": "x", "calls": ["c1"], "usage": {}}
         5500 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {}}

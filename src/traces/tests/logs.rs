@@ -39,7 +39,7 @@ fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
         0 turn.started {"turn": 1}
         0 model.started {"model": "m", "stream": "s1", "attempt": 1}
         60000 run.resumed {"unclean": true}
-        60000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "discarded": true, "message": "the daemon was restarted"}
+        60000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "usageUnknown": true, "discarded": true, "message": "the daemon was restarted"}
         60001 model.started {"model": "m", "stream": "s2", "attempt": 1}
         60500 model.completed {"model": "m", "stream": "s2", "text": "x", "calls": ["c1"], "usage": {}}
         60500 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {}}

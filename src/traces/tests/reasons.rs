@@ -205,7 +205,7 @@ fn a_story_tells_of_a_crash_where_it_happened() {
         9001 turn.started {"turn": 2}
         9001 model.started {"model": "m", "stream": "s2", "attempt": 1}
         20000 run.resumed {"unclean": true, "awayMs": 500}
-        20000 model.retrying {"stream": "s2", "attempt": 1, "restarted": true, "discarded": true, "message": "the daemon was restarted while the model answered"}
+        20000 model.retrying {"stream": "s2", "attempt": 1, "restarted": true, "usageUnknown": true, "discarded": true, "message": "the daemon was restarted while the model answered"}
         20000 model.started {"model": "m", "stream": "s3", "attempt": 1}
         21000 model.completed {"model": "m", "stream": "s3", "text": "Done.", "finishReason": "stop", "usage": {}, "calls": []}
         21000 turn.completed {"turn": 2}

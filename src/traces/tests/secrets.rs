@@ -35,7 +35,7 @@ const EVERYTHING: &str = r#"
     7 tool.state {"callId": "c-PLANTED", "from": "scheduled", "to": "executing", "name": "mcp.PLANTED.all"}
     7 model.started {"model": "m/PLANTED", "stream": "s3", "attempt": 1}
     8 run.resumed {"unclean": true}
-    8 model.retrying {"stream": "s3", "attempt": 2, "message": "PLANTED", "restarted": true}
+    8 model.retrying {"stream": "s3", "attempt": 2, "message": "PLANTED", "restarted": true, "usageUnknown": true, "estimated": true}
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
     9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "hooked": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
     9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settles": true}

@@ -252,6 +252,8 @@ impl MachineStep<'_> {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
             child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
+            child_estimated_requests: spent.map_or(0, |spent| spent.estimated_requests),
+            child_uncounted_requests: spent.map_or(0, |spent| spent.uncounted_requests),
             memory,
             beside_result,
             hooked,

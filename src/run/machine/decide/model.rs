@@ -256,6 +256,7 @@ impl MachineStep<'_> {
             model: usage.map(|_| self.machine.model.to_string()),
             cost: cost.filter(|_| usage.is_some()),
             estimated,
+            usage_unknown: false,
             usage,
             first_token_ms,
         }

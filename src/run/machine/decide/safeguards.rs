@@ -3,8 +3,8 @@
 
 use super::{
     super::{
-        CompressionResult, ModelAsk, ModelFailure, NextSpeaker, PartialReply, RoutedModel, RunPhase,
-        SideCall, SideCallReply, SideCallResult, ToolSideCall,
+        CompressionResult, MeteredUsage, ModelAsk, ModelFailure, NextSpeaker, PartialReply, RoutedModel,
+        RunPhase, SideCall, SideCallReply, SideCallResult, ToolSideCall,
         safeguards::{ASSUMED_WINDOW, ContextReduction},
     },
     MachineStep,
@@ -121,9 +121,7 @@ impl MachineStep<'_> {
         let nothing = match (calls.is_empty(), advice) {
             (true, SideCallResult::Nothing { message }) => Some(SideCallReply {
                 model: self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
-                usage: Default::default(),
-                is_estimate: false,
-                cost: None,
+                metered: MeteredUsage::default(),
                 text: String::new(),
                 error: Some(message.clone()),
             }),
@@ -135,47 +133,38 @@ impl MachineStep<'_> {
     }
 
     fn tell_call(&mut self, purpose: SideCallPurpose, call: SideCallReply, confidence: Option<f64>) {
-        let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
-        self.emit(ModelConsulted {
-            purpose,
-            call_id: None,
-            model,
-            usage,
-            estimated,
-            cost,
-            text,
-            confidence,
-            error,
-            asked_at: None,
-            duration_ms: None,
-            firing_id: None,
-            hook_id: None,
-        });
+        self.emit(ModelConsulted { confidence, ..consulted(purpose, call) });
     }
 
     /// Everything that a tool asked models is told with the end of its call, what hooks asked with what they said.
     pub(super) fn asked_apart(&mut self, call_id: Option<&CallId>, asked: Vec<ToolSideCall>) {
-        for ToolSideCall { purpose, call, asked_at, duration_ms, hook } in asked {
-            let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();
-            let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
-            let call_id = call_id.cloned();
-            let confidence = None;
-            self.emit(ModelConsulted {
-                purpose,
-                call_id,
-                model,
-                usage,
-                estimated,
-                cost,
-                text,
-                confidence,
-                error,
-                asked_at: Some(asked_at),
-                duration_ms: Some(duration_ms),
-                firing_id,
-                hook_id,
-            });
+        for asked in asked {
+            self.emit(ModelConsulted { call_id: call_id.cloned(), ..consulted_apart(asked) });
         }
+    }
+
+    /// Questions that nobody waits for any more: what they took counts, and nothing else comes of them.
+    pub(super) fn given_up(&mut self, asked: Vec<ToolSideCall>) {
+        for asked in asked {
+            self.emit(ModelConsulted { given_up: true, ..consulted_apart(asked) });
+        }
+    }
+
+    /// The question that is under way is lost with the process that heard what it took, and is asked once more.
+    pub(super) fn discard_side_call(&mut self) {
+        let Some(side_call) = self.machine.side_call().filter(|it| !it.outputs_only) else { return };
+        let model = match side_call.about {
+            SideCallPurpose::Compression => self.machine.summariser().name,
+            _ => self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
+        };
+        // While hooks have their say nothing is asked.
+        if !models::is_served(&model) || !self.machine.due_points().is_empty() {
+            return;
+        }
+        let metered = MeteredUsage { is_unknown: true, ..MeteredUsage::default() };
+        let error = Some("the daemon was restarted before the model had answered".to_owned());
+        let call = SideCallReply { model, metered, text: String::new(), error };
+        self.emit(ModelConsulted { given_up: true, ..consulted(side_call.about, call) });
     }
 
     /// Hooks had their say before the context is compressed; `why` keeps it as it is, unless the run could not go on so.
@@ -433,5 +422,40 @@ fn summary_of(told: &ContextCompressed) -> String {
             let why = told.message.as_deref().unwrap_or("the model gave no summary");
             format!("not compressed: {why}")
         }
+    }
+}
+
+fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> ModelConsulted {
+    let SideCallReply { model, metered, text, error } = call;
+    let MeteredUsage { usage, is_estimate: estimated, is_unknown: usage_unknown, cost, .. } = metered;
+    ModelConsulted {
+        purpose,
+        call_id: None,
+        model,
+        usage,
+        estimated,
+        usage_unknown,
+        given_up: false,
+        cost,
+        text,
+        confidence: None,
+        error,
+        asked_at: None,
+        duration_ms: None,
+        firing_id: None,
+        hook_id: None,
+    }
+}
+
+/// With the time at which it was asked, and the hook that did.
+fn consulted_apart(asked: ToolSideCall) -> ModelConsulted {
+    let ToolSideCall { purpose, call, asked_at, duration_ms, hook } = asked;
+    let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();
+    ModelConsulted {
+        asked_at: Some(asked_at),
+        duration_ms: Some(duration_ms),
+        firing_id,
+        hook_id,
+        ..consulted(purpose, call)
     }
 }

@@ -5,8 +5,8 @@ use expect_test::expect;
 
 use super::{Script, TOOL};
 use crate::machine::{
-    CompressionResult, ContextState, MachineInput, NextSpeaker, RoutedModel, RunMachine, SideCallReply,
-    SideCallResult,
+    CompressionResult, ContextState, MachineInput, MeteredUsage, NextSpeaker, RoutedModel, RunMachine,
+    SideCallReply, SideCallResult,
 };
 use protocol::{
     BudgetAmount, CompletionMode, CompressionStatus, ContextCompressed, EventBody, ModelTiers, NamedModel,
@@ -72,9 +72,7 @@ fn one_call() -> SideCallReply {
     let usage = Usage { prompt_tokens: 5, ..Usage::default() };
     SideCallReply {
         model: "small".to_owned(),
-        usage,
-        is_estimate: false,
-        cost: None,
+        metered: MeteredUsage { usage, ..MeteredUsage::default() },
         text: "t".to_owned(),
         error: None,
     }

@@ -212,11 +212,10 @@ impl OpenRun {
             llm.first_token_ms = facts.count("firstTokenMs");
             llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
             llm.estimated = facts.flag("estimated");
-            llm.usage_unknown = facts.flag("restarted") && span.usage.is_none();
-            let is_uncounted = llm.usage_unknown;
+            llm.usage_unknown = facts.flag("usageUnknown");
             self.unread.put_back(span);
-            self.facts().uncounted_requests += u64::from(is_uncounted);
         }
+        self.count_unsure(facts);
         self.is_cut_off = facts.flag("restarted");
         let (status, error) = match self.is_cut_off {
             true => (SpanStatus::Cancelled, None),
@@ -242,7 +241,7 @@ impl OpenRun {
         let is_cut = facts.flag("cut");
         let usage: Option<Usage> = facts.read("usage");
         let is_untold = facts.flag("usageUnknown");
-        self.facts().uncounted_requests += u64::from(is_untold);
+        self.count_unsure(facts);
         let Some(span) = &mut self.model else { return };
         let model = facts.word("model");
         span.output = facts.text("text").and_then(text::said);
@@ -328,8 +327,16 @@ impl OpenRun {
         self.consulting = Some(span);
     }
 
+    /// Whether what a request used is an estimate, or not known.
+    fn count_unsure(&mut self, facts: EventFacts<'_>) {
+        let run = self.facts();
+        run.estimated_requests += u64::from(facts.flag("estimated"));
+        run.uncounted_requests += u64::from(facts.flag("usageUnknown"));
+    }
+
     fn consulted(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
+        self.count_unsure(facts);
         let is_awaited = match &self.consulting {
             _ if facts.has("callId") => false,
             Some(open) => open.kind == SpanKind::Llm,
@@ -340,6 +347,10 @@ impl OpenRun {
                 let status = fill(&mut span, moment);
                 end(&mut span, at, status);
                 edges.push(SpanEdge::Ended(Box::new(span)));
+            }
+            if facts.flag("givenUp") {
+                // Where it is asked once more, that begins here.
+                self.consulted_at = Some(at);
             }
             return;
         }
@@ -355,7 +366,9 @@ impl OpenRun {
             None => self.span_within(moment, SpanKind::Llm, model),
         };
         let from_us = caller.or(compression).unwrap_or(&self.span).start_us;
-        let ended = match self.consulted_at.filter(|_| compression.is_some()) {
+        // A question of the daemon's own says no times, but for one that was given up.
+        let is_own = caller.is_none() && !facts.has("callId");
+        let ended = match self.consulted_at.filter(|_| is_own) {
             Some(from) => {
                 begin_at(&mut span, from);
                 self.consulted_at = Some(at);
@@ -435,20 +448,29 @@ fn fill(span: &mut TraceSpan, moment: EventMoment<'_>) -> SpanStatus {
     let facts = moment.facts;
     let model = facts.word("model");
     span.name.clone_from(&model);
-    span.usage = facts.read("usage");
-    span.cost = facts.read("cost");
+    let is_untold = facts.flag("usageUnknown");
+    let usage: Option<Usage> = facts.read("usage");
+    span.usage = usage.filter(|usage| !is_untold || usage.total() != 0);
+    span.cost = facts.read("cost").filter(|_| span.usage.is_some());
     span.output = facts.text("text").and_then(text::said);
     span.llm = Some(Box::new(LlmSpan {
         model,
         purpose: facts.owned("purpose"),
         hook_id: facts.owned("hookId"),
         estimated: facts.flag("estimated"),
+        usage_unknown: is_untold,
         ..LlmSpan::default()
     }));
     let Some(message) = facts.text("error") else { return SpanStatus::Ok };
     span.error = Some(SpanError { kind: MODEL_FAILED.to_owned(), message: message.to_owned() });
     push_event(span, moment, message);
-    SpanStatus::Error
+    match facts.flag("givenUp") {
+        true => {
+            span.error = None;
+            SpanStatus::Cancelled
+        }
+        false => SpanStatus::Error,
+    }
 }
 
 /// True if a hook that was told of a result keeps the model from reading it.

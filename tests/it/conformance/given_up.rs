@@ -1,0 +1,153 @@
+//! What is asked beside the turns costs something, too, where nobody waits for the answer any more: of the daemon's own questions, and
+//! of those of hooks.
+
+use super::{metering::SNAPSHOT, *};
+use crate::provider_server::{Call, Said};
+
+/// The text that comes before an answer breaks off or stalls, and what it takes by our own count: ten letters.
+const HALF: (&str, u64) = ("Half of it", 3);
+/// Dollars by the million tokens.
+const PRICE: u64 = 1_000;
+
+/// It ends without having said how, and is asked again at once.
+fn half() -> Answer {
+    Wire::OpenAi.before_its_reason(&Said { text: HALF.0.to_owned(), ..Said::default() })
+}
+
+/// A daemon whose small model is the server's, with these settings besides.
+async fn scene(server: &ProviderServer, more: Value) -> Scene {
+    let model = format!("row-0/{}", Wire::OpenAi.model());
+    let price = json!({ "inputPerMillion": PRICE, "outputPerMillion": PRICE });
+    let mut settings = json!({ "models": { "small": model, "prices": { model: price } } });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut house = house(Wire::OpenAi, &[server.base_url()]).settings(&settings);
+    house.models = house.models.with_settings(&house.config.models);
+    Scene::open_in(Wire::OpenAi, house).await
+}
+
+/// A guard of what is read that asks a model.
+fn guard() -> Value {
+    let hook = json!({ "type": "prompt", "prompt": "May it read this? $ARGUMENTS" });
+    json!({ "hooks": { "PreToolUse": [{ "matcher": "Read", "hooks": [hook] }] } })
+}
+
+fn reads() -> Answer {
+    let arguments = json!({ "path": "a.txt" }).to_string();
+    Wire::OpenAi
+        .says(&Said { calls: vec![Call { id: "c1", name: "read_file", arguments }], ..Said::default() })
+}
+
+async fn begin(scene: &mut Scene) -> String {
+    let params = json!({ "model": format!("row-0/{}", Wire::OpenAi.model()) });
+    let (run, session) = scene.client.start(&scene.running, "talker", params).await;
+    scene.client.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
+    run
+}
+
+async fn consulted(scene: &Scene) -> Vec<Value> {
+    let log = scene.running.log().await;
+    log.iter().filter(|event| event["type"] == "model.consulted").map(|event| event["data"].clone()).collect()
+}
+
+/// The second try of a summary is asked for when the run is cancelled: what the first took is known, about, and nobody knows of the second.
+#[tokio::test]
+async fn a_summary_that_is_cancelled_is_told_with_what_its_tries_took() {
+    let say = |text: &str| Wire::OpenAi.text(text);
+    let server =
+        Wire::OpenAi.server([say("It is so."), half(), Answer::chunks::<String>([]).then_stall()]).await;
+    let mut scene = scene(&server, json!({})).await;
+    let run = begin(&mut scene).await;
+    let session = scene.client.ended(&run).await["sessionId"].clone();
+    let mut beside = scene.running.client();
+    let compacting = tokio::spawn(async move {
+        let _ends = beside.call("session/compact", json!({ "sessionId": session })).await;
+        beside
+    });
+    let compaction = scene.client.events_until("model.consulting").await.pop().unwrap()["runId"].clone();
+    server.asked(3).await;
+    scene.client.call("run/cancel", json!({ "runId": compaction })).await;
+    scene.client.events_until("run.completed").await;
+    drop(compacting.await.unwrap());
+    let told = consulted(&scene).await;
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(
+        (&told["purpose"], &told["givenUp"], &told["usageUnknown"], &told["estimated"]),
+        (&json!("compression"), &json!(true), &json!(true), &json!(true))
+    );
+    assert_eq!(told["usage"]["outputTokens"], HALF.1);
+    assert!(told["usage"]["promptTokens"].as_u64().is_some_and(|tokens| 10 < tokens), "{told}");
+    let record = scene.client.call("run/get", json!({ "runId": compaction })).await;
+    assert_eq!(
+        (&record["usage"], &record["cost"], &record["uncountedRequests"], &record["estimatedRequests"]),
+        (&told["usage"], &told["cost"], &json!(1), &json!(1))
+    );
+    let used = scene.client.call("usage/get", json!({ "runId": compaction })).await;
+    assert_eq!((&used["total"]["calls"], &used["total"]["uncountedCalls"]), (&json!(1), &json!(1)));
+    let traced = scene.client.call("trace/get", json!({ "runId": compaction })).await;
+    let spans = traced["spans"].as_array().unwrap();
+    let asked = spans.iter().find(|span| span["kind"] == "llm").unwrap();
+    assert_eq!((&asked["llm"]["usageUnknown"], &asked["usage"]), (&json!(true), &told["usage"]));
+    assert_eq!(asked["status"], "cancelled");
+    scene.close().await;
+}
+
+/// A hook's question is told also where the run is cancelled meanwhile, and the hook with it.
+#[tokio::test]
+async fn a_question_of_a_hook_is_told_though_the_run_was_cancelled() {
+    let server = Wire::OpenAi.server([reads(), half(), Answer::chunks::<String>([]).then_stall()]).await;
+    let mut scene = scene(&server, guard()).await;
+    let run = begin(&mut scene).await;
+    server.asked(3).await;
+    scene.client.call("run/cancel", json!({ "runId": run })).await;
+    let record = scene.client.ended(&run).await;
+    let told = consulted(&scene).await;
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(
+        (&told["purpose"], &told["givenUp"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
+        (&json!("hook"), &json!(true), &json!(true), &json!(HALF.1))
+    );
+    assert!(told["hookId"].as_str().is_some_and(|id| !id.is_empty()), "{told}");
+    assert_eq!((&record["uncountedRequests"], &record["estimatedRequests"]), (&json!(1), &json!(1)));
+    let traced = scene.client.call("trace/get", json!({ "runId": run })).await;
+    let spans = traced["spans"].as_array().unwrap();
+    let asked: Vec<&Value> = spans.iter().filter(|span| span["llm"]["purpose"] == "hook").collect();
+    let [asked] = asked[..] else { panic!("{spans:?}") };
+    assert_eq!((&asked["llm"]["usageUnknown"], &asked["status"]), (&json!(true), &json!("cancelled")));
+    scene.close().await;
+}
+
+/// A hook whose question breaks off each time has cost each time what had come of it.
+#[tokio::test]
+async fn a_question_of_a_hook_that_always_breaks_off_costs_what_had_come() {
+    let script = [reads(), half(), half(), half(), Wire::OpenAi.text("So.")];
+    let server = Wire::OpenAi.server(script).await;
+    let mut scene = scene(&server, guard()).await;
+    let run = begin(&mut scene).await;
+    scene.client.ended(&run).await;
+    let told = consulted(&scene).await;
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&told["estimated"], &told["usage"]["outputTokens"]), (&json!(true), &json!(3 * HALF.1)));
+    assert_eq!((told.get("givenUp"), told.get("usageUnknown")), (None, None));
+    let tokens = told["usage"]["promptTokens"].as_u64().unwrap() + 3 * HALF.1;
+    let cents = tokens * PRICE / 10_000;
+    let cost: f64 = told["cost"]["amount"].as_str().unwrap().parse().unwrap();
+    assert!((cost * 100.0 - cents as f64).abs() < 1.0, "{cost} for {tokens}");
+    scene.close().await;
+}
+
+/// Cut off, refused and answered in the end: each try counts as far as it came.
+#[tokio::test]
+async fn a_summary_counts_its_tries_that_failed() {
+    let say = |text: &str| Wire::OpenAi.text(text);
+    let server = Wire::OpenAi.server([say("It is so."), half(), say(SNAPSHOT), say(SNAPSHOT)]).await;
+    let mut scene = scene(&server, json!({})).await;
+    let run = begin(&mut scene).await;
+    let session = scene.client.ended(&run).await["sessionId"].clone();
+    scene.client.call("session/compact", json!({ "sessionId": session })).await;
+    let told = consulted(&scene).await;
+    let [first, second] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&first["estimated"], second.get("estimated")), (&json!(true), None));
+    let output = |told: &Value| told["usage"]["outputTokens"].as_u64().unwrap();
+    assert_eq!(output(first), output(second) + HALF.1);
+    scene.close().await;
+}

@@ -591,6 +591,10 @@ export interface BudgetUsed {
   tokens: number;
   /** Missing when nobody told the models' prices. */
   cost?: Cost | null;
+  /** Requests among them of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
+  /** Requests of which nobody knows what they used: they count for nothing here. */
+  uncountedRequests?: number;
 }
 
 export interface BudgetWarning {
@@ -3646,7 +3650,10 @@ export interface ModelRetrying {
    * Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
    */
   estimated?: boolean;
-  /** The daemon was restarted, and nobody knows what the attempt took: it may have cost something. */
+  /**
+   * The response broke off before anything had come, or the daemon was restarted: nobody knows what the
+   * attempt took, and it may have cost something.
+   */
   usageUnknown?: boolean;
   /** The same as in `model.completed`, of the failed attempt. */
   firstTokenMs?: number | null;
@@ -4749,6 +4756,9 @@ export interface RunSpan {
   /** Tokens of the runs below it. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
+  /** Tokens of its own, and of the runs below it, whose price nobody told; once it has ended. */
+  unpricedTokens?: number;
+  childUnpricedTokens?: number;
   /** Its requests of which the daemon estimated the tokens, or some of them. */
   estimatedRequests?: number;
   /**

@@ -95,6 +95,8 @@ pub(super) struct RunSpanView {
     pub(super) unclean_restarts: u64,
     pub(super) child_usage: Option<Usage>,
     pub(super) child_cost: Option<UsdAmount>,
+    pub(super) unpriced_tokens: u64,
+    pub(super) child_unpriced_tokens: u64,
     pub(super) estimated_requests: u64,
     pub(super) uncounted_requests: u64,
     pub(super) child_estimated_requests: u64,
@@ -462,7 +464,9 @@ impl SpanView {
         let sure = self.sureness();
         let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
         let cost = cost.filter(|_| is_used(all));
+        let is_unpriced = run.is_some_and(|run| run.unpriced_tokens != 0 || run.child_unpriced_tokens != 0);
         let is_part = sure.uncounted != 0
+            || is_unpriced
             || is_used(self.usage) && self.cost.is_none()
             || is_used(below) && costs.last().is_none_or(Option::is_none);
         let used = tokens(all).map(|used| Sureness { uncounted: 0, ..sure }.mark(&used, false));

@@ -381,6 +381,8 @@ impl OpenRun {
         run.files_changed = files_changed;
         run.child_usage = facts.read("childUsage");
         run.child_cost = facts.read("childCost");
+        run.unpriced_tokens = facts.count("unpricedTokens").unwrap_or_default();
+        run.child_unpriced_tokens = facts.count("childUnpricedTokens").unwrap_or_default();
         run.child_estimated_requests = facts.count("childEstimatedRequests").unwrap_or_default();
         run.child_uncounted_requests = facts.count("childUncountedRequests").unwrap_or_default();
         let span = &mut self.span;

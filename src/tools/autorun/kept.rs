@@ -22,7 +22,10 @@ use super::{
     rows::kept_in,
     states::{AutorunFileState, PlaceState, changed_at, holds_any},
 };
-use crate::workspace_reports::WorkspaceReports;
+use crate::{
+    repositories::{repositories_of_root, stashed_in},
+    workspace_reports::WorkspaceReports,
+};
 use beside::{KnownBefore, NotedPlaces};
 use done::{DoneAtEnd, DoneToPlace};
 use mounts::MountPoint;
@@ -87,6 +90,8 @@ struct WatchedPlaces {
     session: PathBuf,
     /// The second and nanosecond at which it was to begin, by the clock of files.
     begun_at: (i64, i64),
+    /// Names of commits that were stashed when it was to begin, where it may put them back.
+    stashed: Vec<Vec<u8>>,
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
     /// git went on beside it.
@@ -186,6 +191,10 @@ impl WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let (is_over, has_git_beside) = (AtomicBool::new(false), AtomicBool::new(false));
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
+        let stashed = match told.git.is_some_and(|git| git.puts_back) {
+            true => roots.iter().flat_map(|root| stashed_in(&repositories_of_root(root))).collect(),
+            false => Vec::new(),
+        };
         let mut watched = WatchedPlaces {
             roots,
             root_modes,
@@ -197,6 +206,7 @@ impl WatchedPlaces {
             notes: AutorunNotes::default(),
             session,
             begun_at: clock::file_time(),
+            stashed,
             is_over,
             has_git_beside,
         };

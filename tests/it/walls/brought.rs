@@ -69,13 +69,14 @@ fn elsewhere(from: &Path) {
 
 /// Runs these commands one after the other in the workspace. Answers the ends of the calls, in words.
 async fn run(house: &mut support::House, mechanism: &SandboxMechanism, commands: &[String]) -> Vec<String> {
-    run_sessions(house, mechanism, &[commands]).await.remove(0)
+    run_sessions(house, mechanism, None, &[commands]).await.remove(0)
 }
 
-/// The same in one session after the other of one daemon.
+/// The same in one session after the other of one daemon, by a script that says them one after the other.
 async fn run_sessions(
     house: &mut support::House,
     mechanism: &SandboxMechanism,
+    script: Option<&Script>,
     sessions: &[&[String]],
 ) -> Vec<Vec<String>> {
     house.sandbox = confined_by(house.dir.path(), mechanism.clone());
@@ -84,6 +85,9 @@ async fn run_sessions(
     let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
     let mut all = Vec::new();
     for commands in sessions {
+        if let Some(script) = script {
+            script.replace(replies_of(commands));
+        }
         let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
         client.ended(&run).await;
         let log: Vec<Value> = running.log().await;
@@ -99,15 +103,12 @@ async fn run_sessions(
 }
 
 fn house_of(commands: &[String]) -> support::House {
-    house_of_sessions(&[commands])
+    support::House::new().script(&Script::new(replies_of(commands))).agent("writer", AGENT)
 }
 
-fn house_of_sessions(sessions: &[&[String]]) -> support::House {
+fn replies_of(commands: &[String]) -> Vec<Reply> {
     let call = |command: &String| Reply::calls(&[("run_shell_command", json!({ "command": command }))]);
-    let of_session =
-        |commands: &&[String]| commands.iter().map(call).chain([Reply::done("done")]).collect::<Vec<_>>();
-    let replies: Vec<Reply> = sessions.iter().flat_map(of_session).collect();
-    support::House::new().script(&Script::new(replies)).agent("writer", AGENT)
+    commands.iter().map(call).chain([Reply::done("done")]).collect()
 }
 
 /// The commands with a word at their ends that says that they did what they were to.

@@ -113,18 +113,21 @@ async fn a_script_makes_no_fetch_by_the_time_of_what_git_notes_of_it() {
 /// Another session of the same daemon has run the script.
 #[tokio::test]
 async fn what_git_merges_of_what_a_script_made_in_another_session_is_put_aside() {
-    let make = "for b in p q; do git branch -q $b; done; cp .envrc x\n\
-                git switch -q p; (echo evil; cat x) > .envrc; git commit -q -a -m p\n\
-                git switch -q q; (cat x; echo evil) > .envrc; git commit -q -a -m q; git switch -q main\n";
+    let make = "export GIT_INDEX_FILE=$PWD/.git/of-script; for b in p q; do git read-tree HEAD\n\
+                case $b in p) (echo evil; cat .envrc);; q) (cat .envrc; echo evil);; esac > made\n\
+                git update-index --add --cacheinfo 100644,$(git hash-object -w made),.envrc\n\
+                git update-ref refs/heads/$b $(git commit-tree -p HEAD -m $b $(git write-tree)); done\n";
     for mechanism in mechanisms() {
         for line in ["git switch -q p && git merge -q --no-edit q", "git switch -q p && git rebase -q q"] {
             let (first, then) = (commands(&["sh make.sh"]), commands(&[line]));
-            let mut house = house_of_sessions(&[&first, &then]).file("make.sh", make);
+            let script = Script::new(replies_of(&first));
+            let mut house =
+                support::House::new().script(&script).agent("writer", AGENT).file("make.sh", make);
             let work = house.work();
             repository(&work);
             let lines = "1\n2\n3\n4\n5\n";
             commit(&work, &[(".envrc", lines)]);
-            let ends = run_sessions(&mut house, &mechanism, &[&first, &then]).await;
+            let ends = run_sessions(&mut house, &mechanism, Some(&script), &[&first, &then]).await;
             assert!(
                 ends.iter().flatten().filter(|end| end.contains("over")).count() == 2,
                 "{line}: {ends:#?}"
@@ -146,7 +149,7 @@ async fn what_a_person_committed_at_another_path_is_put_aside_whichever_line_of_
         "git checkout -q -- .",
         "git checkout -q .",
         "git restore -q --worktree .",
-        "git stash -q; git stash pop -q --index",
+        "git stash -q; git stash pop -q",
     ];
     is_put_aside(index, &lines, &[]).await;
 }

@@ -57,6 +57,8 @@ pub use programs::{AgentProgram, RunningProgram};
 const MOST_BYTES: u64 = 2 << 20;
 /// Entries of a home with a dot in front over which something is mounted. Each takes its time; a home has some hundred.
 const MOST_DOTTED: usize = 500;
+/// A folder by which a shell takes programs from the repository, also where nothing lies in it.
+const SAFE_BY_FOLDER: &str = ".git/safe";
 /// Everything that a command's words say of the files that it writes.
 #[derive(Debug, Clone, Default)]
 pub struct WritesTold {
@@ -320,7 +322,8 @@ impl WatchedPlaces {
                     self.look_behind_mount((&path, why), noted.mounted.get(&path), &mut done);
                 }
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
-                (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
+                (None, None)
+                    if !holds_any(&path, 0, &mut { MOST_ENTRIES }) && !path.ends_with(SAFE_BY_FOLDER) => {}
                 (None, None) if is_of_what_waits(&path) && !runs_more(&path, None) => (),
                 // git makes no link of it, so whoever writes what it leads to decides what runs.
                 (Some(_), None) if is_of_what_waits(&path) && is_link(&path) => {

@@ -80,15 +80,7 @@ fn references_and_logs_in_tables_are_read() {
             return;
         }
         let first = commit(&root, "first");
-        git(
-            &root,
-            &[
-                "reset",
-                "-q",
-                "--hard",
-                &git(&root, &["commit-tree", "-m", "x", "HEAD^{tree}"]).trim().to_owned(),
-            ],
-        );
+        git(&root, &["reset", "-q", "--hard", git(&root, &["commit-tree", "-m", "x", "HEAD^{tree}"]).trim()]);
         for at in 0..300 {
             git(&root, &["update-ref", &format!("refs/heads/long/name/{at}"), "HEAD"]);
         }

@@ -23,7 +23,7 @@ const MAKES: &str = "export GIT_INDEX_FILE=$PWD/.git/of-script\ngit read-tree HE
                      for f in .envrc .vscode/tasks.json; do git update-index --add --cacheinfo 100644,$b,$f; done\n\
                      t=$(git write-tree); c=$(git commit-tree -p HEAD -m e $t); git update-ref refs/heads/evil $c\n\
                      i=$(git commit-tree -p HEAD -m i HEAD^{tree}); git stash store -m s $(git commit-tree -p HEAD -p $i -m w $t)\n\
-                     unset GIT_INDEX_FILE; git clone -q --bare . evil.git; git bundle create -q evil.bundle evil\n";
+                     unset GIT_INDEX_FILE; git clone -q --bare --no-hardlinks . evil.git; git bundle create -q evil.bundle evil\n";
 
 /// A repository of a person, with a script of theirs beside an `.envrc`.
 fn repository(work: &Path) {

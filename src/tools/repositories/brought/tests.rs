@@ -66,6 +66,9 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
     }
 }
 
+/// The object of the text `of-docs`.
+const OF_DOCS: &str = "3d0150dff415364bda5dce0340afdba5687703a5";
+
 /// A script has git write what it likes, but the object of a file says nothing of the path.
 #[test]
 fn an_object_from_before_counts_where_a_commit_from_before_has_it_and_at_no_other_path() {
@@ -94,13 +97,14 @@ fn an_object_from_before_counts_where_a_commit_from_before_has_it_and_at_no_othe
     assert!(is_brought(false));
     // The same object at another path, by the index and by a commit of a script.
     write(".envrc", "of-docs");
-    git(&root, &["add", "."]);
+    // Whoever adds it makes its object new.
+    git(&root, &["update-index", "--cacheinfo", &format!("100644,{OF_DOCS},.envrc")]);
     assert!(!is_brought(false) && !is_brought(true));
     git(&root, &["commit", "-q", "-m", "evil"]);
     assert!(!is_brought(false) && !is_brought(true));
     git(&root, &["checkout", "-q", "HEAD~1", "--", "."]);
     assert!(is_brought(false), "behind a commit of a script");
     fs::set_permissions(root.join(".envrc"), fs::Permissions::from_mode(0o755)).unwrap();
-    git(&root, &["add", "."]);
+    git(&root, &["update-index", "--chmod=+x", ".envrc"]);
     assert!(!is_brought(false), "no commit has one that is run");
 }

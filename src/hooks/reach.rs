@@ -352,7 +352,7 @@ mod tests {
             // What a variable of nobody's holds, and what a program finds in its folder, is the person's to know; the manual says so.
             "node -e 'require(\"fs\").writeFileSync(\"x\", \"\")'",
             "_R=\"${CLAUDE_PLUGIN_ROOT}\"; [ -z \"$_R\" ] && _R=\"$HOME/.claude/plugins/x\"; node \"$_R/run.js\"",
-            "npx prettier --write \"$f\"",
+            "gofmt -w \"$f\"",
             "uv run ~/guard.py",
             "python3.11 -u \"$SCRIPT\"",
             "$T/guard.sh",

@@ -33,6 +33,9 @@ const LISTS: &[&str] = &[
     "ZDOTDIR",
     "XDG_CONFIG_HOME",
     "GIT_CONFIG_GLOBAL",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_EXEC_PATH",
 ];
 /// The same for Lua, with other letters between them.
 const LUA_LISTS: &[&str] = &["LUA_PATH", "LUA_CPATH"];
@@ -171,7 +174,9 @@ fn finds(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
         let found = if places.leads(found, true) { "./found" } else { "/" };
         let words: Vec<&str> =
             given[at + 1..].iter().map(|word| if *word == "{}" { found } else { word }).collect();
-        !matches!(of_words(&words, places), WordsReach::Nothing)
+        // Each is run in the folder of what is found.
+        let is_git_below = given[at].ends_with("dir") && words.first() == Some(&"git");
+        is_git_below || !matches!(of_words(&words, places), WordsReach::Nothing)
     })
 }
 

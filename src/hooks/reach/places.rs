@@ -38,6 +38,8 @@ pub(super) struct WorkspacePlaces<'a> {
     bare_names: BTreeSet<String>,
     /// The text goes to a folder elsewhere before it does anything else.
     starts_elsewhere: bool,
+    /// It goes to a folder that may be one below a root.
+    goes_below: bool,
 }
 
 impl<'a> WorkspacePlaces<'a> {
@@ -51,6 +53,7 @@ impl<'a> WorkspacePlaces<'a> {
             names: BTreeSet::new(),
             bare_names: BTreeSet::new(),
             starts_elsewhere: false,
+            goes_below: false,
         })
     }
 
@@ -67,6 +70,12 @@ impl<'a> WorkspacePlaces<'a> {
             }
         }
         places.starts_elsewhere |= places.goes_elsewhere(text, commands);
+        let goes_below = |words: &[HookWord]| {
+            let mut words = words.iter().map(HookWord::text).skip_while(|word| is_control(word));
+            let moves = words.next().is_some_and(|name| matches!(name.as_str(), "cd" | "pushd"));
+            moves && words.find(|word| !word.starts_with('-')).is_some_and(|to| !places.is_known(&to))
+        };
+        places.goes_below |= commands.iter().any(|words| goes_below(words));
         places
     }
 
@@ -148,6 +157,17 @@ impl<'a> WorkspacePlaces<'a> {
                 .iter()
                 .any(|name| text.starts_with(&format!("${name}")) || text.starts_with(&format!("${{{name}")));
         is_elsewhere && !self.leads(word, true)
+    }
+
+    /// True if the text may have gone to a folder below a root, which a program is then started in.
+    pub fn may_be_below(&self) -> bool {
+        self.goes_below
+    }
+
+    /// True if a word is a root for sure, or leads out of the workspace.
+    pub fn is_known(&self, word: &str) -> bool {
+        let path = lexical(&Path::new(self.first).join(self.filled(word)));
+        self.roots.iter().any(|root| Path::new(root) == path) || self.leads_away(word)
     }
 
     /// True if a word lies elsewhere, or where nobody can tell.

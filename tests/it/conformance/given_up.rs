@@ -61,15 +61,16 @@ async fn a_summary_that_is_cancelled_is_told_with_what_its_tries_took() {
     let run = begin(&mut scene).await;
     let session = scene.client.ended(&run).await["sessionId"].clone();
     let mut beside = scene.running.client();
-    let compacting = tokio::spawn(async move {
-        let _ends = beside.call("session/compact", json!({ "sessionId": session })).await;
-        beside
-    });
-    let compaction = scene.client.events_until("model.consulting").await.pop().unwrap()["runId"].clone();
-    server.asked(3).await;
-    scene.client.call("run/cancel", json!({ "runId": compaction })).await;
-    scene.client.events_until("run.completed").await;
-    drop(compacting.await.unwrap());
+    let compacting = beside.call("session/compact", json!({ "sessionId": session }));
+    let cutting = async {
+        let consulting = scene.client.events_until("model.consulting").await.pop().unwrap();
+        let compaction = consulting["runId"].clone();
+        server.asked(3).await;
+        scene.client.call("run/cancel", json!({ "runId": compaction })).await;
+        scene.client.events_until("run.completed").await;
+        compaction
+    };
+    let (_, compaction) = tokio::join!(compacting, cutting);
     let told = consulted(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!(

@@ -331,13 +331,6 @@ impl OpenRun {
         self.consulting = Some(span);
     }
 
-    /// Whether what a request used is an estimate, or not known.
-    fn count_unsure(&mut self, facts: EventFacts<'_>) {
-        let run = self.facts();
-        run.estimated_requests += u64::from(facts.flag("estimated"));
-        run.uncounted_requests += u64::from(facts.flag("usageUnknown"));
-    }
-
     fn consulted(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         self.count_unsure(facts);

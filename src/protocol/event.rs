@@ -307,7 +307,7 @@ pub struct ModelCompleted {
 }
 
 impl ModelCompleted {
-    /// By the reply.
+    /// Usage of the reply.
     pub fn spent(&self) -> UsageTotal {
         UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
     }

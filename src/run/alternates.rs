@@ -48,7 +48,7 @@ impl ModelFallbacks {
         Some(price.cost(usage))
     }
 
-    /// What requests took that were answered in the end. A server that counts nothing would make every limit one that is never
+    /// Usage of requests that were answered in the end. A server that counts nothing would make every limit one that is never
     /// reached, so that is estimated; what is in this process, or in a recording, costs nothing.
     pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
         let is_told = !meter.is_uncounted() || !protocol::is_served(name);

@@ -28,6 +28,7 @@ mod edits;
 mod hook_effects;
 mod hooks;
 mod input;
+mod metered_usage;
 mod safeguards;
 mod side_call;
 mod slot;
@@ -39,13 +40,14 @@ pub use edits::LoggedEdit;
 pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
     AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
-    MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
-    SideCallResult, UnansweredEffect,
+    MachineInput, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel, SideCallResult,
+    UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;
 use hooks::{CallEnd, HookProgress};
 pub use hooks::{EndedCall, HookMadeCall};
+pub use metered_usage::MeteredUsage;
 pub use safeguards::ContextState;
 use safeguards::SafeguardState;
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};

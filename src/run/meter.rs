@@ -14,7 +14,7 @@ use protocol::Usage;
 #[derive(Debug, Clone, Default)]
 pub(super) struct UsageMeter(Arc<Mutex<Tries>>);
 
-/// What requests took that may not have been counted to the end.
+/// Usage of requests that may not have been counted to the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CutUsage {
     pub usage: Usage,
@@ -66,7 +66,7 @@ impl HeardReply {
 }
 
 impl Tries {
-    /// What the newest request has taken if it ends here: what its provider has not counted by then is estimated.
+    /// Usage of the newest request if it ends here: what its provider has not counted by then is estimated.
     fn cut_off(&self) -> Usage {
         let (mut usage, heard) = (self.current, self.heard);
         if !heard.has_begun {
@@ -103,7 +103,7 @@ impl UsageMeter {
         UsageMeter(Arc::new(Mutex::new(Tries { prompt_tokens, ..Tries::default() })))
     }
 
-    /// Of the request, about.
+    /// Tokens of the request, about.
     pub fn prompt_tokens(&self) -> u64 {
         self.tries().prompt_tokens
     }
@@ -161,14 +161,14 @@ impl UsageMeter {
         self.tries().first_token_ms
     }
 
-    /// What was heard so far has failed and stays counted; the model is asked again.
+    /// The reply that was heard so far has failed, and stays counted; the model is asked again.
     pub fn try_again(&self) {
         let mut tries = self.tries();
         tries.past = tries.failed();
         (tries.current, tries.heard) = (Usage::default(), HeardReply::default());
     }
 
-    /// By all tries, as far as they were counted, and an estimate of the others that failed.
+    /// Usage of all tries, as far as they were counted, and an estimate of the others that failed.
     pub fn counted(&self) -> CutUsage {
         let tries = self.tries();
         tries.with(tries.current, false)
@@ -196,7 +196,7 @@ impl UsageMeter {
     }
 }
 
-/// Of a reply that came at once.
+/// The weight of a reply that came at once.
 fn weigh_reply(reply: &ModelReply) -> TokenEstimate {
     let weigh = |part: &ReplyPart| match part {
         ReplyPart::Text(text) | ReplyPart::Thought { text, .. } => weigh_text(text),

@@ -93,7 +93,7 @@ struct SideCallRequest {
     max_tokens: Option<u64>,
     /// For the whole of it, other tries included.
     deadline: Duration,
-    /// What the run may spend, and what it has spent of that by now.
+    /// Everything that the run may spend, and what it has spent of that by now.
     budget: (RemainingBudget, UsageTotal),
 }
 

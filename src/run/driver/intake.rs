@@ -105,7 +105,7 @@ impl RunDriver {
         }
     }
 
-    /// What is asked beside the turns ends with this daemon, and only it knows what that took.
+    /// Questions beside the turns end with this daemon, and only it knows what they took.
     pub(super) async fn tell_what_ends_here(&mut self) {
         if !self.machine.is_finished() && self.questions.has_untold() {
             self.step(vec![RunMessage::internal(MachineInput::GivenUp { asked: Vec::new() })]).await;

@@ -7,7 +7,7 @@ use protocol::{SideCallPurpose, Timestamp};
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideCallReply {
     pub model: String,
-    /// By all tries.
+    /// Usage of all tries.
     pub metered: MeteredUsage,
     /// What it answered.
     pub text: String,

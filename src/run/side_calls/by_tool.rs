@@ -258,7 +258,7 @@ impl ToolSideCallContext {
 }
 
 impl Drop for ToolSideCallContext {
-    /// What was handed over is told by whom that was handed to.
+    /// Questions that were handed over are told by whom they were handed to.
     fn drop(&mut self) {
         self.questions.lose(self.asker);
     }

@@ -58,7 +58,7 @@ impl Sum {
 struct UntoldSideCalls {
     n_begun: u64,
     by_id: BTreeMap<u64, UntoldSideCall>,
-    /// Those that the step tells which is being committed.
+    /// Questions that the step tells which is being committed.
     given_up: BTreeSet<u64>,
 }
 
@@ -99,7 +99,7 @@ impl SideCallState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AskerId(u64);
 
-/// Who asks which model.
+/// The one who asks, and the model.
 #[derive(Clone)]
 pub(super) struct AskedSideCall {
     pub purpose: SideCallPurpose,
@@ -124,7 +124,7 @@ impl AskedSideCall {
 }
 
 impl UntoldSideCall {
-    /// As told with this answer.
+    /// The question as it is told with this answer.
     fn ended(&self, call: SideCallReply) -> ToolSideCall {
         let AskedSideCall { purpose, hook, .. } = self.what.clone();
         let took = self.clock.monotonic().saturating_sub(self.since);
@@ -138,7 +138,7 @@ impl UntoldSideCall {
         self.ended(SideCallReply { model, metered, text: String::new(), error: Some(why.to_owned()) })
     }
 
-    /// Where nobody waits for it: an answer of the daemon's own question comes to nothing then, too.
+    /// The question as it is told where nobody waits for it: an answer of the daemon's own question comes to nothing then, too.
     fn given_up(&self) -> ToolSideCall {
         match self.state.ended() {
             None => ToolSideCall { given_up: true, ..self.cut_off(GIVEN_UP) },

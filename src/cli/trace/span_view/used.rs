@@ -40,7 +40,7 @@ impl SpanView {
         (used.unwrap_or_default(), money(cost, is_part, sure).unwrap_or_default())
     }
 
-    /// Of what it used: of a run with all that it called.
+    /// The sureness of its use: of a run with all that it called.
     pub(in super::super) fn sureness(&self) -> Sureness {
         let of_request = self.llm.as_ref().map(|llm| Sureness {
             estimated: u64::from(llm.estimated),

@@ -447,7 +447,7 @@ fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> ModelConsulted {
     }
 }
 
-/// With the time at which it was asked, and the hook that did.
+/// The same with the time at which it was asked, and the hook that did.
 fn consulted_apart(asked: ToolSideCall) -> ModelConsulted {
     let ToolSideCall { purpose, call, asked_at, duration_ms, hook, given_up } = asked;
     let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();

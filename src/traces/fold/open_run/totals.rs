@@ -6,7 +6,7 @@ use super::OpenRun;
 use crate::facts::EventFacts;
 
 impl OpenRun {
-    /// Whether what a request used is an estimate, or not known.
+    /// Counts a request whose use is an estimate, or not known.
     pub(super) fn count_unsure(&mut self, facts: EventFacts<'_>) {
         let run = self.facts();
         run.estimated_requests += u64::from(facts.flag("estimated"));
@@ -14,7 +14,7 @@ impl OpenRun {
     }
 }
 
-/// What a run used of which its own requests do not tell, once it has ended.
+/// Totals of a run of which its own requests do not tell, once it has ended.
 pub(super) fn sum_up(run: &mut RunSpan, facts: EventFacts<'_>) {
     let count = |key: &str| facts.count(key).unwrap_or_default();
     run.child_usage = facts.read("childUsage");

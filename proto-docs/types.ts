@@ -4578,7 +4578,7 @@ export interface RunLimits {
   maxTurns: number;
   /** Active time; missing = unlimited. */
   maxTimeMs?: number | null;
-  /** By the run and all below it. */
+  /** Usage of the run and of all below it. */
   maxTokens?: number | null;
   /** In US dollars, by the run and all below it. */
   maxCost?: Cost | null;
@@ -6312,8 +6312,8 @@ export interface UsedAmount {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6333,8 +6333,8 @@ export interface UsedByAgent {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6355,8 +6355,8 @@ export interface UsedByAgentAndModel {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6377,8 +6377,8 @@ export interface UsedByModel {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;

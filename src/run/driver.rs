@@ -407,6 +407,7 @@ impl RunDriver {
                 false if has_no_room => Err(RunMessageOutcome::NoRoom),
                 false => Err(RunMessageOutcome::Nothing),
             });
+            self.tell_passed_over(&mut machine, &message.input, &mut drafts);
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
             pace.reached(drafts.len()).await;
         }

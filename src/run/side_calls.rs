@@ -19,7 +19,7 @@ use models::{
 };
 use protocol::{
     ContextMessage, FinishReason, MessagePart, MessageRole, NamedModel, RunCare, SamplingSettings,
-    SideCallPurpose, ToolCall, ToolDeclaration, UsageTotal,
+    SideCallPurpose, ToolCall, ToolDeclaration, Usage, UsageTotal,
 };
 use redact::Redactor;
 use sys::{clock::Clock, ids};
@@ -31,7 +31,7 @@ mod small;
 
 pub(super) use by_tool::ToolSideCallContext;
 pub(super) use compress::{CompressionContext, RequestLength};
-pub(super) use ledger::SideCallLedger;
+pub(super) use ledger::{EndingSideCalls, SideCallLedger};
 
 /// Tries of one question when a model fails in passing.
 const MAX_TRIES: u32 = 3;
@@ -271,9 +271,12 @@ impl SideCallContext {
                 return Err(format!("{message} (after {n} tries)"));
             }
             let failed = self.alternates.failed(&model.name, meter);
+            // The same request is sent once more.
+            let prompt = Usage { prompt_tokens: meter.prompt_tokens(), ..Usage::default() };
             let mut spent = spent;
             spent += UsageTotal::of(failed.usage, failed.cost);
-            if left.is_used_up_by(spent) {
+            spent += UsageTotal::of(prompt, self.alternates.cost(&model.name, &prompt));
+            if failed.usage != Usage::default() && left.is_used_up_by(spent) {
                 return Err(format!("{message} (too little is left of the run's budget to ask again)"));
             }
             meter.try_again();

@@ -5,7 +5,9 @@ use std::sync::{Arc, atomic::Ordering};
 use super::{
     super::{
         compaction::TokenEstimate,
-        machine::{FailureKind, MachineInput, ModelAsk, ModelFailure, PartialReply, SideCall, WantedTask},
+        machine::{
+            FailureKind, MachineInput, ModelAsk, ModelFailure, PartialReply, RunMachine, SideCall, WantedTask,
+        },
         meter::UsageMeter,
         side_calls::{
             CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext,
@@ -129,16 +131,16 @@ impl RunDriver {
         self.launch(want, async move { TaskOutput::Input(runner.run().await) }, None);
     }
 
-    /// For a call that begins.
-    pub(super) fn tool_asking(&self) -> ToolSideCallContext {
-        self.questions.told(self.machine.n_side_replies());
+    /// For a call that begins, or hooks that are asked, where `machine` stands: it may have a reply that is not committed yet.
+    pub(super) fn tool_asking(&self, machine: &RunMachine) -> ToolSideCallContext {
+        self.questions.told(machine.n_side_replies());
         let asker = self.questions.asker();
         ToolSideCallContext {
             means: self.means(),
             questions: Arc::clone(&self.questions),
-            small: self.machine.start().care.small.clone(),
-            own: self.machine.model().to_owned(),
-            left: self.machine.left(),
+            small: machine.start().care.small.clone(),
+            own: machine.model().to_owned(),
+            left: machine.left(),
             counted: self.questions.counted(),
             asker,
         }

@@ -165,7 +165,7 @@ impl RunDriver {
         let cancel = CancellationToken::new();
         let clock = Arc::clone(&self.parts.clock);
         let session = self.identity.session.clone();
-        let asking = Arc::new(self.tool_asking());
+        let asking = Arc::new(self.tool_asking(&self.machine));
         let cx = CallContext {
             session: session.clone(),
             cancel: cancel.clone(),

@@ -220,7 +220,7 @@ impl RunDriver {
             messages: self.transcript.messages().into(),
             skills: self.skills_for_hooks(),
             background: self.gate.supplies.commands.background.clone(),
-            models: Some(Arc::new(self.tool_asking())),
+            models: Some(Arc::new(self.tool_asking(machine))),
             news: Some(self.news.0.clone()),
             tools: Some(Arc::new(HookToolCaller::new(
                 Arc::clone(&self.gate),

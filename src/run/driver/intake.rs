@@ -14,6 +14,7 @@ use super::{
         machine::{
             EventDraft, HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask,
         },
+        side_calls::EndingSideCalls,
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
 };
@@ -98,8 +99,28 @@ impl RunDriver {
         input: &MachineInput,
         drafts: &mut Vec<EventDraft>,
     ) {
-        let ends = machine.is_ended_by(input) || matches!(input, MachineInput::GivenUp { .. });
-        let asked = self.questions.give_up(ends, drafts);
+        let ending = match input {
+            MachineInput::GivenUp { .. } => EndingSideCalls::All,
+            _ if machine.is_ended_by(input) => EndingSideCalls::AllButOfTools,
+            _ => EndingSideCalls::None,
+        };
+        let asked = self.questions.give_up(ending, drafts);
+        if !asked.is_empty() {
+            drafts.extend(machine.decide(MachineInput::GivenUp { asked }));
+        }
+    }
+
+    /// Tells of those whose answer came with `input`, if what it came for was over by then.
+    pub(super) fn tell_passed_over(
+        &self,
+        machine: &mut RunMachine,
+        input: &MachineInput,
+        drafts: &mut Vec<EventDraft>,
+    ) {
+        if machine.is_finished() {
+            return;
+        }
+        let asked = self.questions.passed_over(input, drafts);
         if !asked.is_empty() {
             drafts.extend(machine.decide(MachineInput::GivenUp { asked }));
         }

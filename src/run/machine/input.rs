@@ -230,6 +230,33 @@ pub enum MachineInput {
 }
 
 impl MachineInput {
+    /// True if whoever asked models this hands it over here.
+    pub fn hands_over(&self, asked: &ToolSideCall) -> bool {
+        match self {
+            MachineInput::SideCallReplied { side_call, call } => {
+                side_call.about == asked.purpose && **call == asked.call
+            }
+            MachineInput::SideCallEnded { side_call, calls, .. } => {
+                side_call.about == asked.purpose && calls.contains(&asked.call)
+            }
+            MachineInput::ToolFinished { asked: handed, .. } => handed.contains(asked),
+            MachineInput::Judged { hooks, .. }
+            | MachineInput::HooksAsked { hooks, .. }
+            | MachineInput::Hooked { hooks, .. }
+            | MachineInput::EditDropped { hooks, .. } => hooks.asked.contains(asked),
+            MachineInput::ModelHooked { hooks, then } => {
+                hooks.asked.contains(asked) || then.hands_over(asked)
+            }
+            MachineInput::Settled { settled, .. } => match &**settled {
+                AnswerEffect::Run { hooks, .. }
+                | AnswerEffect::Refuse { hooks, .. }
+                | AnswerEffect::Revise { hooks, .. } => hooks.asked.contains(asked),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Bytes of a call's result as the log has it; 0 for what carries none.
     pub fn result_bytes(&self) -> usize {
         let (MachineInput::ToolFinished { result, .. }

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     alternates::ModelFallbacks,
-    machine::{AskingHook, EventDraft, SideCallReply, ToolSideCall},
+    machine::{AskingHook, EventDraft, MachineInput, SideCallReply, ToolSideCall},
     meter::UsageMeter,
 };
 use protocol::{EventBody, ModelConsulted, SideCallPurpose, Timestamp, Usage, UsageTotal, UsdAmount};
@@ -95,6 +95,16 @@ impl SideCallState {
     }
 }
 
+/// The questions that end with what a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndingSideCalls {
+    None,
+    /// The run is told to stop: calls of tools end by themselves after that, and tell what they asked.
+    AllButOfTools,
+    /// The daemon ends.
+    All,
+}
+
 /// Names one who asks, among those of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AskerId(u64);
@@ -111,10 +121,7 @@ pub(super) struct AskedSideCall {
 impl AskedSideCall {
     /// A tool asks: its call tells it, which ends after the run was told to stop.
     fn is_of_tool(&self) -> bool {
-        matches!(
-            self.purpose,
-            SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling
-        )
+        is_of_tool(self.purpose)
     }
 
     /// Drawn from what calls have left.
@@ -174,7 +181,7 @@ impl SideCallLedger {
     /// What a question took stands in the log.
     pub fn count(&self, told: &ModelConsulted) {
         // The others are the run's own.
-        if told.call_id.is_some() || told.purpose == SideCallPurpose::Hook {
+        if told.purpose == SideCallPurpose::Hook || is_of_tool(told.purpose) {
             self.told.add(told.usage, told.cost);
         }
     }
@@ -256,9 +263,9 @@ impl SideCallLedger {
         self.untold().given_up.clear();
     }
 
-    /// Everything that this step is to tell of questions that nobody else tells: those that are lost, and with `ends` those that end
-    /// with what the run does now. `drafts` are what it tells already.
-    pub fn give_up(&self, ends: bool, drafts: &[EventDraft]) -> Vec<ToolSideCall> {
+    /// Everything that this step is to tell of questions that nobody else tells: those that are lost, and those that end with what the
+    /// run does now. `drafts` are what it tells already.
+    pub fn give_up(&self, ending: EndingSideCalls, drafts: &[EventDraft]) -> Vec<ToolSideCall> {
         let mut untold = self.untold();
         if untold.by_id.is_empty() {
             return Vec::new();
@@ -267,12 +274,34 @@ impl SideCallLedger {
         let UntoldSideCalls { by_id, given_up, .. } = &mut *untold;
         let is_untold = |id: &u64, call: &UntoldSideCall| {
             let is_nobodys = matches!(call.state, SideCallState::Lost(_));
-            let is_due = is_nobodys || ends && !call.what.is_of_tool();
-            is_due && !told.contains(id) && !given_up.contains(id)
+            let ends = match ending {
+                EndingSideCalls::None => false,
+                EndingSideCalls::AllButOfTools => !call.what.is_of_tool(),
+                EndingSideCalls::All => true,
+            };
+            (is_nobodys || ends) && !told.contains(id) && !given_up.contains(id)
         };
         let ids: Vec<u64> = by_id.iter().filter(|(id, it)| is_untold(id, it)).map(|(id, _)| *id).collect();
         given_up.extend(&ids);
         ids.iter().filter_map(|id| by_id.get(id)).map(UntoldSideCall::given_up).collect()
+    }
+
+    /// Everything that came with this input, and that no event of its step tells: the machine waits for it no more. Nobody else tells it.
+    pub fn passed_over(&self, input: &MachineInput, drafts: &[EventDraft]) -> Vec<ToolSideCall> {
+        let mut untold = self.untold();
+        if untold.by_id.is_empty() {
+            return Vec::new();
+        }
+        let told = told_by(&untold.by_id, drafts);
+        let UntoldSideCalls { by_id, given_up, .. } = &mut *untold;
+        let mut passed = Vec::new();
+        for (id, call) in by_id.iter().filter(|(id, _)| !told.contains(*id)) {
+            let is_here = call.state.ended().is_some_and(|ended| input.hands_over(ended));
+            if is_here && given_up.insert(*id) {
+                passed.push(call.given_up());
+            }
+        }
+        passed
     }
 
     /// The step is committed, with what it told.
@@ -287,6 +316,10 @@ impl SideCallLedger {
         // What is changed under the lock is whole at each moment.
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_of_tool(purpose: SideCallPurpose) -> bool {
+    matches!(purpose, SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling)
 }
 
 /// The questions that these events tell, each once.

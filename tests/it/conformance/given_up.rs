@@ -201,6 +201,35 @@ async fn a_question_of_a_hook_that_always_breaks_off_costs_what_had_come() {
     scene.close().await;
 }
 
+/// It is asked again only if what is left of the budget has room for the whole question once more.
+#[tokio::test]
+async fn a_question_is_not_asked_again_for_more_than_is_left() {
+    let total = |told: &Value| {
+        let tokens = |name: &str| told["usage"][name].as_u64().unwrap();
+        tokens("promptTokens") + tokens("outputTokens") + tokens("thoughtTokens")
+    };
+    let mut tries = Vec::new();
+    let mut max_tokens = None;
+    for n_tries in [3, 1] {
+        let script = [reads()].into_iter().chain((0..n_tries).map(|_| half()));
+        let server = Wire::OpenAi.server(script.chain([Wire::OpenAi.text("So.")])).await;
+        let mut settings = guard();
+        settings["run"] = json!({ "maxTokens": max_tokens });
+        let mut scene = scene(&server, settings).await;
+        let run = begin(&mut scene).await;
+        scene.client.ended(&run).await;
+        let told = consulted(&scene).await;
+        let [told] = &told[..] else { panic!("{told:?}") };
+        let log = scene.running.log().await;
+        let turn = log.iter().find(|event| event["type"] == "model.completed").unwrap();
+        tries.push(total(told));
+        // Of the three tries there is room for two, but for the words that came.
+        max_tokens.get_or_insert(total(&turn["data"]) + 2 * (total(told) / 3 - HALF.1));
+        scene.close().await;
+    }
+    assert_eq!(tries[1], tries[0] / 3);
+}
+
 /// Cut off, refused and answered in the end: each try counts as far as it came.
 #[tokio::test]
 async fn a_summary_counts_its_tries_that_failed() {
@@ -215,5 +244,44 @@ async fn a_summary_counts_its_tries_that_failed() {
     assert_eq!((&first["estimated"], second.get("estimated")), (&json!(true), None));
     let output = |told: &Value| told["usage"]["outputTokens"].as_u64().unwrap();
     assert_eq!(output(first), output(second) + HALF.1);
+    scene.close().await;
+}
+
+/// A hook has its answer after the time limit has come, of which nothing can be written yet: the run goes on without that call, and what
+/// the hook asked has cost something all the same.
+#[tokio::test]
+async fn an_answer_that_comes_too_late_for_its_call_is_told() {
+    let yes = Wire::OpenAi.text("{\"ok\": true}").when_told();
+    let n_bytes = yes.bytes();
+    let server = Wire::OpenAi.server([reads(), yes, Wire::OpenAi.text("So.")]).await;
+    let mut settings = guard();
+    settings["run"] = json!({ "maxTimeMinutes": 0.05 });
+    let mut scene = scene(&server, settings).await;
+    let run = begin(&mut scene).await;
+    server.asked(2).await;
+    let nothing_is_written =
+        "create trigger broken before insert on events begin select raise(abort, 'no'); end";
+    scene.running.tamper(nothing_is_written).await;
+    scene.clock.advance(Duration::from_secs(4));
+    // Requests show that the run has tried, each once more.
+    let mut beside = scene.running.client();
+    let steer = json!({ "runId": run, "text": "hurry" });
+    for _ in 0..5 {
+        beside.refused("run/steer", steer.clone()).await;
+    }
+    (0..n_bytes).for_each(|_| server.allow_byte());
+    for _ in 0..60 {
+        beside.refused("run/steer", steer.clone()).await;
+    }
+    scene.running.tamper("drop trigger broken").await;
+    scene.clock.advance(Duration::from_secs(1));
+    let record = scene.client.ended(&run).await;
+    let told = consulted(&scene).await;
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&told["purpose"], told["text"].as_str()), (&json!("hook"), Some("{\"ok\": true}")), "{told}");
+    let log = scene.running.log().await;
+    let turns = log.iter().filter(|event| event["type"] == "model.completed").map(|event| &event["data"]);
+    let all: u64 = turns.chain([told]).map(|it| it["usage"]["promptTokens"].as_u64().unwrap()).sum();
+    assert_eq!(record["usage"]["promptTokens"], all);
     scene.close().await;
 }

@@ -3,6 +3,7 @@
 use std::{fs, sync::Arc};
 
 use serde_json::{Value, json};
+use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     models::{ModelError, RequestPurpose},
     protocol::{FinishReason, RunErrorCode},
@@ -223,6 +224,26 @@ async fn a_run_that_is_cancelled_waits_for_no_answer() {
     assert_eq!(call["to"], "cancelled");
     assert_eq!(asked[0]["error"], "the call was stopped before the model had answered");
     running.stop().await;
+}
+
+/// The daemon ends while a page's question is asked, and tells that before: its next life asks once more.
+#[tokio::test]
+async fn a_question_that_the_end_of_the_daemon_cut_off_is_told() {
+    let site = long_site().await;
+    let small = Script::new([Reply::Hangs]);
+    let arguments = json!({ "urls": [URL], "prompt": "What is the answer?" });
+    let (house, _) = house(&site, arguments, Some(&small), json!({})).await;
+    let running = house.boot().await;
+    running.client().start(&running, "surfer", json!({ "approval": { "headless": true } })).await;
+    small.asked().await;
+    let log = running.daemon.store().path().to_owned();
+    running.stop_unfinished().await;
+    let mut log = SqliteConnectOptions::new().filename(log).connect().await.unwrap();
+    let told = "select body from events where type = 'model.consulted'";
+    let told: Vec<String> = sqlx::query_scalar(told).fetch_all(&mut log).await.unwrap();
+    let [told] = &told[..] else { panic!("{told:?}") };
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!((&told["purpose"], &told["givenUp"]), (&json!("webFetch"), &json!(true)), "{told}");
 }
 
 #[tokio::test]

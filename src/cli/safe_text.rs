@@ -133,6 +133,12 @@ pub(super) fn line(text: &str, limit: usize) -> String {
     safe
 }
 
+/// One line of a text that may quote others: lines are joined by a blank, and blanks within them stay as many as they are.
+pub(super) fn joined_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    shown(lines.join(" ").chars().map(|it| if it == '\t' { ' ' } else { it }), |_| false)
+}
+
 /// One line of something that is judged by how it is written, e.g. a file's name: as [`line`], but blanks stay as many as they
 /// are, and whatever could be taken for another or for nothing is shown as a sign.
 pub(super) fn exact(text: &str) -> String {
@@ -188,12 +194,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_quoted_text_keeps_its_blanks_in_one_line() {
+        let quoted = "changed \"def f():\\n    return 1\"\n\n  into\t\"x  y\" ";
+        assert_eq!(joined_lines(quoted), "changed \"def f():\\n    return 1\" into \"x  y\"");
+    }
+
+    #[test]
     fn nothing_that_steers_a_terminal_gets_through() {
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
         assert!(!lines(&every).chars().any(|c| acts(c) && !matches!(c, '\n' | '\t')));
         // A row of what Unicode lets terminals leave out has as many columns as it has signs.
         assert_eq!(super::super::width::of(&line(&"\u{3164}".repeat(9), 9)), 9 * "<3164>".len());
         assert!(!line(&every, usize::MAX).chars().any(acts));
+        assert!(!joined_lines(&every).chars().any(acts));
         assert!(!rows(&every).any(|row| row.chars().any(|c| acts(c) || is_odd_blank(c))));
         assert!(!exact(&every).chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' '));
         assert!(

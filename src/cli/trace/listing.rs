@@ -8,7 +8,7 @@ pub(super) const MOST_LINES: usize = 10;
 /// The first lines, and how many more there are.
 pub(super) fn listed(lines: &[String], noun: &str) -> String {
     let shown = lines.iter().take(MOST_LINES);
-    let mut text: String = shown.map(|line| format!("{}\n", safe_text::line(line, usize::MAX))).collect();
+    let mut text: String = shown.map(|line| format!("{}\n", safe_text::joined_lines(line))).collect();
     if let Some(more) = lines.len().checked_sub(MOST_LINES).filter(|more| *more != 0) {
         text.push_str(&format!("and {} more\n", human::count(more as u64, noun)));
     }

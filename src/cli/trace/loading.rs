@@ -107,7 +107,9 @@ impl<'link> LoadingTrace<'link> {
         let tree = SpanTree::of(&self.spans, self.now, None);
         let rows = waterfall(&self.spans, &tree, (self.now, self.depth), (stdout, 0));
         let table: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
-        format!("{}{table}{}{}", self.head(), self.in_full(&rows), self.below())
+        let told = [self.head(), self.in_full(&rows), self.below()];
+        let [head, in_full, below] = told.map(|text| in_rows(&text, stdout.width));
+        format!("{head}{table}{in_full}{below}")
     }
 
     /// The rows for which the screen has no room, but for errors, which stand below anyway.
@@ -154,6 +156,12 @@ impl<'link> LoadingTrace<'link> {
     }
 }
 
+/// The lines of a text, broken between words where a terminal has no room for them.
+fn in_rows(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    text.lines().flat_map(|line| width::wrap_exactly(line, columns)).map(|row| format!("{row}\n")).collect()
+}
+
 impl ViewSource for LoadingTrace<'_> {
     fn load(&mut self) -> Result<bool, CommandFailure> {
         if !self.is_whole {
@@ -176,11 +184,9 @@ impl ViewSource for LoadingTrace<'_> {
         let whole = stdout.width;
         let room = whole.map(|columns| columns.saturating_sub(MARGIN).max(1));
         let plain = |text: &str| -> Vec<ViewedLine> {
-            let rows = text.lines().flat_map(|line| match room {
-                Some(columns) => width::wrap_words(line, columns),
-                None => vec![line.to_owned()],
-            });
-            rows.map(|text| ViewedLine { text, level: None, in_full: Vec::new() }).collect()
+            let rows = in_rows(text, room);
+            let line = |text: &str| ViewedLine { text: text.to_owned(), level: None, in_full: Vec::new() };
+            rows.lines().map(line).collect()
         };
         let mut head = plain(&self.head());
         for line in &mut head {

@@ -307,7 +307,7 @@ impl SpanView {
     pub(super) fn in_a_line(&self) -> String {
         let note = self.note();
         let note = if note.is_empty() { String::new() } else { format!(": {}", note.text()) };
-        safe_text::line(&format!("{}{note}", self.place()), usize::MAX)
+        safe_text::joined_lines(&format!("{}{note}", self.place()))
     }
 
     /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.

@@ -356,8 +356,8 @@ fn errors(spans: &[SpanView]) -> String {
     let failed = spans.iter().filter(|span| tells_error(span));
     let failed = failed.filter_map(|span| Some((span, span.error.as_ref()?)));
     let line = |(span, error): (&SpanView, &SpanError)| {
-        let agent = span.agent.as_ref().map(|_| format!("{}, ", span.run_name())).unwrap_or_default();
-        format!("✗ {agent}{}: {}: {}", span.label_alone(), error.kind, error.message)
+        let place = if span.agent.is_some() { span.place() } else { span.label_alone() };
+        format!("✗ {place}: {}: {}", error.kind, error.message)
     };
     listed(&failed.map(line).collect::<Vec<_>>(), "error")
 }

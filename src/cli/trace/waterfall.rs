@@ -148,7 +148,7 @@ pub(super) fn in_full(span: &SpanView, tree: &SpanTree, now: Option<i64>) -> Vec
         error.unwrap_or_default(),
     ];
     let texts = alone.into_iter().chain(files).chain(span.beside()).filter(|text| !text.is_empty());
-    texts.map(|text| safe_text::line(&text, usize::MAX)).collect()
+    texts.map(|text| safe_text::joined_lines(&text)).collect()
 }
 
 /// A row of a waterfall: its heading, or a span.

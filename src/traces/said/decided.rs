@@ -33,7 +33,10 @@ pub fn decided(decision: &CallDecision) -> String {
 pub fn decided_briefly(decision: &CallDecision) -> String {
     let DecisionWords { word, how, changed, by, waited, beyond, .. } = words(decision);
     let version = decision.version.map(|version| format!(" (v{version})")).unwrap_or_default();
-    let by = by.strip_prefix("remembered from ").unwrap_or(&by);
+    // That nobody was asked this time stands where a narrow column still has it.
+    let by = by
+        .strip_prefix("remembered from ")
+        .map_or_else(|| by.clone(), |whose| format!("remembered: {whose}"));
     format!("{word}{version}: {by}{how}{changed}{waited}{beyond}")
 }
 

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod apart;
 mod folder_programs;
 mod interpreters;
 mod loading;
@@ -104,16 +105,26 @@ const DEEPEST: usize = 3;
 
 /// The words by which the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks
 /// for a look at the folders that its words name.
-pub(super) fn of_text(text: &str, roots: &[String], home: &Path) -> WorkspaceReach {
-    let places = WorkspacePlaces::new(roots, home);
+pub(super) fn of_text(
+    text: &str,
+    roots: &[String],
+    home: &Path,
+    program_folders: &[PathBuf],
+) -> WorkspaceReach {
+    let places = WorkspacePlaces::new(roots, home, program_folders);
     could_run(places.and_then(|places| reaching(text, &places, 0)))
 }
 
 /// The same of a command that no shell reads.
-pub(super) fn of_words(command: &str, args: &[String], roots: &[String], home: &Path) -> WorkspaceReach {
+pub(super) fn of_words(
+    command: &str,
+    args: &[String],
+    roots: &[String],
+    (home, program_folders): (&Path, &[PathBuf]),
+) -> WorkspaceReach {
     let words = std::iter::once(command).chain(args.iter().map(String::as_str)).map(HookWord::literal);
     let commands = [words.collect()];
-    let places = WorkspacePlaces::new(roots, home);
+    let places = WorkspacePlaces::new(roots, home, program_folders);
     could_run(places.and_then(|places| reaching_command("", &commands, &places.within("", &commands), 0)))
 }
 
@@ -335,7 +346,7 @@ mod tests {
             "cat tools/*.sh > /home/ann/x; /home/ann/x",
             "[[ -f x ]] && sh tools/*.sh",
         ] {
-            assert_ne!(of_text(text, &roots, home), WorkspaceReach::Nothing, "{text}");
+            assert_ne!(of_text(text, &roots, home, &[]), WorkspaceReach::Nothing, "{text}");
         }
         for text in [
             "jq -r '.tool_input.file_path | select(test(\"[.]ts$\"))'",
@@ -352,8 +363,6 @@ mod tests {
             // What a variable of nobody's holds, and what a program finds in its folder, is the person's to know; the manual says so.
             "node -e 'require(\"fs\").writeFileSync(\"x\", \"\")'",
             "_R=\"${CLAUDE_PLUGIN_ROOT}\"; [ -z \"$_R\" ] && _R=\"$HOME/.claude/plugins/x\"; node \"$_R/run.js\"",
-            "npx prettier --write \"$f\"",
-            "uv run ~/guard.py",
             "python3.11 -u \"$SCRIPT\"",
             "$T/guard.sh",
             "true",
@@ -367,7 +376,7 @@ mod tests {
         ] {
             // A letter of a pattern that no quotes hide is one for the shell, too.
             let text = text.replace("/?a", "/%3Fa");
-            assert_eq!(of_text(&text, &roots, home), WorkspaceReach::Nothing, "{text}");
+            assert_eq!(of_text(&text, &roots, home, &[]), WorkspaceReach::Nothing, "{text}");
         }
     }
 }

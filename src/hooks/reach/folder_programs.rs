@@ -212,3 +212,21 @@ fn runs_of_project(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
     // `uv run -m MODULE`
     given.contains(&"-m")
 }
+
+/// Programs that go to the folder that they are given before they look at anything (make(1), ninja(1); `npm help config`, prefix).
+const GOING: &[&str] = &["make", "gmake", "bmake", "ninja", "npm"];
+
+/// True of a program that is told to do its work in a folder elsewhere, or only tells of itself.
+pub(super) fn runs_of_place(name: &str, given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
+    if !GOING.contains(&name) {
+        return false;
+    }
+    if !given.is_empty() && given.iter().all(|word| TELLING.contains(word)) {
+        return name != "npm";
+    }
+    let place = given.iter().enumerate().find_map(|(at, word)| match *word {
+        "-C" | "--directory" | "--prefix" => given.get(at + 1).copied(),
+        word => word.strip_prefix("--directory=").or_else(|| word.strip_prefix("--prefix=")),
+    });
+    place.is_some_and(|place| places.is_away(place)) && !given.iter().any(|word| places.may_lead(word))
+}

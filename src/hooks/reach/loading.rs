@@ -3,6 +3,7 @@
 
 use super::{
     HookWord, INTERPRETERS,
+    apart::{runs_apart, takes_any_words, takes_nothing},
     folder_programs::runs_folder,
     interpreters::{WordsReach, interpreted},
     places::{WorkspacePlaces, assignment, assignments, is_control},
@@ -73,9 +74,98 @@ pub(super) fn of_command(words: &[HookWord], places: &WorkspacePlaces<'_>) -> Wo
     if assignments(words).iter().any(|(name, value)| loads(name, value, places)) {
         return WordsReach::Workspace;
     }
-    let texts: Vec<String> = words.iter().map(HookWord::text).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    of_words(&texts, places)
+    let texts =
+        |words: &mut dyn Iterator<Item = &HookWord>| words.map(HookWord::text).collect::<Vec<String>>();
+    let own = texts(&mut words.iter().filter(|word| !word.is_target));
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let targets = texts(&mut words.iter().filter(|word| word.is_target));
+    let with_targets: Vec<&str> = own.iter().copied().chain(targets.iter().map(String::as_str)).collect();
+    let reached = match of_words(&own, places) {
+        WordsReach::Nothing if !targets.is_empty() => of_read_words(&with_targets, places),
+        reached => reached,
+    };
+    if takes_open_words(words, &own, places) { WordsReach::Workspace } else { reached }
+}
+
+/// True of a command that words of nobody's may have run or load something: an agent names files, and a name may be an option, or code.
+fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'_>) -> bool {
+    let own_words = words.iter().filter(|word| !word.is_target);
+    let is_open: Vec<bool> = own_words.map(|word| is_open(word, places)).collect();
+    let mut rest = own;
+    let mut has_more = false;
+    let mut replaced = "{}";
+    while let [word, behind @ ..] = rest {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        has_more |= matches!(name, "xargs" | "parallel");
+        if let [_, value, ..] = rest
+            && has_more
+            && *word == "-I"
+        {
+            replaced = value;
+        } else if let Some(value) = word.strip_prefix("-I").filter(|value| has_more && !value.is_empty()) {
+            replaced = value;
+        }
+        let has_value = WITH_VALUE.contains(word);
+        let is_before = is_control(word)
+            || assignment(word).is_some()
+            || WRAPPERS.contains(&name)
+            || word.starts_with(['-', '+'])
+            || word.starts_with(|it: char| it.is_ascii_digit());
+        match is_before {
+            true if has_value => rest = behind.get(1..).unwrap_or_default(),
+            true => rest = behind,
+            false => break,
+        }
+    }
+    let [program, given @ ..] = rest else { return false };
+    let at = own.len() - given.len();
+    // A name in the middle of code.
+    let is_within = |word: &&&str| word.contains(replaced) && **word != replaced && word.contains(' ');
+    if has_more && given.iter().any(|word| is_within(&word)) && !takes_any_words(rest, places) {
+        return true;
+    }
+    let mut filled: Vec<&str> = vec![program];
+    filled.extend(
+        given
+            .iter()
+            .enumerate()
+            .map(|(n, word)| if is_open[at + n] || has_more && *word == replaced { "$_" } else { word }),
+    );
+    if has_more {
+        filled.push("$_");
+    }
+    let has_open = has_more || is_open[at..].contains(&true);
+    has_open
+        && !places.is_started_elsewhere()
+        && !takes_any_words(&filled, places)
+        && !runs_apart(program.rsplit('/').next().unwrap_or_default(), &filled[1..], places)
+}
+
+/// True of a word that a shell splits where a variable, or what a command prints, has a blank.
+fn is_open(word: &HookWord, places: &WorkspacePlaces<'_>) -> bool {
+    /// Commands whose output is one word, of no agent's.
+    const OF_NOBODY: &[&str] =
+        &["date", "whoami", "hostname", "id", "uname", "mktemp", "pwd", "git rev-parse"];
+    let text = word.text();
+    // Of what a pattern finds an agent chose the names.
+    if word.is_pattern() && !text.starts_with(['/', '~', '$']) && !text.starts_with("./") {
+        return true;
+    }
+    let mut at = 0;
+    word.letters.iter().any(|(letter, quoting)| {
+        let rest = &text[at..];
+        at += letter.len_utf8();
+        if *letter != '$' || *quoting != super::Quoting::None {
+            return false;
+        }
+        if let Some(inner) = rest.strip_prefix("$(") {
+            return !OF_NOBODY.iter().any(|command| inner.trim_start().starts_with(command));
+        }
+        let name = rest[1..].trim_start_matches(['{', '#']);
+        let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let name = &name[..end.unwrap_or(name.len())];
+        !(name.is_empty() && rest[1..].starts_with(['?', '#', '$', '!'])) && !places.is_own(name)
+    })
 }
 
 /// True if this variable has something loaded from the workspace.
@@ -96,8 +186,23 @@ fn loads(name: &str, value: &str, places: &WorkspacePlaces<'_>) -> bool {
         })
 }
 
-/// The same of a command whose words begin with this one, variables that it sets apart.
+/// The same of a command whose words begin with this one, variables that it sets apart. A program that nobody looked up counts as one that
+/// takes something from the folder.
 fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
+    let mut rest = words;
+    while let [word, behind @ ..] = rest
+        && (is_control(word) || assignment(word).is_some())
+    {
+        rest = behind;
+    }
+    match of_read_words(rest, places) {
+        WordsReach::Nothing if !takes_nothing(rest, places) => WordsReach::Workspace,
+        reached => reached,
+    }
+}
+
+/// The same as far as the words themselves lead there.
+fn of_read_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     let mut rest = words;
     while let [word, behind @ ..] = rest
         && (is_control(word) || assignment(word).is_some())
@@ -115,6 +220,10 @@ fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     }
     if name == "eval" {
         return WordsReach::Text(given.join(" "));
+    }
+    // What stands behind it is code.
+    if name == "trap" {
+        return WordsReach::Text(given.first().copied().unwrap_or_default().to_owned());
     }
     if WRAPPERS.contains(&name) {
         return wrapped(name, given, places);

@@ -1,6 +1,9 @@
 //! Which words of a command lead to a place of the workspace, straight or by way of a variable that the command sets itself?
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{HookWord, filled, fixed_folder, is_below};
 use sys::lexical::lexical;
@@ -36,13 +39,23 @@ pub(super) struct WorkspacePlaces<'a> {
     names: BTreeSet<String>,
     /// Variables whose value is one word, which may be a folder of the workspace or anything else.
     bare_names: BTreeSet<String>,
+    /// Variables of which nobody can tell that their value leads out of the workspace. Those that a text does not set are the person's.
+    open_names: BTreeSet<String>,
+    /// Functions that the text defines. What stands in them is read as commands of the text.
+    functions: BTreeSet<String>,
     /// The text goes to a folder elsewhere before it does anything else.
     starts_elsewhere: bool,
+    /// Folders in which programs are found by their names.
+    program_folders: &'a [PathBuf],
 }
 
 impl<'a> WorkspacePlaces<'a> {
     /// None without a root.
-    pub fn new(roots: &'a [String], home: &'a Path) -> Option<WorkspacePlaces<'a>> {
+    pub fn new(
+        roots: &'a [String],
+        home: &'a Path,
+        program_folders: &'a [PathBuf],
+    ) -> Option<WorkspacePlaces<'a>> {
         let first = roots.first()?;
         Some(WorkspacePlaces {
             roots,
@@ -50,7 +63,10 @@ impl<'a> WorkspacePlaces<'a> {
             home,
             names: BTreeSet::new(),
             bare_names: BTreeSet::new(),
+            open_names: BTreeSet::new(),
+            functions: BTreeSet::new(),
             starts_elsewhere: false,
+            program_folders,
         })
     }
 
@@ -66,8 +82,116 @@ impl<'a> WorkspacePlaces<'a> {
                 break;
             }
         }
+        let first_words = commands.iter().flat_map(|words| words.iter().take(2)).map(HookWord::text);
+        places.functions.extend(first_words.filter(|name| is_function(text, name)));
+        places.note_open(commands);
         places.starts_elsewhere |= places.goes_elsewhere(text, commands);
         places
+    }
+
+    pub fn program_folders(&self) -> &'a [PathBuf] {
+        self.program_folders
+    }
+
+    /// True of the name of a function that the text defines.
+    pub fn is_function(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+
+    /// Keeps which variables may hold anything after these commands.
+    fn note_open(&mut self, commands: &[Vec<HookWord>]) {
+        let mut set: Vec<(String, String)> = Vec::new();
+        for words in commands {
+            set.extend(assignments(words));
+            let texts: Vec<String> = words.iter().map(HookWord::text).collect();
+            let mut texts = texts.iter().map(String::as_str).skip_while(|text| is_control(text));
+            match texts.next() {
+                Some("read" | "mapfile" | "readarray" | "getopts" | "printf") => {
+                    self.open_names.extend(texts.map(str::to_owned));
+                }
+                Some("for" | "select") => {
+                    let Some(name) = texts.next() else { continue };
+                    let values: Vec<&str> = texts.skip(1).collect();
+                    // Without a list it goes through what the text was called with.
+                    if values.is_empty() {
+                        self.open_names.insert(name.to_owned());
+                    }
+                    set.extend(values.iter().map(|value| (name.to_owned(), (*value).to_owned())));
+                }
+                _ => {}
+            }
+        }
+        // One that is set by way of another is as open as that.
+        for _ in 0..=set.len() {
+            let is_open =
+                |(name, value): &&(String, String)| !self.open_names.contains(name) && !self.is_away(value);
+            let found: Vec<String> = set.iter().filter(is_open).map(|(name, _)| name.clone()).collect();
+            if found.is_empty() {
+                break;
+            }
+            self.open_names.extend(found);
+        }
+    }
+
+    /// True of a variable that leads where its person wants.
+    pub fn is_own(&self, name: &str) -> bool {
+        name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+            && !matches!(name, "_" | "OLDPWD")
+            && ![&self.names, &self.bare_names, &self.open_names].iter().any(|names| names.contains(name))
+    }
+
+    /// True of a path that surely does not lie in the workspace: an absolute one, or one behind a variable of the person's.
+    pub fn is_away(&self, word: &str) -> bool {
+        let text = self.filled(word);
+        let mut rest = text.as_str();
+        let mut is_first = true;
+        while !rest.is_empty() {
+            let Some(behind) = rest.strip_prefix('$') else {
+                let end = rest.find(['$', '`']).unwrap_or(rest.len());
+                let (fixed, tail) = rest.split_at(end);
+                let is_fixed = if is_first { fixed.starts_with('/') } else { !fixed.contains("..") };
+                if !is_fixed || tail.starts_with('`') {
+                    return false;
+                }
+                (rest, is_first) = (tail, false);
+                continue;
+            };
+            if let Some(inner) = behind.strip_prefix('(') {
+                let (inner, tail) = split_closed(inner, '(', ')');
+                if !is_away(inner) {
+                    return false;
+                }
+                (rest, is_first) = (tail, false);
+                continue;
+            }
+            let (name, tail) = variable(behind);
+            let changed = behind.strip_prefix('{').map(|braced| split_closed(braced, '{', '}').0);
+            let is_changed_well = match changed.map(|inner| inner.trim_start_matches(name)) {
+                None | Some("") => true,
+                Some(change) if change.starts_with(['%', '+']) => true,
+                Some(change) => {
+                    let default =
+                        change.strip_prefix(":-").or(change.strip_prefix(":=")).or(change.strip_prefix('-'));
+                    default.is_some_and(|default| default.is_empty() || self.is_away(default))
+                }
+            };
+            if !self.is_own(name) || !is_changed_well {
+                return false;
+            }
+            (rest, is_first) = (tail, false);
+        }
+        // What is empty is no path.
+        !is_first && !self.leads(word, true)
+    }
+
+    /// True of a word that names a place of the workspace, or of which nobody can tell what it names.
+    pub fn may_lead(&self, word: &str) -> bool {
+        self.leads(word, false) || word.contains(['$', '`']) && !self.is_away(word)
+    }
+
+    /// The path of a word that leads elsewhere, as far as its text tells it.
+    pub fn path_of(&self, word: &str) -> PathBuf {
+        lexical(Path::new(&self.filled(word)))
     }
 
     /// All roots, the one in which the text is started, and the home.

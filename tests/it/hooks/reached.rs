@@ -14,6 +14,10 @@ const LEADING: &[&str] = &[
     "PYTHONPATH=. python3 -c 'import pguard'",
     "make -s lint",
     "make -s -C \"$CLAUDE_PROJECT_DIR\" lint",
+    // What takes its settings from there, and what nobody looked up.
+    "git status -s",
+    "jq -r .tool_input.file_path | xargs npx prettier --check",
+    "later",
 ];
 
 /// An agent makes files, and the hooks of its person come by them from the next call on: they run as an agent's commands do, never with

@@ -140,7 +140,7 @@ const APART: &[&str] = &[
     "bash -e ~/guard.sh . x",
     ". ~/guard.sh",
     "[ -s \"$NVM_DIR/nvm.sh\" ] && . \"$NVM_DIR/nvm.sh\"; node ~/guard.js",
-    "source \"${CLAUDE_PLUGIN_ROOT}/lib.sh\" && guard \"$PWD\"",
+    "source \"${CLAUDE_PLUGIN_ROOT}/lib.sh\" && ~/guard \"$PWD\"",
     "bash -euo pipefail ~/guard.sh",
     "python3 -W ignore ~/guard.py",
     "python3 -I ~/guard.py",
@@ -148,14 +148,50 @@ const APART: &[&str] = &[
     "perl -W ~/guard.pl x",
     "awk '{print $1/2}' ~/list",
     "PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}/opt/x\" python3 ~/guard.py",
-    "PATH=\"$HOME/bin:/opt/x:$PATH\" guard",
-    "export PATH=\"$($SHELL -lc 'echo $PATH' 2>/dev/null):$PATH\"; guard",
-    "export PATH=\"$HOME/.nvm/v$(ls ~/.nvm | tail -1)/bin:$PATH\"; guard",
-    "export PATH=\"$(brew --prefix)/bin:$PATH\"; guard",
-    "node \"$(npm root -g)/guard/run.js\"",
+    "PATH=\"$HOME/bin:/opt/x:$PATH\" ~/guard",
+    "export PATH=\"$($SHELL -lc 'echo $PATH' 2>/dev/null):$PATH\"; ~/guard",
+    "export PATH=\"$HOME/.nvm/v$(ls ~/.nvm | tail -1)/bin:$PATH\"; ~/guard",
+    "export PATH=\"$(brew --prefix)/bin:$PATH\"; ~/guard",
     "MODE=fast ~/bin/guard",
     "ENV=production ~/bin/guard",
     "FILE=$(jq -r .tool_input.file_path); ~/bin/guard \"$FILE\"",
+    "make -C ~/guards check",
+    "cd ~/guards && make check",
+    "cd \"${CLAUDE_PLUGIN_ROOT}\" && npm run guard",
+    "npm --prefix \"${CLAUDE_PLUGIN_ROOT}\" run guard",
+    "command -v make >/dev/null && ~/bin/guard",
+    "which npm && ~/bin/guard",
+    "make --version",
+    "echo make test >> ~/log",
+    "~/bin/guard make test",
+    "find . -name '*.md' -exec grep -l x {} +",
+    "printf '%s\\n' \"$INPUT\" | python3 ~/guard.py",
+    "echo \"make it so\" | sh ~/guard.sh",
+    "rg --glob '!dist/**' x ~/list",
+    "cp ~/x.{md,txt} ~/y",
+    "for f in ~/hooks/*.sh; do sh \"$f\"; done",
+    "grep -E \"\\.(ts|js)$\" && ~/guard",
+    "git -C ~/guards pull -q; ~/guards/guard",
+    "B=$(git branch --show-current); ~/guard \"$B\"",
+    "jq -r '.tool_input.file_path' >> ~/log 2>&1",
+    "jq -r .tool_input.file_path | xargs -I{} logger 'wrote {}'",
+    "curl -s -d @- https://example.com > /dev/null || true",
+    "osascript -e 'display notification \"done\"'",
+    "case \"$f\" in Write|Edit) notify-send \"$f\" ;; *) true ;; esac",
+    "while read -r f; do echo \"$f\" >> ~/log; done",
+    "note() { logger \"$1\"; }; note done",
+    "node -e 'const d = JSON.parse(require(\"fs\").readFileSync(0)); console.log(d.x)'",
+    "python3 -m json.tool",
+    "date +%F >> ~/log; touch ~/x-$(date +%s)",
+    "sed -n 1p ~/list | tr a b | sort -u",
+    "grep -rq FIXME src && echo '{}' || true",
+    "trap 'rm -f ~/lock' EXIT; ~/guard",
+    "[[ $? -eq 0 ]] && ~/guard",
+];
+
+/// Programs that take settings, plugins, their version or code from the folder, and all that nobody looked up.
+const TAKING: &[&str] = &[
+    "node \"$(npm root -g)/guard/run.js\"",
     "npx prettier --write \"$f\"",
     "npx -y guard@1.2.3",
     "npm exec guard",
@@ -170,29 +206,66 @@ const APART: &[&str] = &[
     "uv run --quiet \"${CLAUDE_PLUGIN_ROOT}/guard.py\" \"$PWD\"",
     "uv run python \"${CLAUDE_PLUGIN_ROOT}/guard.py\"",
     "go run example.com/guard@latest",
-    "make -C ~/guards check",
-    "cd ~/guards && make check",
-    "cd \"${CLAUDE_PLUGIN_ROOT}\" && npm run guard",
-    "npm --prefix \"${CLAUDE_PLUGIN_ROOT}\" run guard",
-    "command -v make >/dev/null && ~/bin/guard",
-    "which npm && ~/bin/guard",
-    "make --version",
-    "echo make test >> ~/log",
-    "~/bin/guard make test",
     "git status",
     "docker run --rm guard",
-    "find . -name '*.md' -exec grep -l x {} +",
-    "printf '%s\\n' \"$INPUT\" | python3 ~/guard.py",
-    "echo \"make it so\" | sh ~/guard.sh",
-    "rg --glob '!dist/**' x ~/list",
     "git log --grep 'x!' && notify-send \"Done!\"",
-    "cp ~/x.{md,txt} ~/y",
-    "for f in ~/hooks/*.sh; do sh \"$f\"; done",
-    "grep -E \"\\.(ts|js)$\" && ~/guard",
+    "guard",
+    "guard \"$PWD\"",
+    "jq -r .tool_input.file_path | xargs rustfmt",
+    "jq -r .tool_input.file_path | xargs npx prettier --write",
+    "cd \"$CLAUDE_PROJECT_DIR\" && npx prettier --check .",
+    "jq -r .tool_input.file_path | xargs -n1 timeout 5 nice prettier",
+    "f=$(jq -r .tool_input.file_path); [[ $f == *.py ]] && ruff format \"$f\"",
+    "case \"$f\" in *.rs|*.toml) rustfmt \"$f\" ;; Write) true ;; esac",
+    "if true; then x=$(mypy src 2>&1); fi",
+    "sh -c 'pylint src'",
+    "find . -name '*.py' -exec black {} +",
+    "while read -r f; do gofmt -w \"$f\"; done",
+    "> /home/ann/log npx x",
+    "2>/dev/null npx x",
+    "npx x &> /home/ann/log",
+    "trap 'npx x' EXIT",
+    "run() { eslint .; }; run",
+    "cat <(rubocop)",
+    "echo \"$(flake8)\"",
+    "/usr/local/bin/rubocop -a",
+    "~/.cargo/bin/rustfmt x",
+    "~/.local/bin/pylint x",
+    "~/.asdf/shims/jq .",
+    "~/x/node_modules/.bin/prettier x",
+    "rustc --version",
+    "cargo --version",
+    // git runs what the settings of a repository name.
+    "git status -s; git diff --stat",
+    "git -C \"$CLAUDE_PROJECT_DIR\" diff",
+    "f=$(jq -r .tool_input.file_path); cd \"$(dirname \"$f\")\" && git diff",
+    "jq -r .tool_input.file_path | xargs dirname | xargs -I{} git -C {} diff --stat",
+    "gh pr list",
+    // Interpreters that look there, and code that an agent names.
+    "python3 -m mypy x",
+    "python3 -m pylint x",
+    "f=$(jq -r .tool_input.file_path); python3 \"$f\"",
+    "jq -r .tool_input.file_path | xargs sh",
+    "jq -r .tool_input.file_path | xargs -I{} sh -c 'cat {} >> ~/log'",
+    "jq -r .x | sh",
+    "cmd=$(jq -r .tool_input.command); eval \"$cmd\"",
+    "node -e 'require(\"prettier\")'",
+    "node --require ts-node/register ~/g.js",
+    "node --run lint",
+    "tsx ~/g.ts",
+    "php ~/g.php",
+    "lua ~/g.lua",
+    "deno run ~/g.ts",
+    "gawk -i inplace 1 ~/x",
+    "jq -r .tool_input.file_path | xargs perl -pi -e 's/a/b/'",
+    "f=$(jq -r .tool_input.file_path); sort $f",
+    "sed -f x.sed ~/list",
+    "n=$(jq .x); [[ $n -gt 5 ]] && ~/guard",
+    "n=$(jq .x); echo $((n + 1))",
 ];
 
 fn reached(text: &str, root: &Path) -> WorkspaceReach {
-    reach::of_text(text, &[root.to_str().unwrap().to_owned()], Path::new("/home/ann"))
+    reach::of_text(text, &[root.to_str().unwrap().to_owned()], Path::new("/home/ann"), &[])
 }
 
 #[test]
@@ -206,7 +279,9 @@ fn a_place_of_the_workspace_from_which_something_is_run_is_told_from_one_that_is
             std::fs::create_dir(root.join("lib")).unwrap();
         }
         let is_nothing = |text: &&&str| reached(text, &root) == WorkspaceReach::Nothing;
-        wrong.extend(LEADING.iter().filter(is_nothing).map(|text| format!("{is_made} leads: {text}")));
+        wrong.extend(
+            LEADING.iter().chain(TAKING).filter(is_nothing).map(|text| format!("{is_made} leads: {text}")),
+        );
         let apart = APART.iter().filter(|text| !is_nothing(text));
         wrong.extend(apart.map(|text| format!("{is_made} apart: {text}: {:?}", reached(text, &root))));
     }
@@ -218,7 +293,7 @@ fn a_command_without_a_shell_is_read_alike() {
     let roots = ["/w".to_owned()];
     let read = |words: &[&str]| {
         let args: Vec<String> = words[1..].iter().map(|word| (*word).to_owned()).collect();
-        reach::of_words(words[0], &args, &roots, Path::new("/home/ann"))
+        reach::of_words(words[0], &args, &roots, (Path::new("/home/ann"), &[]))
     };
     for words in [
         &["make", "lint"][..],
@@ -231,8 +306,46 @@ fn a_command_without_a_shell_is_read_alike() {
     for words in [
         &["node", "${CLAUDE_PLUGIN_ROOT}/run.js", "${CLAUDE_PROJECT_DIR}"][..],
         &["/home/ann/guard", "*.sh", "make"],
-        &["uv", "run", "/home/ann/guard.py"],
+        &["python3", "/home/ann/guard.py"],
     ] {
         assert_eq!(read(words), WorkspaceReach::Nothing, "{words:?}");
+    }
+}
+
+#[test]
+fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for path in ["shims", "bin", "own", "w"] {
+        std::fs::create_dir(at(path)).unwrap();
+    }
+    for (path, text) in [
+        ("shims/jq", "#!/bin/sh\n"),
+        ("shims/python3", "#!/bin/sh\n"),
+        ("bin/mise", "x"),
+        ("own/guard.ts", "#!/usr/bin/env -S npx tsx\n"),
+        ("own/guard.py", "#!/usr/bin/env python3\n"),
+        ("own/guard.sh", "#!/bin/bash\n"),
+        ("own/guard.js", "#!/usr/bin/env node\n"),
+    ] {
+        std::fs::write(at(path), text).unwrap();
+    }
+    std::os::unix::fs::symlink(at("bin/mise"), at("bin/curl")).unwrap();
+    let roots = [at("w").to_str().unwrap().to_owned()];
+    let folders = [at("shims"), at("bin")];
+    let own = at("own").display().to_string();
+    for (text, is_taking) in [
+        ("jq .".to_owned(), true),
+        ("curl -s x".to_owned(), true),
+        ("cat".to_owned(), false),
+        (format!("python3 {own}/guard.py"), true),
+        (format!("{own}/guard.py"), true),
+        (format!("{own}/guard.ts"), true),
+        (format!("{own}/guard.sh"), false),
+        (format!("{own}/guard.js"), false),
+        (format!("cd {own} && jq ."), false),
+    ] {
+        let found = reach::of_text(&text, &roots, Path::new("/home/ann"), &folders);
+        assert_eq!(found != WorkspaceReach::Nothing, is_taking, "{text}: {found:?}");
     }
 }

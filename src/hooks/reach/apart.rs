@@ -45,6 +45,9 @@ pub(super) fn takes_nothing(words: &[&str], places: &WorkspacePlaces<'_>) -> boo
 fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool {
     let Some((program, given)) = words.split_first() else { return true };
     let name = program.rsplit('/').next().unwrap_or_default();
+    if matches!(*program, "$SHELL" | "${SHELL}" | "$BASH" | "${BASH}") {
+        return runs_apart("sh", given, places);
+    }
     // A text that goes elsewhere first looks there, unless its words come back.
     if places.is_started_elsewhere() && !given.iter().any(|word| places.may_lead(word)) {
         return true;
@@ -52,7 +55,7 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
     // The shell's `.` is no path.
     let is_path = *program != "." && program.contains(['/', '$', '~', '`']);
     if is_path {
-        if !places.is_away(program) {
+        if !places.is_away(program) || places.may_be_name(program) {
             return false;
         }
         let path = places.path_of(program);

@@ -136,7 +136,6 @@ fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'
     }
     let has_open = has_more || is_open[at..].contains(&true);
     has_open
-        && !places.is_started_elsewhere()
         && !takes_any_words(&filled, places)
         && !runs_apart(program.rsplit('/').next().unwrap_or_default(), &filled[1..], places)
 }
@@ -210,7 +209,10 @@ fn of_read_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
         rest = behind;
     }
     let [program, given @ ..] = rest else { return WordsReach::Nothing };
-    let name = program.rsplit('/').next().unwrap_or_default();
+    let name = match *program {
+        "$SHELL" | "${SHELL}" | "$BASH" | "${BASH}" => "sh",
+        program => program.rsplit('/').next().unwrap_or_default(),
+    };
     // The shell's `.` is no folder.
     if *program != "." && places.leads(program, false) {
         return WordsReach::Workspace;

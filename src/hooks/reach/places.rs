@@ -26,6 +26,8 @@ const AWAY: &[&str] = &[
     "which ",
     "command -v ",
 ];
+/// Those of them that print where a program of a name is.
+const FINDING: &[&str] = &["which ", "command -v "];
 /// Values that are set by way of others before they are used.
 const MOST_STEPS: usize = 4;
 
@@ -41,6 +43,8 @@ pub(super) struct WorkspacePlaces<'a> {
     bare_names: BTreeSet<String>,
     /// Variables of which nobody can tell that their value leads out of the workspace. Those that a text does not set are the person's.
     open_names: BTreeSet<String>,
+    /// Variables that the text sets.
+    set_names: BTreeSet<String>,
     /// Functions that the text defines. What stands in them is read as commands of the text.
     functions: BTreeSet<String>,
     /// The text goes to a folder elsewhere before it does anything else.
@@ -64,6 +68,7 @@ impl<'a> WorkspacePlaces<'a> {
             names: BTreeSet::new(),
             bare_names: BTreeSet::new(),
             open_names: BTreeSet::new(),
+            set_names: BTreeSet::new(),
             functions: BTreeSet::new(),
             starts_elsewhere: false,
             program_folders,
@@ -121,6 +126,7 @@ impl<'a> WorkspacePlaces<'a> {
                 _ => {}
             }
         }
+        self.set_names.extend(set.iter().map(|(name, _)| name.clone()));
         // One that is set by way of another is as open as that.
         for _ in 0..=set.len() {
             let is_open =
@@ -158,7 +164,9 @@ impl<'a> WorkspacePlaces<'a> {
             };
             if let Some(inner) = behind.strip_prefix('(') {
                 let (inner, tail) = split_closed(inner, '(', ')');
-                if !is_away(inner) {
+                // What it finds in the `PATH` is a program by its name.
+                let is_name = is_first && tail.is_empty() && FINDING.iter().any(|it| inner.contains(it));
+                if !is_away(inner) || is_name {
                     return false;
                 }
                 (rest, is_first) = (tail, false);
@@ -182,6 +190,16 @@ impl<'a> WorkspacePlaces<'a> {
         }
         // What is empty is no path.
         !is_first && !self.leads(word, true)
+    }
+
+    /// True of a variable alone that the text does not set: its value may be the name of any program.
+    pub fn may_be_name(&self, word: &str) -> bool {
+        let text = self.filled(word);
+        let is_set = |behind: &str| {
+            let (name, tail) = variable(behind);
+            tail.is_empty() && !self.set_names.contains(name)
+        };
+        text.strip_prefix('$').is_some_and(|behind| !behind.starts_with('(') && is_set(behind))
     }
 
     /// True of a word that names a place of the workspace, or of which nobody can tell what it names.

@@ -21,7 +21,6 @@ pub(super) const OF_SHELL: &[&str] = &[
     "false",
     "fi",
     "for",
-    "function",
     "getopts",
     "hash",
     "in",

@@ -11,6 +11,7 @@ mod hidden;
 mod leading;
 mod risks;
 mod running;
+mod unasked;
 mod writers;
 
 /// Judges in `/w`, the only workspace folder, at home in `/h`.

@@ -1,6 +1,9 @@
 //! The table of files and folders that other programs run by themselves, with their sources.
 
+mod further;
+
 use super::AutorunPath;
+use further::FURTHER;
 
 const fn row(path: &'static str, why: &'static str, source: &'static str) -> AutorunPath {
     AutorunPath { path, why, source, is_kept: false }
@@ -28,9 +31,24 @@ const HOOK_RUNNER: &str = "git's hooks run what it says";
 const TOOLCHAIN: &str = "builds, and editors that look into them, take programs from there";
 const TERMINAL_START: &str = "a terminal runs what it says when it starts, or when a key is pressed";
 
-/// All of them. Products' pages as they stood in 2026.
-pub const AUTOMATIC: &[AutorunPath] = &[
-    row(".git/config", GIT_CONFIG, "git-config(1)"),
+/// All of them.
+pub const AUTOMATIC: &[AutorunPath] = &joined::<{ FURTHER.len() + USUAL.len() }>(FURTHER, USUAL);
+
+/// One table after the other.
+const fn joined<const N: usize>(first: &[AutorunPath], second: &[AutorunPath]) -> [AutorunPath; N] {
+    let mut all = [const { row("", "", "") }; N];
+    let mut at = 0;
+    while at < N {
+        let from = if at < first.len() { &first[at] } else { &second[at - first.len()] };
+        let AutorunPath { path, why, source, is_kept } = from;
+        all[at] = AutorunPath { path, why, source, is_kept: *is_kept };
+        at += 1;
+    }
+    all
+}
+
+/// Products' pages as they stood in 2026.
+const USUAL: &[AutorunPath] = &[
     row(".git/config.worktree", GIT_CONFIG, "git-worktree(1), CONFIGURATION FILE"),
     row(".git/hooks", GIT_HOOKS, "githooks(5)"),
     row(".git/info/attributes", "git runs the filters that its settings name for it", "gitattributes(5)"),

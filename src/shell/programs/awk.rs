@@ -40,7 +40,8 @@ pub(super) fn awk_does(program: &str) -> AwkDoes {
         let print = statement.find("print");
         print.is_some_and(|print| statement[print..].contains('>'))
     };
-    if code.split([';', '}', '\n']).any(writes) { AwkDoes::Writes } else { AwkDoes::Computes }
+    // A statement may go on in the next line: behind a `,`, `&&` and `||`, and between parentheses.
+    if code.split([';', '}']).any(writes) { AwkDoes::Writes } else { AwkDoes::Computes }
 }
 
 /// The program with an empty text for each text and expression to match; `None` when it is not surely read. What is taken for

@@ -34,6 +34,8 @@ const GIT_TELLING: &[&[&str]] = &[
 ];
 /// Comparisons of `[[`, which reckon with what they are given and run what stands in it (bash(1), ARITHMETIC EVALUATION).
 const RECKONING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+/// Shims that choose among the versions that their person installed, by a name alone (pyenv since 2.3.3, CVE-2022-35861).
+const OF_NAMES: &[&str] = &[".pyenv/shims", ".rbenv/shims", ".nodenv/shims"];
 /// First lines that lead to another one.
 const MOST_FIRST_LINES: usize = 2;
 
@@ -132,8 +134,10 @@ fn is_version_shim(program: &str, places: &WorkspacePlaces<'_>) -> bool {
         false => places.program_folders().iter().map(|folder| folder.join(program)).collect(),
     };
     let Some(found) = files.into_iter().find(|file| file.is_file()) else { return false };
-    let is_of_shims =
-        found.parent().is_some_and(|folder| folder.ends_with("shims") || folder.ends_with(".volta/bin"));
+    let is_of_shims = found.parent().is_some_and(|folder| {
+        let is_of_names = OF_NAMES.iter().any(|it| folder.ends_with(it));
+        !is_of_names && (folder.ends_with("shims") || folder.ends_with(".volta/bin"))
+    });
     let real = found.canonicalize().unwrap_or(found);
     let is_manager = real.file_name().is_some_and(|name| {
         let name = name.to_string_lossy();

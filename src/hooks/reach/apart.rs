@@ -77,7 +77,7 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
     if name == "[[" && given.iter().any(|word| RECKONING.contains(word)) {
         let is_number =
             |word: &&str| !word.contains('$') || ["$?", "$#"].contains(word) || word.starts_with("${#");
-        return given.iter().all(|word| is_number(&word));
+        return given.iter().all(|word| is_number(word));
     }
     if name == "brew" {
         return given.first() == Some(&"--prefix");
@@ -92,7 +92,7 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
         let runs = RUNNING.iter().find(|(program, _)| *program == name);
         let is_running =
             |word: &&str| runs.is_some_and(|(_, options)| options.iter().any(|it| word.starts_with(it)));
-        return !given.iter().any(|word| is_running(&word)) && (name != "sed" || is_sed_apart(given, places));
+        return !given.iter().any(|word| is_running(word)) && (name != "sed" || is_sed_apart(given, places));
     }
     runs_of_place(name, given, places) || runs_apart(name, given, places)
 }
@@ -121,8 +121,8 @@ fn first_line_is_apart(path: &Path, places: &WorkspacePlaces<'_>, depth: usize) 
     let by_name = sys::owner_programs::names_on_first_line(path);
     let by_path = sys::owner_programs::interpreter_of(path).map(|it| it.to_string_lossy().into_owned());
     // `env`, and what stands behind it.
-    let names = by_name.iter().filter(|word| !word.starts_with('-') && !word.contains('=')).take(1);
-    let interpreter = names.cloned().next().or(by_path);
+    let mut names = by_name.iter().filter(|word| !word.starts_with('-') && !word.contains('=')).take(1);
+    let interpreter = names.next().cloned().or(by_path);
     let Some(interpreter) = interpreter else { return true };
     depth < MOST_FIRST_LINES && of_depth(&[&interpreter, &text], places, depth + 1)
 }

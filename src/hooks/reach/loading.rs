@@ -163,7 +163,7 @@ fn is_open(word: &HookWord, places: &WorkspacePlaces<'_>) -> bool {
         let name = rest[1..].trim_start_matches(['{', '#']);
         let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let name = &name[..end.unwrap_or(name.len())];
-        !(name.is_empty() && rest[1..].starts_with(['?', '#', '$', '!'])) && !places.is_own(name)
+        !(places.is_own(name) || name.is_empty() && rest[1..].starts_with(['?', '#', '$', '!']))
     })
 }
 

@@ -16,7 +16,6 @@ const LEADING: &[&str] = &[
     "make -s -C \"$CLAUDE_PROJECT_DIR\" lint",
     // What takes its settings from there, and what nobody looked up.
     "git status -s",
-    "jq -r .tool_input.file_path | xargs npx prettier --check",
     "later",
 ];
 

@@ -591,6 +591,10 @@ export interface BudgetUsed {
   tokens: number;
   /** Missing when nobody told the models' prices. */
   cost?: Cost | null;
+  /** Requests among them of which the daemon estimated the tokens, or some of them. */
+  estimatedRequests?: number;
+  /** Requests of which nobody knows what they used: they count for nothing here. */
+  uncountedRequests?: number;
 }
 
 export interface BudgetWarning {
@@ -3646,7 +3650,10 @@ export interface ModelRetrying {
    * Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
    */
   estimated?: boolean;
-  /** The daemon was restarted, and nobody knows what the attempt took: it may have cost something. */
+  /**
+   * The response broke off before anything had come, or the daemon was restarted: nobody knows what the
+   * attempt took, and it may have cost something.
+   */
   usageUnknown?: boolean;
   /** The same as in `model.completed`, of the failed attempt. */
   firstTokenMs?: number | null;
@@ -4571,7 +4578,7 @@ export interface RunLimits {
   maxTurns: number;
   /** Active time; missing = unlimited. */
   maxTimeMs?: number | null;
-  /** By the run and all below it. */
+  /** Usage of the run and of all below it. */
   maxTokens?: number | null;
   /** In US dollars, by the run and all below it. */
   maxCost?: Cost | null;
@@ -4749,6 +4756,9 @@ export interface RunSpan {
   /** Tokens of the runs below it. */
   childUsage?: Usage | null;
   childCost?: Cost | null;
+  /** Tokens of its own, and of the runs below it, whose price nobody told; once it has ended. */
+  unpricedTokens?: number;
+  childUnpricedTokens?: number;
   /** Its requests of which the daemon estimated the tokens, or some of them. */
   estimatedRequests?: number;
   /**
@@ -6302,8 +6312,8 @@ export interface UsedAmount {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6323,8 +6333,8 @@ export interface UsedByAgent {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6345,8 +6355,8 @@ export interface UsedByAgentAndModel {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;
@@ -6367,8 +6377,8 @@ export interface UsedByModel {
   /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
   estimatedCalls?: number;
   /**
-   * Of these, calls of which nobody knows what they used, since they were cut off before anything had come of
-   * them, or as the daemon ended: `usage` and `cost` are without them.
+   * Calls among these of which nobody knows what they used, since they were cut off before anything had come
+   * of them, or as the daemon ended: `usage` and `cost` are without them.
    */
   uncountedCalls?: number;
   usage: Usage;

@@ -102,7 +102,7 @@ impl RunOutcome {
         self.result.as_deref().or(self.partial_result.as_deref())
     }
 
-    /// What it cost with the runs below it, as far as prices are known; `>` when that is not all, `~` when some is estimated.
+    /// Its cost with the runs below it, as far as prices are known; `>` when that is not all, `~` when some is estimated.
     fn money(&self) -> Option<String> {
         let known = [self.cost, self.child_cost];
         let is_part = self.unpriced_tokens != 0 || self.child_unpriced_tokens != 0;
@@ -112,7 +112,7 @@ impl RunOutcome {
         Some(sure.mark(&cost.to_string(), sure.uncounted != 0 && self.tokens() == 0))
     }
 
-    /// Of what it used with the runs below it.
+    /// The sureness of its use, with the runs below it.
     fn sureness(&self) -> Sureness {
         let own = Sureness { estimated: self.estimated_requests, uncounted: self.uncounted_requests };
         own.with(Sureness {

@@ -175,7 +175,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         SpanKind::Compression => {
             if let Some(told) = span.compression.as_deref() {
                 facts.extend(told.status.clone().map(|status| ("status", status)));
-                facts.push(("tokens", human::change_of_tokens(told.tokens_before, told.tokens_after)));
+                if told.status.is_some() {
+                    facts.push(("tokens", human::change_of_tokens(told.tokens_before, told.tokens_after)));
+                }
             }
         }
         SpanKind::Hook => {

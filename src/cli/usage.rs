@@ -112,7 +112,7 @@ pub(super) fn usage(
 pub(super) fn told(answer: &Value, output: &OutputWriter) -> Result<(String, Vec<String>), CommandFailure> {
     let used: UsageReply = paging::view(answer)?;
     let text = match used.total.calls {
-        0 => "no model was asked\n".to_owned(),
+        0 => "no request to a model has been counted\n".to_owned(),
         _ => draw(&used, output),
     };
     Ok((text, used.notes()))
@@ -199,7 +199,7 @@ impl UsageReply {
             let calls = human::count(self.total.uncounted_calls, "call");
             let was = if self.total.uncounted_calls == 1 { "was" } else { "were" };
             notes.push(format!(
-                "> more was used: {calls} {was} cut off before anybody had counted what that took"
+                "> and ? mean more than that: {calls} {was} cut off before anybody had counted it"
             ));
         }
         if self.total.unpriced_tokens != 0 {

@@ -44,7 +44,7 @@ pub use providers::{EntryKey, KeyState, ProviderEntry, usual_key_variables};
 pub use recorder::{NotRecordable, OpenRecordings, RecordingWriter};
 pub use registry::ModelRegistry;
 pub use resolve_error::ResolveError;
-pub use resolved_model::{ResolvedModel, is_served};
+pub use resolved_model::ResolvedModel;
 pub use sse::{SseDecoder, SseError};
 pub use window::ContextWindow;
 
@@ -134,6 +134,8 @@ pub enum ModelEvent {
     /// What this has taken so far, as the provider says. The newest counts, and `Finished` has the last; of a call that ends
     /// otherwise it is all that is known.
     Usage(Usage),
+    /// The response had begun well and broke off, whatever came of it: its provider was at work. The failure follows.
+    Broken,
     /// What the reply stands on, where its provider read the web for it. What comes later adds to it.
     Grounded(ReplyGrounding),
     Finished(ModelReply),

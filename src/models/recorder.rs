@@ -109,7 +109,9 @@ impl RecordedStream {
                 self.heard.thought(text);
                 None
             }
-            Ok(ModelEvent::Alive | ModelEvent::Unshown(_) | ModelEvent::Usage(_)) => None,
+            Ok(ModelEvent::Alive | ModelEvent::Unshown(_) | ModelEvent::Usage(_) | ModelEvent::Broken) => {
+                None
+            }
             Ok(ModelEvent::Grounded(grounding)) => {
                 self.heard.grounding(grounding);
                 None

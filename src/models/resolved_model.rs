@@ -19,9 +19,9 @@ pub struct ResolvedModel {
 }
 
 impl ResolvedModel {
-    /// [`is_served`] of its name.
+    /// [`protocol::is_served`] of its name.
     pub fn is_served(&self) -> bool {
-        is_served(&self.name)
+        protocol::is_served(&self.name)
     }
 
     /// With what it says of sampling in `first`, and where that is silent as it is.
@@ -34,10 +34,4 @@ impl ResolvedModel {
         let context_window = self.window.tokens;
         NamedModel { name: self.name.clone(), context_window, sampling: self.sampling }
     }
-}
-
-/// True if a server answers for the model of this name, which is no alias, rather than a recording or this process: only that costs
-/// something.
-pub fn is_served(name: &str) -> bool {
-    name.contains('/') && !name.starts_with("replay")
 }

@@ -18,6 +18,7 @@ pub(super) fn stream_to_end(
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
                 | ModelEvent::Unshown(_)
+                | ModelEvent::Broken
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_))
         )
@@ -32,6 +33,7 @@ pub(super) fn stream_to_end(
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(delta),
                 ModelEvent::Alive
                 | ModelEvent::Unshown(_)
+                | ModelEvent::Broken
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_)
                 | ModelEvent::Finished(_) => {}

@@ -174,6 +174,12 @@ pub struct BudgetUsed {
     /// Missing when nobody told the models' prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
+    /// Requests among them of which the daemon estimated the tokens, or some of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated_requests: u64,
+    /// Requests of which nobody knows what they used: they count for nothing here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted_requests: u64,
 }
 
 fn is_zero(n: &u64) -> bool {

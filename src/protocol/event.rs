@@ -258,7 +258,8 @@ pub struct ModelRetrying {
     /// Some of `usage` is the daemon's estimate: the attempt failed before the provider had counted all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// The daemon was restarted, and nobody knows what the attempt took: it may have cost something.
+    /// The response broke off before anything had come, or the daemon was restarted: nobody knows what the attempt took, and it may have
+    /// cost something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub usage_unknown: bool,
     /// The same as in `model.completed`, of the failed attempt.
@@ -306,7 +307,7 @@ pub struct ModelCompleted {
 }
 
 impl ModelCompleted {
-    /// By the reply.
+    /// Usage of the reply.
     pub fn spent(&self) -> UsageTotal {
         UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
     }

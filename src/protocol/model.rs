@@ -16,3 +16,9 @@ pub enum WindowSource {
     /// Nobody: it is a guess.
     Assumed,
 }
+
+/// True if a server answers for the model of this name, which is no alias, rather than a recording or this process: only that costs
+/// something.
+pub fn is_served(name: &str) -> bool {
+    name.contains('/') && !name.starts_with("replay")
+}

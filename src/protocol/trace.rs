@@ -289,6 +289,11 @@ pub struct RunSpan {
     pub child_usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_cost: Option<UsdAmount>,
+    /// Tokens of its own, and of the runs below it, whose price nobody told; once it has ended.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unpriced_tokens: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub child_unpriced_tokens: u64,
     /// Its requests of which the daemon estimated the tokens, or some of them.
     #[serde(skip_serializing_if = "is_default")]
     pub estimated_requests: u64,

@@ -48,25 +48,25 @@ impl ModelFallbacks {
         Some(price.cost(usage))
     }
 
-    /// What requests took that were answered in the end. A server that counts nothing would make every limit one that is never
+    /// Usage of requests that were answered in the end. A server that counts nothing would make every limit one that is never
     /// reached, so that is estimated; what is in this process, or in a recording, costs nothing.
     pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
-        let is_told = !meter.is_uncounted() || !models::is_served(name);
+        let is_told = !meter.is_uncounted() || !protocol::is_served(name);
         let counted = if is_told { meter.counted() } else { meter.cut_off() };
-        self.priced(name, CutUsage { is_unknown: false, ..counted }, meter)
+        self.priced(name, counted, meter)
     }
 
     /// Usage of a reply that was cut off. Once anything of it had come, what the provider had not counted by then is estimated; of one
     /// that was asked for and brought nothing nobody knows, and it has no cost.
     pub fn cut_off(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
-        let cut = if models::is_served(name) { meter.cut_off() } else { meter.counted() };
+        let cut = if protocol::is_served(name) { meter.cut_off() } else { meter.counted() };
         self.priced(name, cut, meter)
     }
 
     /// The same of one that failed: whoever refuses asks nothing for it, and neither does one that nobody reaches.
     pub fn failed(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
-        let failed = if models::is_served(name) { meter.cut_off() } else { meter.counted() };
-        self.priced(name, CutUsage { is_unknown: false, ..failed }, meter)
+        let failed = if protocol::is_served(name) { meter.failed() } else { meter.counted() };
+        self.priced(name, failed, meter)
     }
 
     fn priced(&self, name: &str, took: CutUsage, meter: &UsageMeter) -> MeteredUsage {

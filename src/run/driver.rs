@@ -339,6 +339,7 @@ impl RunDriver {
             identity::logged(self.turn_span(), self.step(ready)).await;
             self.settle();
         }
+        self.tell_what_ends_here().await;
         self.tasks.shutdown().await;
         self.machine.is_finished()
     }
@@ -430,7 +431,7 @@ impl RunDriver {
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
                 self.machine = machine;
-                self.questions.end_step();
+                self.questions.end_step(&drafts);
                 self.is_behind = !rest.is_empty();
                 self.uncommitted = rest;
                 self.note_interviews(&inputs, &ends);

@@ -22,11 +22,13 @@ use protocol::{
 
 mod apply;
 mod budget;
+mod cut;
 mod decide;
 mod edits;
 mod hook_effects;
 mod hooks;
 mod input;
+mod metered_usage;
 mod safeguards;
 mod side_call;
 mod slot;
@@ -38,13 +40,14 @@ pub use edits::LoggedEdit;
 pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
     AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
-    MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
-    SideCallResult, UnansweredEffect,
+    MachineInput, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel, SideCallResult,
+    UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;
 use hooks::{CallEnd, HookProgress};
 pub use hooks::{EndedCall, HookMadeCall};
+pub use metered_usage::MeteredUsage;
 pub use safeguards::ContextState;
 use safeguards::SafeguardState;
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};
@@ -385,22 +388,6 @@ impl RunMachine {
     /// True if all that the call's tool is known to do is wait for a person.
     pub fn only_asks(&self, call: &CallId) -> bool {
         self.call(call).is_some_and(|it| !it.asks.is_empty())
-    }
-
-    /// True if this input ends what is under way: a model that is writing is cut off, and hooks wait for no answer any more. The
-    /// driver then hands in what there is.
-    pub fn is_stopped_by(&self, input: &MachineInput) -> bool {
-        match input {
-            MachineInput::Cancel { .. } => true,
-            MachineInput::TimeSpent { .. } => self.is_time_spent(),
-            _ => false,
-        }
-    }
-
-    /// The stream that the model is asked to write.
-    pub fn open_stream(&self) -> Option<String> {
-        let is_asking = matches!(self.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
-        self.ask().filter(|_| is_asking).map(|ask| ask.stream(&self.terms.run))
     }
 
     /// In the grace turn only `complete_task` is offered.

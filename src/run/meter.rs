@@ -14,13 +14,13 @@ use protocol::Usage;
 #[derive(Debug, Clone, Default)]
 pub(super) struct UsageMeter(Arc<Mutex<Tries>>);
 
-/// What requests took that may not have been counted to the end.
+/// Usage of requests that may not have been counted to the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CutUsage {
     pub usage: Usage,
     /// Some of it is an estimate.
     pub is_estimate: bool,
-    /// The newest request was made, and nothing had come of it: it may have cost something.
+    /// A request was made, and nothing had come of it when it broke off: it may have cost something.
     pub is_unknown: bool,
 }
 
@@ -47,8 +47,10 @@ struct HeardReply {
     has_begun: bool,
     /// The model has written something.
     has_written: bool,
-    /// The provider has counted since the model had written: what it says is of the reply and not of its beginning.
+    /// The provider has counted the reply since the model has written last: what it says is not only of its beginning.
     is_counted: bool,
+    /// The response broke off that had begun well.
+    is_broken: bool,
     /// Text and thoughts that came.
     shown: TokenEstimate,
     /// Bytes of what was written beside them: calls, and text that hooks hold back.
@@ -64,7 +66,7 @@ impl HeardReply {
 }
 
 impl Tries {
-    /// What the newest request has taken if it ends here: what its provider has not counted by then is estimated.
+    /// Usage of the newest request if it ends here: what its provider has not counted by then is estimated.
     fn cut_off(&self) -> Usage {
         let (mut usage, heard) = (self.current, self.heard);
         if !heard.has_begun {
@@ -85,7 +87,13 @@ impl Tries {
     fn with(&self, newest: Usage, is_unknown: bool) -> CutUsage {
         let mut usage = self.past.usage;
         usage += newest;
-        CutUsage { usage, is_estimate: self.past.is_estimate || newest != self.current, is_unknown }
+        let is_estimate = self.past.is_estimate || newest != self.current;
+        CutUsage { usage, is_estimate, is_unknown: self.past.is_unknown || is_unknown }
+    }
+
+    /// The same where the newest failed. Whoever refuses asks nothing for it, and neither does one that nobody reaches.
+    fn failed(&self) -> CutUsage {
+        self.with(self.cut_off(), self.heard.is_broken && !self.heard.has_begun)
     }
 }
 
@@ -95,7 +103,7 @@ impl UsageMeter {
         UsageMeter(Arc::new(Mutex::new(Tries { prompt_tokens, ..Tries::default() })))
     }
 
-    /// Of the request, about.
+    /// Tokens of the request, about.
     pub fn prompt_tokens(&self) -> u64 {
         self.tries().prompt_tokens
     }
@@ -113,11 +121,11 @@ impl UsageMeter {
         let heard = &mut tries.heard;
         match event {
             ModelEvent::TextDelta(text) | ModelEvent::ThoughtDelta(text) => {
-                (heard.has_begun, heard.has_written) = (true, true);
+                (heard.has_begun, heard.has_written, heard.is_counted) = (true, true, false);
                 heard.shown += weigh_text(text);
             }
             ModelEvent::Unshown(bytes) => {
-                (heard.has_begun, heard.has_written) = (true, true);
+                (heard.has_begun, heard.has_written, heard.is_counted) = (true, true, false);
                 heard.unshown_bytes = heard.unshown_bytes.saturating_add(*bytes);
             }
             ModelEvent::Finished(reply) => {
@@ -132,10 +140,12 @@ impl UsageMeter {
             }
             ModelEvent::Usage(usage) => {
                 heard.has_begun = true;
+                let is_of_reply = usage.output_tokens != 0 || usage.thought_tokens != 0;
                 // The same again, as with a failure, is no newer count.
-                heard.is_counted |= heard.has_written && plausible(*usage) != told;
+                heard.is_counted |= heard.has_written && is_of_reply && plausible(*usage) != told;
                 tries.current = plausible(*usage);
             }
+            ModelEvent::Broken => heard.is_broken = true,
             ModelEvent::Alive | ModelEvent::Grounded(_) => (),
         }
     }
@@ -151,15 +161,14 @@ impl UsageMeter {
         self.tries().first_token_ms
     }
 
-    /// What was heard so far has failed and stays counted; the model is asked again.
+    /// The reply that was heard so far has failed, and stays counted; the model is asked again.
     pub fn try_again(&self) {
         let mut tries = self.tries();
-        // Whoever refuses asks nothing for it, and neither does one that nobody reaches.
-        tries.past = tries.with(tries.cut_off(), false);
+        tries.past = tries.failed();
         (tries.current, tries.heard) = (Usage::default(), HeardReply::default());
     }
 
-    /// By all tries, as far as they were counted, and an estimate of the others that failed.
+    /// Usage of all tries, as far as they were counted, and an estimate of the others that failed.
     pub fn counted(&self) -> CutUsage {
         let tries = self.tries();
         tries.with(tries.current, false)
@@ -169,6 +178,11 @@ impl UsageMeter {
     pub fn cut_off(&self) -> CutUsage {
         let tries = self.tries();
         tries.with(tries.cut_off(), tries.heard.was_asked && !tries.heard.has_begun)
+    }
+
+    /// The same where it failed.
+    pub fn failed(&self) -> CutUsage {
+        self.tries().failed()
     }
 
     /// True if the provider has counted nothing of the newest.
@@ -182,7 +196,7 @@ impl UsageMeter {
     }
 }
 
-/// Of a reply that came at once.
+/// The weight of a reply that came at once.
 fn weigh_reply(reply: &ModelReply) -> TokenEstimate {
     let weigh = |part: &ReplyPart| match part {
         ReplyPart::Text(text) | ReplyPart::Thought { text, .. } => weigh_text(text),
@@ -272,6 +286,36 @@ mod tests {
         meter.hears(&ModelEvent::Alive);
         meter.try_again();
         assert_eq!(meter.counted(), CutUsage::default());
+    }
+
+    #[test]
+    fn a_count_is_of_what_was_written_by_then() {
+        let meter = UsageMeter::of_request(50);
+        writes(&meter, 400);
+        // Of the prompt alone.
+        counts(&meter, said(100, 0));
+        let estimated = |output_tokens| {
+            let usage = said(100, output_tokens);
+            CutUsage { usage, is_estimate: true, is_unknown: false }
+        };
+        assert_eq!(meter.cut_off(), estimated(100));
+        counts(&meter, said(100, 90));
+        assert_eq!(meter.cut_off(), CutUsage { usage: said(100, 90), ..CutUsage::default() });
+        writes(&meter, 400);
+        assert_eq!(meter.cut_off(), estimated(200));
+    }
+
+    #[test]
+    fn response_that_breaks_off_before_anything_came_may_have_cost_something() {
+        let meter = UsageMeter::of_request(50);
+        meter.asks();
+        meter.hears(&ModelEvent::Broken);
+        assert_eq!(meter.failed(), CutUsage { is_unknown: true, ..CutUsage::default() });
+        meter.try_again();
+        meter.asks();
+        counts(&meter, said(100, 27));
+        let usage = said(100, 27);
+        assert_eq!(meter.counted(), CutUsage { usage, is_estimate: false, is_unknown: true });
     }
 
     #[test]

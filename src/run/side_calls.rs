@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use super::{
     alternates::ModelFallbacks,
     compaction::{TokenEstimator, weigh, weigh_text},
-    machine::{MachineInput, SideCall, SideCallReply, SideCallResult},
+    machine::{MachineInput, RemainingBudget, SideCall, SideCallReply, SideCallResult},
     meter::UsageMeter,
 };
-use ledger::AskedSideCall;
+use ledger::{AskedSideCall, AskerId};
 use models::{
     ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart, RequestPurpose,
 };
@@ -73,6 +73,7 @@ pub(super) struct SideCallContext {
 /// A question being asked, and the calls of models that it took so far.
 struct OngoingSideCall<'a> {
     with: &'a SideCallRunner,
+    asker: AskerId,
     /// Those that were not told yet.
     calls: Vec<SideCallReply>,
     /// Whatever came of them: of some a recording has a line although nothing could be made of the answer.
@@ -92,6 +93,8 @@ struct SideCallRequest {
     max_tokens: Option<u64>,
     /// For the whole of it, other tries included.
     deadline: Duration,
+    /// Everything that the run may spend, and what it has spent of that by now.
+    budget: (RemainingBudget, UsageTotal),
 }
 
 impl SideCallRequest {
@@ -110,6 +113,7 @@ impl SideCallRequest {
             tools: Arc::default(),
             max_tokens: None,
             deadline,
+            budget: (RemainingBudget::default(), UsageTotal::default()),
         }
     }
 }
@@ -128,8 +132,13 @@ struct SideCallAnswer {
 impl SideCallRunner {
     /// Becomes what the machine is told.
     pub async fn run(self) -> MachineInput {
-        let mut asking =
-            OngoingSideCall { with: &self, calls: Vec::new(), n_asked: 0, spent: UsageTotal::default() };
+        let mut asking = OngoingSideCall {
+            with: &self,
+            asker: self.ledger.asker(),
+            calls: Vec::new(),
+            n_asked: 0,
+            spent: UsageTotal::default(),
+        };
         let advice = match self.side_call.about {
             SideCallPurpose::Compression => asking.compress().await,
             SideCallPurpose::LoopCheck => asking.check_loop().await,
@@ -153,7 +162,8 @@ impl OngoingSideCall<'_> {
         let (means, meter) = (&self.with.means, UsageMeter::of_request(question.tokens()));
         let (purpose, model_name) = (self.with.side_call.about, model.name.clone());
         let what = AskedSideCall { purpose, hook: None, model: model_name };
-        let guard = self.with.ledger.begin(what, meter.clone(), (&means.alternates, &means.clock));
+        let around = (&means.alternates, &means.clock);
+        let guard = self.with.ledger.begin((self.asker, what), meter.clone(), around);
         let SideCallAnswer { call, .. } = means.ask(model, question, ordinal, &meter).await;
         self.n_asked += 1;
         self.spent += UsageTotal::of(call.metered.usage, call.metered.cost);
@@ -242,6 +252,7 @@ impl SideCallContext {
             tree_ordinal: ordinal,
             room: None,
         };
+        let (left, spent) = question.budget;
         let (mut n, mut backoff) = (0, BACKOFF);
         loop {
             n += 1;
@@ -258,6 +269,12 @@ impl SideCallContext {
             };
             if MAX_TRIES <= n {
                 return Err(format!("{message} (after {n} tries)"));
+            }
+            let failed = self.alternates.failed(&model.name, meter);
+            let mut spent = spent;
+            spent += UsageTotal::of(failed.usage, failed.cost);
+            if left.is_used_up_by(spent) {
+                return Err(format!("{message} (too little is left of the run's budget to ask again)"));
             }
             meter.try_again();
             self.clock.sleep(wait).await;
@@ -282,6 +299,7 @@ impl SideCallContext {
                 ModelEvent::Grounded(more) => grounding.absorb(more),
                 ModelEvent::TextDelta(_)
                 | ModelEvent::Usage(_)
+                | ModelEvent::Broken
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
                 | ModelEvent::Unshown(_) => (),

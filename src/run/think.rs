@@ -86,6 +86,7 @@ impl ModelCall {
                 biased;
                 item = self.stream.next() => item,
                 () = self.clock.sleep(IDLE_TIMEOUT) => {
+                    self.meter.hears(&ModelEvent::Broken);
                     let message = format!("the model was silent for {} s", IDLE_TIMEOUT.as_secs());
                     return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
@@ -115,6 +116,7 @@ impl ModelCall {
                 // Turns let no provider read the web.
                 Some(Ok(
                     ModelEvent::Alive
+                    | ModelEvent::Broken
                     | ModelEvent::Usage(_)
                     | ModelEvent::Unshown(_)
                     | ModelEvent::Grounded(_),

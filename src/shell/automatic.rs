@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::place::{self, PathTarget};
 
 /// A file or folder, by the names it ends with, that programs run or obey unasked.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct AutorunPath {
     /// Names from the outside to the inside, anywhere in a workspace. Of a folder all that lies in it is meant. The last name
     /// may begin or end with `*`.

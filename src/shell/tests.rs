@@ -11,7 +11,6 @@ mod hidden;
 mod leading;
 mod risks;
 mod running;
-mod unasked;
 mod writers;
 
 /// Judges in `/w`, the only workspace folder, at home in `/h`.
@@ -345,6 +344,7 @@ fn everyday_commands_are_understood() {
         "set -euo pipefail; cargo test 2>&1 | tail -n 20",
         "awk '{ print $1 }' f",
         "awk -F: '/a|b/ { n += $3 } END { print n }' f",
+        "awk '{ print $1,\n$2 }\n$3 > 10' f",
         "awk '$3 > 10 && NR % 2 == 0 || $1 ~ /x/' f",
         "sed -n '1,20p' f",
         "sed -e 's|a/b|c|g' -e '/x/d;$!N' f",

@@ -127,6 +127,7 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.run.restarts", |span| positive(span.run.as_ref()?.restarts)),
     ("subagentd.run.unclean_restarts", |span| positive(span.run.as_ref()?.unclean_restarts)),
     ("subagentd.run.uncounted_requests", |span| positive(span.run.as_ref()?.uncounted_requests)),
+    ("subagentd.run.unpriced_tokens", |span| positive(span.run.as_ref()?.unpriced_tokens)),
     ("subagentd.run.estimated_requests", |span| positive(span.run.as_ref()?.estimated_requests)),
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),

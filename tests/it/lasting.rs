@@ -379,7 +379,8 @@ async fn what_a_compression_has_cost_counts_although_it_is_cut_off() {
     let end = client.ended(run.as_str().unwrap()).await;
     let log = running.log().await;
     let consulted = told(&log, "model.consulted");
-    assert_eq!((consulted.len(), &end["reason"]), (1, &json!("ABORTED")), "{consulted:?}");
+    assert_eq!((consulted.len(), &end["reason"]), (2, &json!("ABORTED")), "{consulted:?}");
+    assert_eq!(consulted[1]["givenUp"], true);
     assert_eq!(end["usage"], consulted[0]["usage"]);
     assert_ne!(end["usage"]["promptTokens"], 0);
     running.stop().await;

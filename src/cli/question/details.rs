@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{human, safe_text, width};
+use crate::{human, safe_text, sureness::Sureness, width};
 use protocol::{BudgetLimits, BudgetUsed, UserQuestion};
 
 /// What a command is edited as, for the editor to know its kind.
@@ -127,10 +127,15 @@ struct BudgetDetails {
 
 impl BudgetDetails {
     fn in_words(&self) -> String {
-        let BudgetUsed { tokens, cost } = &self.used;
-        let tokens =
-            self.limit.max_tokens.map(|most| format!("{tokens} of {} used", human::count(most, "token")));
-        let cost = self.limit.max_cost.map(|most| format!("{} of {most} used", cost.unwrap_or_default()));
+        let BudgetUsed { tokens, cost, estimated_requests, uncounted_requests } = &self.used;
+        let sure = Sureness { estimated: *estimated_requests, uncounted: *uncounted_requests };
+        let marked = |used: String, is_nothing| sure.mark(&used, is_nothing);
+        let tokens = self.limit.max_tokens.map(|most| {
+            format!("{} of {} used", marked(tokens.to_string(), *tokens == 0), human::count(most, "token"))
+        });
+        let cost = self.limit.max_cost.map(|most| {
+            format!("{} of {most} used", marked(cost.unwrap_or_default().to_string(), cost.is_none()))
+        });
         tokens.into_iter().chain(cost).collect::<Vec<_>>().join("\n")
     }
 }

@@ -321,7 +321,7 @@ fn usage_is_a_table_that_says_what_is_not_known() {
             Command::new(&["usage", flag, id]).against(vec![answering("usage/get", params, nothing.clone())]);
         assert_eq!(
             (ran.exit_code, ran.stdout.as_str()),
-            (0, "no model was asked\n"),
+            (0, "no request to a model has been counted\n"),
             "{flag}: {}",
             ran.stderr
         );

@@ -286,13 +286,15 @@ fn used(spans: &[SpanView]) -> String {
             }
         }
     }
-    all.is_part |= spans.iter().any(|span| span.llm.as_ref().is_some_and(|llm| llm.usage_unknown));
+    let is_uncounted = spans.iter().any(|span| span.llm.as_ref().is_some_and(|llm| llm.usage_unknown));
+    all.is_part |= is_uncounted;
     if all.usage.total() == 0 {
         let unknown = "what was used is not known: a request was cut off before the provider had said it\n";
         return if all.is_part { unknown.to_owned() } else { String::new() };
     }
     let how = if all.sureness.estimated != 0 { ", some of it estimated (~)" } else { "" };
-    let mut text = format!("{}{}{how}\n", all.line(), if is_open { ", so far" } else { "" });
+    let uncounted = if is_uncounted { ", and more that nobody counted (>)" } else { "" };
+    let mut text = format!("{}{}{how}{uncounted}\n", all.line(), if is_open { ", so far" } else { "" });
     if 1 < agents.len() {
         let lines: Vec<String> = agents
             .iter()
@@ -318,7 +320,7 @@ impl Spent {
         self.sureness = self.sureness.with(sure);
         self.usage += usage;
         self.cost = [self.cost, cost].into_iter().flatten().reduce(|one, more| one + more);
-        self.is_part |= usage.total() != 0 && cost.is_none();
+        self.is_part |= usage.total() != 0 && cost.is_none() || sure.uncounted != 0;
     }
 
     /// `12600 (500 cached) → 950 (50 thought) tokens, $0.0462`
@@ -334,8 +336,9 @@ impl Spent {
             Some(cost) => format!(", {cost}"),
             None => String::new(),
         };
+        let about = Sureness { uncounted: 0, ..self.sureness }.mark("", false);
         format!(
-            "{}{} → {out}{} tokens{cost}",
+            "{about}{}{} → {out}{} tokens{cost}",
             all.prompt_tokens,
             beside(all.cached_tokens, "cached"),
             beside(all.thought_tokens, "thought"),

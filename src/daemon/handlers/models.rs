@@ -199,6 +199,7 @@ async fn test(
                 | ModelEvent::ThoughtDelta(_)
                 | ModelEvent::Alive
                 | ModelEvent::Unshown(_)
+                | ModelEvent::Broken
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_),
             )) => (),

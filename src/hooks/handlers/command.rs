@@ -46,14 +46,20 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 /// The longest time that one that was to be ended may take: its warden ends what it can see within a second.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
-/// Variables that keep interpreters from loading files of the folder that they are started in, or of the home, that nobody named: an agent may
-/// have written them (python(1), perlrun(1), R's `?Startup`).
+/// Variables that keep interpreters and git from loading files of the folder that they are started in, or of the home, that nobody named: an
+/// agent may have written them (python(1), perlrun(1), R's `?Startup`, git-config(1), ENVIRONMENT).
 const LOADING_NOTHING: &[(&str, &str)] = &[
     ("PYTHONSAFEPATH", "1"),
     ("PYTHONNOUSERSITE", "1"),
     ("PERL_USE_UNSAFE_INC", "0"),
     ("R_PROFILE_USER", "/dev/null"),
     ("R_ENVIRON_USER", "/dev/null"),
+    // A repository that an agent made below, and a setting that it is just about to add, have git run nothing for a look at it.
+    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_1", "explicit"),
 ];
 
 /// A place that holds no modules.

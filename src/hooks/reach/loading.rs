@@ -34,6 +34,9 @@ const LISTS: &[&str] = &[
     "ZDOTDIR",
     "XDG_CONFIG_HOME",
     "GIT_CONFIG_GLOBAL",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_EXEC_PATH",
 ];
 /// The same for Lua, with other letters between them.
 const LUA_LISTS: &[&str] = &["LUA_PATH", "LUA_CPATH"];

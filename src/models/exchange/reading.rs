@@ -41,6 +41,8 @@ pub(super) struct ResponseReader<D: ProviderDialect> {
     call_bytes: usize,
     /// What the provider has said that the response takes.
     usage: Usage,
+    /// The connection broke off.
+    is_broken: bool,
     /// The reason why there is no reply, once it was told what that has cost.
     failure: Option<ModelError>,
 }
@@ -63,6 +65,7 @@ impl<D: ProviderDialect> ResponseReader<D> {
             has_events: false,
             call_bytes: 0,
             usage: Usage::default(),
+            is_broken: false,
             failure: None,
         }
     }
@@ -78,6 +81,10 @@ impl<D: ProviderDialect> ResponseReader<D> {
             Err(error) if self.usage != Usage::default() => {
                 self.failure = Some(error);
                 Ok(ModelEvent::Usage(self.usage))
+            }
+            Err(error) if self.is_broken => {
+                self.failure = Some(error);
+                Ok(ModelEvent::Broken)
             }
             read => read,
         }
@@ -105,7 +112,10 @@ impl<D: ProviderDialect> ResponseReader<D> {
                 Ok(None) => return self.end(),
                 // Whole already: only the connection's end was not as it should be.
                 Err(_) if self.reply.is_whole() => return self.end(),
-                Err(error) => return Err(failure::broken(&self.endpoint, error)),
+                Err(error) => {
+                    self.is_broken = true;
+                    return Err(failure::broken(&self.endpoint, error));
+                }
             }
         }
     }
@@ -166,7 +176,8 @@ impl<D: ProviderDialect> ResponseReader<D> {
             let message = format!("the response has no events; it is {}", failure::short(content_type));
             return Err(ModelError::Unusable { message });
         }
-        let mut reply = std::mem::take(&mut self.reply).finish()?;
+        // Its provider was at work, whatever is missing.
+        let mut reply = std::mem::take(&mut self.reply).finish().inspect_err(|_| self.is_broken = true)?;
         self.name_tools(&mut reply);
         if let Some(raw) = &mut reply.raw {
             raw.entry = Some(self.endpoint.key_place.entry.as_str().into());

@@ -72,7 +72,7 @@ pub struct RunLimits {
     /// Active time; missing = unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
-    /// By the run and all below it.
+    /// Usage of the run and of all below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// In US dollars, by the run and all below it.
@@ -350,7 +350,7 @@ pub struct RunCompleted {
 }
 
 impl RunCompleted {
-    /// By the run and all below it.
+    /// Usage of the run and of all below it.
     pub fn spent(&self) -> UsageTotal {
         let mut spent = UsageTotal {
             usage: self.usage,

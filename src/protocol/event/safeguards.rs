@@ -104,7 +104,7 @@ pub struct ModelConsulted {
 }
 
 impl ModelConsulted {
-    /// By the question, all its tries together.
+    /// Usage of the question, all its tries together.
     pub fn spent(&self) -> UsageTotal {
         UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
     }

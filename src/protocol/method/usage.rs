@@ -52,7 +52,7 @@ pub struct UsedAmount {
     /// Of these, calls whose tokens the daemon estimated, since the provider did not count them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_calls: u64,
-    /// Of these, calls of which nobody knows what they used, since they were cut off before anything had come of them, or as the
+    /// Calls among these of which nobody knows what they used, since they were cut off before anything had come of them, or as the
     /// daemon ended: `usage` and `cost` are without them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncounted_calls: u64,

@@ -1,6 +1,6 @@
 //! Asking models: for the turns of the run, and for what comes beside them.
 
-use std::sync::{Arc, Mutex, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use super::{
     super::{
@@ -132,6 +132,7 @@ impl RunDriver {
     /// For a call that begins.
     pub(super) fn tool_asking(&self) -> ToolSideCallContext {
         self.questions.told(self.machine.n_side_replies());
+        let asker = self.questions.asker();
         ToolSideCallContext {
             means: self.means(),
             questions: Arc::clone(&self.questions),
@@ -139,7 +140,7 @@ impl RunDriver {
             own: self.machine.model().to_owned(),
             left: self.machine.left(),
             counted: self.questions.counted(),
-            asked: Mutex::default(),
+            asker,
         }
     }
 

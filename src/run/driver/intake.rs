@@ -98,9 +98,17 @@ impl RunDriver {
         input: &MachineInput,
         drafts: &mut Vec<EventDraft>,
     ) {
-        let asked = self.questions.give_up(machine.is_stopped_by(input));
+        let ends = machine.is_ended_by(input) || matches!(input, MachineInput::GivenUp { .. });
+        let asked = self.questions.give_up(ends, drafts);
         if !asked.is_empty() {
             drafts.extend(machine.decide(MachineInput::GivenUp { asked }));
+        }
+    }
+
+    /// Questions beside the turns end with this daemon, and only it knows what they took.
+    pub(super) async fn tell_what_ends_here(&mut self) {
+        if !self.machine.is_finished() && self.questions.has_untold() {
+            self.step(vec![RunMessage::internal(MachineInput::GivenUp { asked: Vec::new() })]).await;
         }
     }
 

@@ -6,7 +6,7 @@ use protocol::{
 };
 
 /// What is left of a run's limits; `None` = unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RemainingBudget {
     pub time_ms: Option<u64>,
     pub tokens: Option<u64>,
@@ -52,7 +52,13 @@ impl RunMachine {
             true => BudgetLimits { max_tokens: limits.max_tokens, max_cost: limits.max_cost },
             false => limit,
         };
-        Some((limit, BudgetUsed { tokens: spent.usage.total(), cost: spent.cost }))
+        let used = BudgetUsed {
+            tokens: spent.usage.total(),
+            cost: spent.cost,
+            estimated_requests: spent.estimated_requests,
+            uncounted_requests: spent.uncounted_requests,
+        };
+        Some((limit, used))
     }
 
     /// True if a person is to be asked rather than the run to end, now that its budget is used up.

@@ -357,7 +357,7 @@ impl MachineStep<'_> {
         let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
         // What it took is lost with the process that heard it.
         let body = self.retrying(ask, now, message.to_owned(), &PartialReply::default());
-        let usage_unknown = models::is_served(&self.machine.model);
+        let usage_unknown = protocol::is_served(&self.machine.model);
         let model = Some(self.machine.model.to_string()).filter(|_| usage_unknown);
         self.emit(ModelRetrying { restarted: true, discarded: true, usage_unknown, model, ..body });
         Some(ask.attempt + 1)

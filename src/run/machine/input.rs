@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{HookEffects, LateHook, ModelAsk, SideCall, SideCallReply, ToolSideCall};
+use super::{HookEffects, LateHook, MeteredUsage, ModelAsk, SideCall, SideCallReply, ToolSideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationEdited, ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed,
     ContextMessage, DecidedBy, FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext,
     JudgedCall, McpServerTools, NamedModel, ParkReason, RuleOrigin, RunErrorCode, RunToolsChanged, Timestamp,
-    ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
+    ToolError, ToolResult, UsageTotal,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -266,20 +266,6 @@ pub struct CompleteReply {
     pub message: ContextMessage,
     pub metered: MeteredUsage,
     pub finish: FinishReason,
-}
-
-/// What a reply took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MeteredUsage {
-    pub usage: Usage,
-    /// The provider did not say, so this is an estimate.
-    pub is_estimate: bool,
-    /// The request was made, and cut off before anything had come of it: it may have cost something.
-    pub is_unknown: bool,
-    /// `None` = nobody told the model's price.
-    pub cost: Option<UsdAmount>,
-    /// Milliseconds from the request to the first that came of the reply.
-    pub first_token_ms: Option<u64>,
 }
 
 /// What a question of the daemon's own came to.

@@ -7,7 +7,7 @@ use protocol::{SideCallPurpose, Timestamp};
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideCallReply {
     pub model: String,
-    /// By all tries.
+    /// Usage of all tries.
     pub metered: MeteredUsage,
     /// What it answered.
     pub text: String,
@@ -31,4 +31,6 @@ pub struct ToolSideCall {
     pub duration_ms: u64,
     /// Only of a question of a hook's.
     pub hook: Option<AskingHook>,
+    /// Nobody waits for the answer any more.
+    pub given_up: bool,
 }

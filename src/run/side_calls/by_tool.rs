@@ -2,16 +2,13 @@
 //! time whichever call asks, so that a recording answers them in the order in which they were asked. What they took is told
 //! with the end of their call.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
 use super::{
     SideCallAnswer, SideCallContext, SideCallRequest as Asked,
-    ledger::{AskedSideCall, SideCallGuard, SideCallLedger},
+    ledger::{AskedSideCall, AskerId, SideCallLedger},
 };
 use crate::{
     compaction::{TokenEstimator, beginning},
@@ -55,8 +52,7 @@ pub(crate) struct ToolSideCallContext {
     pub left: RemainingBudget,
     /// Of what the run's calls asked, how much that takes into account. Those beside this one draw on the same.
     pub counted: (u64, u64),
-    /// What was asked so far.
-    pub asked: Mutex<Vec<ToolSideCall>>,
+    pub asker: AskerId,
 }
 
 impl ModelAccess for ToolSideCallContext {
@@ -103,7 +99,7 @@ impl HookModels for ToolSideCallContext {
             own: self.own.clone(),
             left: self.left,
             counted: self.counted,
-            asked: Mutex::default(),
+            asker: self.questions.asker(),
         })
     }
 
@@ -189,8 +185,7 @@ impl ToolSideCallContext {
 
     /// What the call asked, for its end; only once.
     pub fn asked(&self) -> Vec<ToolSideCall> {
-        // What is pushed is whole.
-        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+        self.questions.hand_over(self.asker)
     }
 
     /// Asks, once it is this question's turn.
@@ -202,15 +197,17 @@ impl ToolSideCallContext {
     ) -> Result<(ModelAnswer, Option<ContextMessage>), String> {
         let _turn = self.questions.turn.lock().await;
         self.afford(&model, &asked)?;
+        let budget = (self.left, self.questions.since(self.counted));
+        let asked = Asked { budget, ..asked };
         let ordinal = self.questions.next_ordinal();
         let (model, meter) = (model.named(), UsageMeter::of_request(asked.tokens()));
         let (means, what) = (&self.means, AskedSideCall { purpose, hook, model: model.name.clone() });
-        let guard = self.questions.begin(what, meter.clone(), (&means.alternates, &means.clock));
-        let mut open = OpenToolSideCall { asking: self, guard: Some(guard) };
+        let around = (&means.alternates, &means.clock);
+        let guard = self.questions.begin((self.asker, what), meter.clone(), around);
         let SideCallAnswer { call, grounding, is_cut, said } =
             means.ask(&model, asked, ordinal, &meter).await;
         let SideCallReply { model, text, error, .. } = call.clone();
-        open.answered(call);
+        guard.answered(call);
         match error {
             None => {
                 let grounding = self.without_secrets(grounding);
@@ -261,36 +258,8 @@ impl ToolSideCallContext {
 }
 
 impl Drop for ToolSideCallContext {
-    /// The hook that asked is gone with the run's point at which it was asked, and told nobody.
+    /// Questions that were handed over are told by whom they were handed to.
     fn drop(&mut self) {
-        let untold = self.asked();
-        if !untold.is_empty() {
-            self.questions.lose(untold.into_iter().filter(|asked| asked.hook.is_some()).collect());
-        }
-    }
-}
-
-/// A question that was begun. It is told whatever becomes of it: a recording may have a line of it.
-struct OpenToolSideCall<'a> {
-    asking: &'a ToolSideCallContext,
-    guard: Option<SideCallGuard>,
-}
-
-impl OpenToolSideCall<'_> {
-    fn answered(&mut self, call: SideCallReply) {
-        let told = self.guard.take().and_then(|guard| guard.answered(call));
-        self.tell(told);
-    }
-
-    fn tell(&self, told: Option<ToolSideCall>) {
-        self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
-    }
-}
-
-impl Drop for OpenToolSideCall<'_> {
-    fn drop(&mut self) {
-        if let Some(guard) = self.guard.take() {
-            self.tell(guard.cut_off("the call was stopped before the model had answered"));
-        }
+        self.questions.lose(self.asker);
     }
 }

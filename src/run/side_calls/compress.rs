@@ -229,7 +229,9 @@ impl OngoingSideCall<'_> {
         request: SummaryRequest,
     ) -> Result<CompactionSummary, String> {
         let SummaryRequest { system, messages } = request;
-        let question = SideCallRequest::plain(system, messages, DEADLINE);
+        let left = self.with.compressing.as_ref().map(|it| it.left).unwrap_or_default();
+        let budget = (left, self.spent);
+        let question = SideCallRequest { budget, ..SideCallRequest::plain(system, messages, DEADLINE) };
         let answer = self.ask(model, question).await?;
         CompactionSummary::read(&answer)
             .ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())

@@ -2,7 +2,7 @@
 //! told yet? What was asked is told whatever becomes of it, also of a question that is dropped with whoever asked it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
@@ -12,11 +12,14 @@ use std::{
 
 use crate::{
     alternates::ModelFallbacks,
-    machine::{AskingHook, SideCallReply, ToolSideCall},
+    machine::{AskingHook, EventDraft, SideCallReply, ToolSideCall},
     meter::UsageMeter,
 };
-use protocol::{ModelConsulted, SideCallPurpose, Timestamp, Usage, UsageTotal, UsdAmount};
+use protocol::{EventBody, ModelConsulted, SideCallPurpose, Timestamp, Usage, UsageTotal, UsdAmount};
 use sys::clock::Clock;
+
+/// The reason why a question has no answer for which nobody waits any more.
+const GIVEN_UP: &str = "given up: nobody waits for the answer any more";
 
 /// The questions that a run asks models beside its turns.
 #[derive(Default)]
@@ -50,30 +53,53 @@ impl Sum {
     }
 }
 
-/// Questions under way, and those of which nobody will hear who asked.
+/// Questions that the log does not tell yet.
 #[derive(Default)]
 struct UntoldSideCalls {
     n_begun: u64,
-    open: BTreeMap<u64, OpenSideCall>,
-    /// The second: told by the step that is being committed.
-    lost: Vec<(ToolSideCall, bool)>,
+    by_id: BTreeMap<u64, UntoldSideCall>,
+    /// Questions that the step tells which is being committed.
+    given_up: BTreeSet<u64>,
 }
 
-/// A question under way.
-#[derive(Clone)]
-struct OpenSideCall {
+struct UntoldSideCall {
     what: AskedSideCall,
+    /// Whoever asked: it hands over what came of its questions when it ends.
+    asker: AskerId,
     asked_at: Timestamp,
     /// Measured by the clock that never jumps.
     since: Duration,
     meter: UsageMeter,
     alternates: Arc<ModelFallbacks>,
     clock: Arc<dyn Clock>,
-    /// The step that is being committed tells it as given up.
-    is_given_up: bool,
+    state: SideCallState,
 }
 
-/// Who asks which model.
+enum SideCallState {
+    Open,
+    Ended(Box<ToolSideCall>),
+    /// The same; whoever asked has told it the run, which has not written it down yet.
+    Handed(Box<ToolSideCall>),
+    /// The same; whoever asked is gone.
+    Lost(Box<ToolSideCall>),
+}
+
+impl SideCallState {
+    fn ended(&self) -> Option<&ToolSideCall> {
+        match self {
+            SideCallState::Open => None,
+            SideCallState::Ended(ended) | SideCallState::Handed(ended) | SideCallState::Lost(ended) => {
+                Some(ended)
+            }
+        }
+    }
+}
+
+/// Names one who asks, among those of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AskerId(u64);
+
+/// The one who asks, and the model.
 #[derive(Clone)]
 pub(super) struct AskedSideCall {
     pub purpose: SideCallPurpose,
@@ -97,19 +123,40 @@ impl AskedSideCall {
     }
 }
 
-impl OpenSideCall {
-    /// As told with this answer.
+impl UntoldSideCall {
+    /// The question as it is told with this answer.
     fn ended(&self, call: SideCallReply) -> ToolSideCall {
         let AskedSideCall { purpose, hook, .. } = self.what.clone();
         let took = self.clock.monotonic().saturating_sub(self.since);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ToolSideCall { purpose, call, asked_at: self.asked_at, duration_ms, hook }
+        ToolSideCall { purpose, call, asked_at: self.asked_at, duration_ms, hook, given_up: false }
     }
 
     fn cut_off(&self, why: &str) -> ToolSideCall {
         let model = self.what.model.clone();
         let metered = self.alternates.cut_off(&model, &self.meter);
         self.ended(SideCallReply { model, metered, text: String::new(), error: Some(why.to_owned()) })
+    }
+
+    /// The question as it is told where nobody waits for it: an answer of the daemon's own question comes to nothing then, too.
+    fn given_up(&self) -> ToolSideCall {
+        match self.state.ended() {
+            None => ToolSideCall { given_up: true, ..self.cut_off(GIVEN_UP) },
+            Some(told) => ToolSideCall { given_up: !self.what.is_of_call(), ..told.clone() },
+        }
+    }
+
+    /// True if this event tells it, as whoever asked hands it over.
+    fn is_told_by(&self, told: &ModelConsulted) -> bool {
+        let Some(ended) = self.state.ended() else { return false };
+        let is_this_hook = || {
+            let hook = self.what.hook.as_ref();
+            told.hook_id.as_ref() == hook.map(|it| &it.hook_id)
+                && told.firing_id.as_ref() == hook.map(|it| &it.firing_id)
+        };
+        let is_then = told.asked_at.is_none_or(|at| at == self.asked_at);
+        let is_same = told.text == ended.call.text && told.usage == ended.call.metered.usage;
+        !told.given_up && told.purpose == self.what.purpose && is_this_hook() && is_then && is_same
     }
 }
 
@@ -144,64 +191,96 @@ impl SideCallLedger {
         UsageTotal::of(usage, Some(UsdAmount::from_nanos(nanos.saturating_sub(counted.1))))
     }
 
+    /// Somebody who may ask.
+    pub fn asker(&self) -> AskerId {
+        let mut untold = self.untold();
+        untold.n_begun += 1;
+        AskerId(untold.n_begun)
+    }
+
     /// A question is about to be asked.
     pub(super) fn begin(
         self: &Arc<SideCallLedger>,
-        what: AskedSideCall,
+        (asker, what): (AskerId, AskedSideCall),
         meter: UsageMeter,
         (alternates, clock): (&Arc<ModelFallbacks>, &Arc<dyn Clock>),
     ) -> SideCallGuard {
-        let open = OpenSideCall {
+        let begun = UntoldSideCall {
             what,
+            asker,
             asked_at: clock.now(),
             since: clock.monotonic(),
             meter,
             alternates: Arc::clone(alternates),
             clock: Arc::clone(clock),
-            is_given_up: false,
+            state: SideCallState::Open,
         };
         let mut untold = self.untold();
         untold.n_begun += 1;
         let id = untold.n_begun;
-        untold.open.insert(id, open);
+        untold.by_id.insert(id, begun);
         drop(untold);
         SideCallGuard { ledger: Arc::clone(self), id }
     }
 
-    /// Whoever asked these is gone.
-    pub(super) fn lose(&self, asked: Vec<ToolSideCall>) {
-        self.untold().lost.extend(asked.into_iter().map(|asked| (asked, false)));
+    /// Everything that this one asked and nobody has told yet; only once.
+    pub(super) fn hand_over(&self, asker: AskerId) -> Vec<ToolSideCall> {
+        let mut untold = self.untold();
+        let UntoldSideCalls { by_id, given_up, .. } = &mut *untold;
+        let mut handed = Vec::new();
+        for (_, call) in by_id.iter_mut().filter(|(id, it)| it.asker == asker && !given_up.contains(id)) {
+            if let SideCallState::Ended(ended) = &call.state {
+                handed.push((**ended).clone());
+                call.state = SideCallState::Handed(ended.clone());
+            }
+        }
+        handed
     }
 
-    /// A step begins. What one before it told that was not committed is untold.
+    /// Whoever asked these is gone, and told nobody.
+    pub(super) fn lose(&self, asker: AskerId) {
+        for call in self.untold().by_id.values_mut().filter(|it| it.asker == asker && !it.what.is_of_tool()) {
+            if let SideCallState::Ended(ended) = &call.state {
+                call.state = SideCallState::Lost(ended.clone());
+            }
+        }
+    }
+
+    /// True if something was asked that the log does not tell.
+    pub fn has_untold(&self) -> bool {
+        !self.untold().by_id.is_empty()
+    }
+
+    /// A step begins. What one before it was to tell was not committed.
     pub fn begin_step(&self) {
-        let mut untold = self.untold();
-        untold.open.values_mut().for_each(|open| open.is_given_up = false);
-        untold.lost.iter_mut().for_each(|(_, is_told)| *is_told = false);
+        self.untold().given_up.clear();
     }
 
-    /// Everything that this step is to tell of questions that nobody else tells: those that are lost, and with `ends` those that end with
-    /// what the run does now.
-    pub fn give_up(&self, ends: bool) -> Vec<ToolSideCall> {
+    /// Everything that this step is to tell of questions that nobody else tells: those that are lost, and with `ends` those that end
+    /// with what the run does now. `drafts` are what it tells already.
+    pub fn give_up(&self, ends: bool, drafts: &[EventDraft]) -> Vec<ToolSideCall> {
         let mut untold = self.untold();
-        let mut told = Vec::new();
-        for (asked, is_told) in untold.lost.iter_mut().filter(|(_, is_told)| !is_told) {
-            *is_told = true;
-            told.push(asked.clone());
+        if untold.by_id.is_empty() {
+            return Vec::new();
         }
-        let ended = |open: &&mut OpenSideCall| ends && !open.what.is_of_tool() && !open.is_given_up;
-        for open in untold.open.values_mut().filter(ended) {
-            open.is_given_up = true;
-            told.push(open.cut_off("the run was stopped before the model had answered"));
-        }
-        told
+        let told = told_by(&untold.by_id, drafts);
+        let UntoldSideCalls { by_id, given_up, .. } = &mut *untold;
+        let is_untold = |id: &u64, call: &UntoldSideCall| {
+            let is_nobodys = matches!(call.state, SideCallState::Lost(_));
+            let is_due = is_nobodys || ends && !call.what.is_of_tool();
+            is_due && !told.contains(id) && !given_up.contains(id)
+        };
+        let ids: Vec<u64> = by_id.iter().filter(|(id, it)| is_untold(id, it)).map(|(id, _)| *id).collect();
+        given_up.extend(&ids);
+        ids.iter().filter_map(|id| by_id.get(id)).map(UntoldSideCall::given_up).collect()
     }
 
     /// The step is committed, with what it told.
-    pub fn end_step(&self) {
+    pub fn end_step(&self, drafts: &[EventDraft]) {
         let mut untold = self.untold();
-        untold.lost.retain(|(_, is_told)| !is_told);
-        untold.open.retain(|_, open| !open.is_given_up);
+        let mut told = std::mem::take(&mut untold.given_up);
+        told.extend(told_by(&untold.by_id, drafts));
+        untold.by_id.retain(|id, _| !told.contains(id));
     }
 
     fn untold(&self) -> MutexGuard<'_, UntoldSideCalls> {
@@ -210,47 +289,52 @@ impl SideCallLedger {
     }
 }
 
-/// A question that was begun. Dropped without an answer, it is lost.
+/// The questions that these events tell, each once.
+fn told_by(untold: &BTreeMap<u64, UntoldSideCall>, drafts: &[EventDraft]) -> BTreeSet<u64> {
+    let mut told = BTreeSet::new();
+    for draft in drafts {
+        if let EventBody::ModelConsulted(data) = &draft.body {
+            let this = untold.iter().find(|(id, call)| !told.contains(*id) && call.is_told_by(data));
+            told.extend(this.map(|(id, _)| *id));
+        }
+    }
+    told
+}
+
+/// A question that was begun. Dropped without an answer, it was given up by whoever asked.
 pub(super) struct SideCallGuard {
     ledger: Arc<SideCallLedger>,
     id: u64,
 }
 
 impl SideCallGuard {
-    /// Ends with this answer. `None` = it is told as given up already, and nobody tells it again.
-    pub fn answered(self, call: SideCallReply) -> Option<ToolSideCall> {
-        self.end(|open| open.ended(call))
+    /// Ends with this answer.
+    pub fn answered(self, call: SideCallReply) {
+        self.end(|open| SideCallState::Ended(Box::new(open.ended(call))));
     }
 
-    /// Ends without one, and whoever asked tells it.
-    pub fn cut_off(&self, why: &str) -> Option<ToolSideCall> {
-        self.end(|open| open.cut_off(why))
-    }
-
-    fn end(&self, told: impl FnOnce(&OpenSideCall) -> ToolSideCall) -> Option<ToolSideCall> {
-        let open = {
-            let mut untold = self.ledger.untold();
-            let open = untold.open.remove(&self.id)?;
-            if open.is_given_up {
-                // Whether that is committed is not known yet; if it is not, it is told with the next step.
-                let cut = open.cut_off("the run was stopped before the model had answered");
-                untold.lost.push((cut, true));
-            }
-            open
-        };
-        let told = told(&open);
-        if open.what.is_of_call() {
-            self.ledger.asked.add(told.call.metered.usage, told.call.metered.cost);
+    fn end(&self, state: impl FnOnce(&UntoldSideCall) -> SideCallState) {
+        let mut untold = self.ledger.untold();
+        let Some(open) = untold.by_id.get_mut(&self.id) else { return };
+        if !matches!(open.state, SideCallState::Open) {
+            return;
         }
-        (!open.is_given_up).then_some(told)
+        open.state = state(open);
+        if let (true, Some(ended)) = (open.what.is_of_call(), open.state.ended()) {
+            self.ledger.asked.add(ended.call.metered.usage, ended.call.metered.cost);
+        }
     }
 }
 
 impl Drop for SideCallGuard {
     fn drop(&mut self) {
-        if let Some(cut) = self.cut_off("given up before the model had answered") {
-            self.ledger.lose(vec![cut]);
-        }
+        self.end(|open| match open.what.is_of_call() {
+            true => {
+                let why = "the call was stopped before the model had answered";
+                SideCallState::Ended(Box::new(open.cut_off(why)))
+            }
+            false => SideCallState::Lost(Box::new(open.cut_off(GIVEN_UP))),
+        });
     }
 }
 

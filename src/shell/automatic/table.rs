@@ -1,9 +1,12 @@
 //! The table of files and folders that other programs run by themselves, with their sources.
 
-mod further;
-
 use super::AutorunPath;
-use further::FURTHER;
+
+mod agents;
+mod version_control;
+
+pub(super) use agents::AGENT_SETTINGS;
+pub use version_control::{GIT_CONFIG, GIT_HOOKS};
 
 const fn row(path: &'static str, why: &'static str, source: &'static str) -> AutorunPath {
     AutorunPath { path, why, source, is_kept: false }
@@ -15,120 +18,39 @@ const fn kept(path: &'static str, why: &'static str, source: &'static str) -> Au
     AutorunPath { path, why, source, is_kept: true }
 }
 
-pub const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
-pub const GIT_HOOKS: &str = "git runs its hooks";
-const JJ: &str = "jj runs the programs that its settings name";
-const REBASE: &str = "git runs the commands of a rebase that waits, when it goes on";
 const PYTHON_START: &str = "Python runs its lines when it starts, where its packages lie";
 const MISE: &str = "mise runs its hooks in the shell that enters the folder";
 const EDITOR_TASKS: &str =
     "an editor runs its tasks and takes its programs from there when it opens the folder";
 const SHELL_START: &str = "a shell runs it when it starts";
 const DESKTOP_START: &str = "the session runs it at the login";
-pub(super) const AGENT_SETTINGS: &str = "an agent's product runs its hooks, servers and agents";
-const MERCURIAL: &str = "Mercurial runs its hooks and extensions";
-const HOOK_RUNNER: &str = "git's hooks run what it says";
 const TOOLCHAIN: &str = "builds, and editors that look into them, take programs from there";
 const TERMINAL_START: &str = "a terminal runs what it says when it starts, or when a key is pressed";
+const OPENED: &str = "an editor, or its helper for a language, runs or evaluates it when it opens the folder";
 
-/// All of them.
-pub const AUTOMATIC: &[AutorunPath] = &joined::<{ FURTHER.len() + USUAL.len() }>(FURTHER, USUAL);
+/// All of them. Products' pages as they stood in 2026.
+pub const AUTOMATIC: &[AutorunPath] = &joined::<
+    { version_control::ROWS.len() + ROWS.len() + agents::ROWS.len() },
+>([version_control::ROWS, ROWS, agents::ROWS]);
 
-/// One table after the other.
-const fn joined<const N: usize>(first: &[AutorunPath], second: &[AutorunPath]) -> [AutorunPath; N] {
-    let mut all = [const { row("", "", "") }; N];
-    let mut at = 0;
-    while at < N {
-        let from = if at < first.len() { &first[at] } else { &second[at - first.len()] };
-        let AutorunPath { path, why, source, is_kept } = from;
-        all[at] = AutorunPath { path, why, source, is_kept: *is_kept };
-        at += 1;
+/// The rows of all parts, in their order.
+const fn joined<const N: usize>(parts: [&[AutorunPath]; 3]) -> [AutorunPath; N] {
+    let mut all = [parts[0][0]; N];
+    let (mut part, mut at, mut next) = (0, 0, 0);
+    while next < N {
+        if at < parts[part].len() {
+            all[next] = parts[part][at];
+            at += 1;
+            next += 1;
+        } else {
+            part += 1;
+            at = 0;
+        }
     }
     all
 }
 
-/// Products' pages as they stood in 2026.
-const USUAL: &[AutorunPath] = &[
-    row(".git/config.worktree", GIT_CONFIG, "git-worktree(1), CONFIGURATION FILE"),
-    row(".git/hooks", GIT_HOOKS, "githooks(5)"),
-    row(".git/info/attributes", "git runs the filters that its settings name for it", "gitattributes(5)"),
-    row(".git/modules", "git keeps submodules' settings and hooks there", "gitrepository-layout(5)"),
-    row(".git/worktrees", "git keeps worktrees' settings there", "gitrepository-layout(5)"),
-    row(".git/commondir", "it says where git finds its settings and hooks", "gitrepository-layout(5)"),
-    row(".git/rebase-merge", REBASE, "git-rebase(1), exec; sequencer.c, git-rebase-todo"),
-    row(".git/sequencer", REBASE, "git-cherry-pick(1), SEQUENCER SUBCOMMANDS"),
-    // All the rest of it: what git keeps there it takes for its own.
-    row(".git", GIT_CONFIG, "gitrepository-layout(5)"),
-    row(
-        "HEAD",
-        "a folder with it may be a bare repository, whose settings git obeys",
-        "git-config(1), safe.bareRepository",
-    ),
-    kept(".gitconfig", GIT_CONFIG, "git-config(1), FILES"),
-    kept(".config/git", GIT_CONFIG, "git-config(1), FILES"),
-    kept(".githooks", GIT_HOOKS, "git-config(1), core.hooksPath; a name in wide use"),
-    kept(".husky/*", HOOK_RUNNER, "https://typicode.github.io/husky/"),
-    row(".husky", HOOK_RUNNER, "https://typicode.github.io/husky/"),
-    kept(".lefthook", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept("lefthook.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept("lefthook-local.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept(".lefthook.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept(".lefthook-local*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept(".config/lefthook*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    kept(".pre-commit-config.y*", HOOK_RUNNER, "https://pre-commit.com/"),
-    kept(".overcommit.yml", HOOK_RUNNER, "https://github.com/sds/overcommit"),
-    kept(".git-hooks", HOOK_RUNNER, "https://github.com/sds/overcommit"),
-    kept(".lintstagedrc*", HOOK_RUNNER, "https://github.com/lint-staged/lint-staged"),
-    kept("lint-staged.config.*", HOOK_RUNNER, "https://github.com/lint-staged/lint-staged"),
-    kept(".hg/hgrc", MERCURIAL, "hgrc(5), FILES"),
-    kept(".hg/hgrc-not-shared", MERCURIAL, "hgrc(5), FILES"),
-    kept(
-        ".hg/sharedpath",
-        "Mercurial takes settings and hooks from the repository that it names",
-        "hg help -e share; hg help internals.requirements, shared",
-    ),
-    row(".hg", MERCURIAL, "hgrc(5), FILES: .hg/hgrc, .hg/hgrc-not-shared"),
-    kept(".hgrc", MERCURIAL, "hgrc(5), FILES"),
-    kept(".config/hg", MERCURIAL, "hgrc(5), FILES"),
-    kept(".jj/repo/config.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
-    kept(".jj/workspace-config.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
-    // As a file it leads to another repository, with settings of its own.
-    kept(".jj/repo", JJ, "https://docs.jj-vcs.dev/latest/working-copy/"),
-    row(".jj", JJ, "https://docs.jj-vcs.dev/latest/config/"),
-    kept(
-        ".sl/config",
-        "Sapling runs its hooks and extensions",
-        "https://sapling-scm.com/docs/commands/config, the repository's own",
-    ),
-    kept(
-        ".sl/sharedpath",
-        "Sapling takes settings and hooks from the repository that it names",
-        "https://sapling-scm.com/docs/commands/share",
-    ),
-    row(".sl", "Sapling runs its hooks and extensions", "https://sapling-scm.com/docs/commands/config"),
-    kept(
-        "_darcs/prefs",
-        "Darcs runs the hooks that its defaults name",
-        "https://darcs.net/Using/Configuration, _darcs/prefs/defaults",
-    ),
-    row("_darcs", "Darcs runs the hooks that its defaults name", "https://darcs.net/Using/Configuration"),
-    kept(
-        ".pijul/config",
-        "Pijul runs the hooks that its settings name",
-        "https://pijul.org/manual/configuration.html",
-    ),
-    kept(".pijul/hooks", "Pijul runs its hooks", "pijul 0.12, commands/hooks.rs"),
-    row(
-        ".pijul",
-        "Pijul runs the hooks that its settings name",
-        "https://pijul.org/manual/configuration.html",
-    ),
-    kept(".pi/extensions", AGENT_SETTINGS, "https://github.com/badlogic/pi-mono, extensions of coding-agent"),
-    kept(
-        ".pi/settings.json",
-        AGENT_SETTINGS,
-        "https://github.com/badlogic/pi-mono, settings of coding-agent",
-    ),
+const ROWS: &[AutorunPath] = &[
     kept(".vscode", EDITOR_TASKS, "https://code.visualstudio.com/docs/debugtest/tasks"),
     kept(
         "*.code-workspace",
@@ -166,10 +88,6 @@ const USUAL: &[AutorunPath] = &[
         "https://github.com/doomemacs/doomemacs/blob/master/docs/getting_started.org",
     ),
     kept(".config/kak", "Kakoune runs its commands", "https://github.com/mawww/kakoune"),
-    kept(".jjconfig.toml", JJ, "https://docs.jj-vcs.dev/latest/config/"),
-    kept(".config/jj", JJ, "https://docs.jj-vcs.dev/latest/config/"),
-    kept(".simple-git-hooks*", HOOK_RUNNER, "https://github.com/toplenboren/simple-git-hooks"),
-    kept(".cargo-husky", HOOK_RUNNER, "https://github.com/rhysd/cargo-husky"),
     kept(".nvim.lua", "Neovim runs it when `exrc` is set", "https://neovim.io/doc/user/options.html#'exrc'"),
     kept(".nvimrc", "Neovim runs it when `exrc` is set", "https://neovim.io/doc/user/options.html#'exrc'"),
     kept(".exrc", "vi runs it when `exrc` is set", "ex(1p)"),
@@ -251,49 +169,27 @@ const USUAL: &[AutorunPath] = &[
     kept(".config/mise.*", MISE, "https://mise.jdx.dev/configuration.html"),
     kept(".mise", "mise runs its tasks and hooks", "https://mise.jdx.dev/configuration.html"),
     kept(".config/mise", MISE, "https://mise.jdx.dev/configuration.html"),
-    row(
+    kept(
         ".tool-versions",
-        "asdf and mise take programs from there",
+        "asdf and mise take programs from there, whoever starts one",
         "https://asdf-vm.com/manage/configuration.html",
     ),
-    kept(
-        ".github/hooks",
-        AGENT_SETTINGS,
-        "https://docs.github.com/copilot/concepts/agents/coding-agent/about-hooks",
-    ),
-    kept(".mcp.json", "an agent's product starts its servers", "https://code.claude.com/docs/en/mcp"),
-    kept(".agents/skills", AGENT_SETTINGS, "https://agentskills.io/specification"),
-    kept(".claude", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
-    row(".claude.json", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
-    kept(".gemini", AGENT_SETTINGS, "https://geminicli.com/docs/reference/configuration/"),
-    kept(".codex", AGENT_SETTINGS, "https://developers.openai.com/codex/config-reference/"),
-    kept(".cursor", AGENT_SETTINGS, "https://cursor.com/docs/agent/hooks"),
-    kept(".windsurf", AGENT_SETTINGS, "https://docs.windsurf.com/windsurf/cascade/hooks"),
-    kept(".opencode", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
-    kept("opencode.json*", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
-    kept(".kiro", AGENT_SETTINGS, "https://kiro.dev/docs/hooks/"),
-    kept(".clinerules/hooks", AGENT_SETTINGS, "https://docs.cline.bot/features/hooks"),
-    kept(".factory", AGENT_SETTINGS, "https://docs.factory.ai/cli/configuration/hooks-guide"),
-    kept("crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
-    kept(".crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
-    kept(".config/crush", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
-    kept(
-        ".amazonq",
-        AGENT_SETTINGS,
-        "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line.html",
-    ),
-    kept(".continue", AGENT_SETTINGS, "https://docs.continue.dev/reference"),
-    kept(".roo", AGENT_SETTINGS, "https://docs.roocode.com/features/mcp/using-mcp-in-roo"),
-    kept(".qwen", AGENT_SETTINGS, "https://qwenlm.github.io/qwen-code-docs/"),
-    kept(".aider.conf.yml", AGENT_SETTINGS, "https://aider.chat/docs/config/aider_conf.html"),
     row(".cargo", TOOLCHAIN, "https://doc.rust-lang.org/cargo/reference/config.html"),
-    row("rust-toolchain*", TOOLCHAIN, "https://rust-lang.github.io/rustup/overrides.html"),
+    kept(
+        "rust-toolchain*",
+        "rustup takes `rustc`, `cargo` and others from there, whoever starts one",
+        "https://rust-lang.github.io/rustup/overrides.html",
+    ),
     row(".npmrc", TOOLCHAIN, "https://docs.npmjs.com/cli/configuring-npm/npmrc"),
     row(".yarnrc*", TOOLCHAIN, "https://yarnpkg.com/configuration/yarnrc"),
     row(".yarn", TOOLCHAIN, "https://yarnpkg.com/configuration/yarnrc"),
     row(".pnp.*", TOOLCHAIN, "https://yarnpkg.com/features/pnp"),
     row(".pnpmfile.*", TOOLCHAIN, "https://pnpm.io/pnpmfile"),
-    row("bunfig.toml", TOOLCHAIN, "https://bun.com/docs/runtime/bunfig"),
+    kept(
+        "bunfig.toml",
+        "bun runs what it names, whichever script it is given",
+        "https://bun.com/docs/runtime/bunfig",
+    ),
     row(".mvn", TOOLCHAIN, "https://maven.apache.org/configure.html"),
     row("mvnw*", TOOLCHAIN, "https://maven.apache.org/wrapper/"),
     row("gradle/wrapper/*", TOOLCHAIN, "https://docs.gradle.org/current/userguide/gradle_wrapper.html"),
@@ -459,29 +355,6 @@ const USUAL: &[AutorunPath] = &[
         "https://codesandbox.io/docs/learn/repositories/task",
     ),
     kept(".buildkite/hooks", "a build runs it before its steps", "https://buildkite.com/docs/agent/v3/hooks"),
-    kept(
-        ".copilot",
-        AGENT_SETTINGS,
-        "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
-    ),
-    kept(
-        ".github/copilot",
-        AGENT_SETTINGS,
-        "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
-    ),
-    kept(".amp", AGENT_SETTINGS, "https://ampcode.com/manual"),
-    kept(".trae", AGENT_SETTINGS, "https://docs.trae.ai/ide/model-context-protocol"),
-    kept(".kilocode", AGENT_SETTINGS, "https://kilo.ai/docs/features/mcp/using-mcp-in-kilo-code"),
-    kept(".rovodev", AGENT_SETTINGS, "https://support.atlassian.com/rovo/docs/manage-rovo-dev-cli-settings/"),
-    kept(".goose", AGENT_SETTINGS, "https://block.github.io/goose/docs/guides/config-files"),
-    kept(".junie", AGENT_SETTINGS, "https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html"),
-    kept(".openhands", AGENT_SETTINGS, "https://docs.openhands.dev/openhands/usage/customization/repository"),
-    kept(".vibe/config.toml", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
-    kept(".vibe/tools", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
-    kept(".codebuddy/settings*", AGENT_SETTINGS, "https://cloud.tencent.com/document/product/1831/137009"),
-    kept(".iflow/settings.json", AGENT_SETTINGS, "https://platform.iflow.cn/en/cli/configuration/settings"),
-    kept(".augment/skills", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
-    kept(".augment/commands", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
     row(".gradle/init.d", TOOLCHAIN, "https://docs.gradle.org/current/userguide/init_scripts.html"),
     row(
         ".gradle/gradle.properties",
@@ -496,4 +369,38 @@ const USUAL: &[AutorunPath] = &[
     row(".bunfig.toml", TOOLCHAIN, "https://bun.com/docs/runtime/bunfig"),
     row(".terraformrc", TOOLCHAIN, "https://developer.hashicorp.com/terraform/cli/config/config-file"),
     row(".asdfrc", TOOLCHAIN, "https://asdf-vm.com/manage/configuration.html"),
+    kept("buildServer.json", OPENED, "https://github.com/swiftlang/sourcekit-lsp, build servers"),
+    kept("hie.yaml", OPENED, "https://github.com/haskell/hie-bios"),
+    row(".merlin", OPENED, "https://github.com/ocaml/merlin/wiki/project-configuration"),
+    kept(".lsp/config.edn", OPENED, "https://clojure-lsp.io/settings/"),
+    kept(
+        ".externalToolBuilders",
+        OPENED,
+        "https://help.eclipse.org/latest/topic/org.eclipse.platform.doc.user/gettingStarted/qs-96_non_ant_pb.htm",
+    ),
+    row(
+        ".kateproject*",
+        OPENED,
+        "https://docs.kde.org/stable5/en/kate/kate/kate-application-plugin-projects.html",
+    ),
+    kept("*.sublime-project", OPENED, "https://www.sublimetext.com/docs/projects.html"),
+    kept(".lintr*", OPENED, "https://lintr.r-lib.org/articles/lintr.html"),
+    kept(".luacheckrc", OPENED, "https://luacheck.readthedocs.io/en/stable/config.html"),
+    kept(
+        ".pylintrc*",
+        OPENED,
+        "https://pylint.readthedocs.io/en/stable/user_guide/configuration/all-options.html, init-hook",
+    ),
+    kept(
+        "pylintrc*",
+        OPENED,
+        "https://pylint.readthedocs.io/en/stable/user_guide/configuration/all-options.html, init-hook",
+    ),
+    row(".formatter.exs", OPENED, "https://hexdocs.pm/mix/Mix.Tasks.Format.html"),
+    row(".project", OPENED, "https://help.eclipse.org, External Tools Builders"),
+    row(".qtcreator", OPENED, "https://doc.qt.io/qtcreator/creator-sharing-project-settings.html"),
+    kept("CMakeLists.txt.user*", OPENED, "https://doc.qt.io/qtcreator/creator-sharing-project-settings.html"),
+    kept(".ycm_extra_conf.py", OPENED, "https://github.com/ycm-core/YouCompleteMe"),
+    kept(".lazy.lua", OPENED, "https://lazy.folke.io/spec, local_spec"),
+    kept(".globalrc", OPENED, "gtags.conf(5)"),
 ];

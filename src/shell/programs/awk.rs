@@ -40,8 +40,27 @@ pub(super) fn awk_does(program: &str) -> AwkDoes {
         let print = statement.find("print");
         print.is_some_and(|print| statement[print..].contains('>'))
     };
-    // A statement may go on in the next line: behind a `,`, `&&` and `||`, and between parentheses.
-    if code.split([';', '}']).any(writes) { AwkDoes::Writes } else { AwkDoes::Computes }
+    let code = without_breaks(&code);
+    if code.split([';', '}', '\n']).any(writes) { AwkDoes::Writes } else { AwkDoes::Computes }
+}
+
+/// The code with a blank for each end of a line behind which its statement goes on.
+fn without_breaks(code: &str) -> String {
+    let (mut joined, mut open, mut last) = (String::new(), 0_usize, '\n');
+    for letter in code.chars() {
+        match letter {
+            '(' | '[' => open += 1,
+            ')' | ']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        // `,`, `&&` and `||`; some awks take a line as going on behind `?` and `:` as well.
+        let goes_on = letter == '\n' && (0 < open || ",&|?:".contains(last));
+        joined.push(if goes_on { ' ' } else { letter });
+        if !letter.is_whitespace() {
+            last = letter;
+        }
+    }
+    joined
 }
 
 /// The program with an empty text for each text and expression to match; `None` when it is not surely read. What is taken for

@@ -232,6 +232,12 @@ fn whatever_names_a_file_that_others_run_may_write_it() {
         "some-tool --out=.git/config",
         "some-tool --write:.envrc",
         "pytest --debug .envrc",
+        "awk 'BEGIN{print \"a\" > \".envrc\"}'",
+        // A statement that goes on in the next line.
+        "awk 'BEGIN{print \"a\",\n\"b\" > \".envrc\"}'",
+        "awk 'BEGIN{print \"a\", # x\n\n \"b\" > \".envrc\"}'",
+        "awk 'BEGIN{print (\"a\",\n\"b\") > \".envrc\"}'",
+        "awk 'BEGIN{print 1 &&\n2 > \".envrc\"}'",
     ];
     for text in texts {
         assert!(Risk::High <= judged(text).risk, "{text}: {:?}", judged(text));

@@ -213,11 +213,18 @@ pub fn further_places<'a>(
     modules.retain(|folder| roots.iter().any(|root| folder.starts_with(root)));
     let submodules = SubmoduleRepositories::of(modules);
     let mut dotted = DottedEntries::default();
-    if let Some(home) = home.filter(|home| roots.iter().any(|root| home.starts_with(root))) {
-        places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
-        places.extend(start_files::named_texts(&home, &with_ends(hidden.iter().map(PathBuf::as_path))));
-        dotted = DottedEntries::of(&home, hidden.iter().map(PathBuf::as_path), roots, has_mounts);
-        let (ends, on_way) = home::kept_ends(&home, |path| dotted.is_left(path));
+    if let Some(home) = home {
+        let hidden = || hidden.iter().map(PathBuf::as_path);
+        places.extend(start_files::named_texts(&home, &with_ends(hidden())));
+        let (ends, on_way) = if roots.iter().any(|root| home.starts_with(root)) {
+            places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
+            dotted = DottedEntries::of(&home, hidden(), roots, has_mounts);
+            home::kept_ends(&home, |path| dotted.is_left(path))
+        } else {
+            // Folders that builds make are linked from there.
+            let of_builds = home.join(".local");
+            home::kept_ends(&home, |path| path.starts_with(&of_builds) && path.is_dir())
+        };
         places.extend(ends);
         links.extend(on_way);
     }

@@ -22,7 +22,10 @@ use super::{
     rows::kept_in,
     states::{AutorunFileState, PlaceState, changed_at, holds_any},
 };
-use crate::workspace_reports::WorkspaceReports;
+use crate::{
+    repositories::{repositories_of_root, stashed_in},
+    workspace_reports::WorkspaceReports,
+};
 use beside::{KnownBefore, NotedPlaces};
 use done::{DoneAtEnd, DoneToPlace};
 use mounts::MountPoint;
@@ -54,6 +57,8 @@ pub use programs::{AgentProgram, RunningProgram};
 const MOST_BYTES: u64 = 2 << 20;
 /// Entries of a home with a dot in front over which something is mounted. Each takes its time; a home has some hundred.
 const MOST_DOTTED: usize = 500;
+/// A folder by which a shell takes programs from the repository, also where nothing lies in it.
+const SAFE_BY_FOLDER: &str = ".git/safe";
 /// Everything that a command's words say of the files that it writes.
 #[derive(Debug, Clone, Default)]
 pub struct WritesTold {
@@ -87,6 +92,8 @@ struct WatchedPlaces {
     session: PathBuf,
     /// The second and nanosecond at which it was to begin, by the clock of files.
     begun_at: (i64, i64),
+    /// Names of commits that were stashed when it was to begin, where it may put them back.
+    stashed: Vec<Vec<u8>>,
     /// The last look is over: what changes from now on is somebody else's doing.
     is_over: AtomicBool,
     /// git went on beside it.
@@ -186,6 +193,10 @@ impl WatchedPlaces {
         let (roots, links, noted) = (roots.to_vec(), BTreeMap::new(), Mutex::default());
         let (is_over, has_git_beside) = (AtomicBool::new(false), AtomicBool::new(false));
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
+        let stashed = match told.git.is_some_and(|git| git.puts_back) {
+            true => roots.iter().flat_map(|root| stashed_in(&repositories_of_root(root))).collect(),
+            false => Vec::new(),
+        };
         let mut watched = WatchedPlaces {
             roots,
             root_modes,
@@ -197,6 +208,7 @@ impl WatchedPlaces {
             notes: AutorunNotes::default(),
             session,
             begun_at: clock::file_time(),
+            stashed,
             is_over,
             has_git_beside,
         };
@@ -310,7 +322,8 @@ impl WatchedPlaces {
                     self.look_behind_mount((&path, why), noted.mounted.get(&path), &mut done);
                 }
                 // The daemon itself makes such folders, to hide them; nothing is run by one without files.
-                (None, None) if !holds_any(&path, 0, &mut { MOST_ENTRIES }) => (),
+                (None, None)
+                    if !holds_any(&path, 0, &mut { MOST_ENTRIES }) && !path.ends_with(SAFE_BY_FOLDER) => {}
                 (None, None) if is_of_what_waits(&path) && !runs_more(&path, None) => (),
                 // git makes no link of it, so whoever writes what it leads to decides what runs.
                 (Some(_), None) if is_of_what_waits(&path) && is_link(&path) => {

@@ -11,7 +11,8 @@ use std::{
 };
 
 use super::{
-    RepositoryAround, repositories_of_root,
+    RepositoryAround,
+    named::{normal, repositories_of_root},
     settings::{is_local, settings_in},
 };
 use crate::git_settings::LONGEST_CONFIG;
@@ -19,6 +20,10 @@ use sys::regular_file;
 
 /// Folders that are the session's own in the sandbox.
 const OF_SESSIONS: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+/// Folders in which a path leads each process elsewhere.
+const OF_PROCESSES: &[&str] = &["/proc", "/dev"];
+/// The remote from which git fetches where nothing names one; if there is no such remote, it is a path.
+const USUAL_REMOTE: &str = "origin";
 /// The file in which git notes what it fetched: gitrepository-layout(5).
 const FETCH_HEAD: &str = "FETCH_HEAD";
 
@@ -36,23 +41,23 @@ pub fn fetches_from_elsewhere(roots: &[PathBuf], folder: &Path, names: &[String]
     let Some(remotes) = remotes else { return false };
     let top = repository.tops.first().map_or(folder, PathBuf::as_path);
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|it| it == name);
-    names.iter().all(|name| remotes.iter().any(|(it, _)| it == name))
+    names.iter().all(|name| !name.is_empty() && remotes.iter().any(|(it, _)| it == name))
         && remotes
             .iter()
             .filter(|(name, _)| is_wanted(name))
             .all(|(_, address)| is_elsewhere(address, top, roots))
 }
 
-/// The second and nanosecond at which git had fetched all that it did in the repository of a root.
+/// The second and nanosecond at which git had fetched all that it did in the repository of a root, by the time that nobody sets.
 pub fn fetched_at(root: &Path) -> Option<(i64, i64)> {
     let repository = RepositoryAround::all(root).into_iter().next()?;
     let found = fs::symlink_metadata(repository.folder.join(FETCH_HEAD)).ok()?;
-    (found.is_file() && found.nlink() == 1).then(|| (found.mtime(), found.mtime_nsec()))
+    (found.is_file() && found.nlink() == 1).then(|| (found.ctime(), found.ctime_nsec()))
 }
 
-/// Names and addresses; `None` = nobody can tell them.
+/// Names and addresses; of an address from which git fetches where none is named, without a name. `None` = nobody can tell them.
 fn remotes_of(repository: &RepositoryAround) -> Option<BTreeSet<(String, String)>> {
-    let mut remotes = BTreeSet::new();
+    let (mut remotes, mut of_branches) = (BTreeSet::new(), BTreeSet::new());
     for file in repository.settings() {
         if fs::symlink_metadata(&file).is_err() {
             continue;
@@ -61,13 +66,23 @@ fn remotes_of(repository: &RepositoryAround) -> Option<BTreeSet<(String, String)
         for (key, value) in settings_in(&String::from_utf8_lossy(&text))? {
             let remote = key.strip_prefix("remote.").and_then(|it| it.strip_suffix(".url"));
             remotes.extend(remote.map(|name| (name.to_owned(), value.clone())));
-            // An address may stand for a path.
+            if key.starts_with("branch.") && key.ends_with(".remote") {
+                of_branches.insert(value.clone());
+            }
+            // A name may stand for others, and an address for a path.
             let stands_for = key.strip_prefix("url.").and_then(|it| it.strip_suffix(".insteadof"));
-            if stands_for.is_some_and(is_local) || key.starts_with("include") {
+            if stands_for.is_some_and(is_local) || key.starts_with("include") || key.starts_with("remotes.") {
                 return None;
             }
         }
     }
+    // `.` is the repository itself, from which nothing comes that was not there.
+    if fs::symlink_metadata(repository.tops.first()?.join(USUAL_REMOTE)).is_ok() {
+        of_branches.insert(USUAL_REMOTE.to_owned());
+    }
+    let is_address = |it: &String| it != "." && !remotes.iter().any(|(name, _)| name == it);
+    let of_branches: Vec<String> = of_branches.into_iter().filter(is_address).collect();
+    remotes.extend(of_branches.into_iter().map(|address| (String::new(), address)));
     Some(remotes)
 }
 
@@ -80,11 +95,14 @@ pub fn is_elsewhere(address: &str, top: &Path, roots: &[PathBuf]) -> bool {
     if !is_local(address) {
         return true;
     }
-    let path = address.strip_prefix("file://").unwrap_or(address);
-    let Ok(path) = top.join(path).canonicalize() else { return false };
-    let is_written = |folder: &Path| path.starts_with(folder) || folder.starts_with(&path);
-    !roots.iter().any(|root| is_written(root))
-        && !OF_SESSIONS.iter().any(|folder| is_written(Path::new(folder)))
+    let named = normal(&top.join(address.strip_prefix("file://").unwrap_or(address)));
+    let Ok(real) = named.canonicalize() else { return false };
+    // A link in the workspace leads elsewhere as soon as an agent wants it to.
+    [&named, &real].into_iter().all(|path| {
+        let is_written = |folder: &Path| path.starts_with(folder) || folder.starts_with(path);
+        !roots.iter().any(|root| is_written(root))
+            && !OF_SESSIONS.iter().chain(OF_PROCESSES).any(|folder| is_written(Path::new(folder)))
+    })
 }
 
 #[cfg(test)]
@@ -113,18 +131,55 @@ mod tests {
                 "{address}"
             );
         }
-        for address in ["./sub", "sub", ".", "..", "file:///tmp", "/tmp", "/", "ext::x", "missing", "\\x:y"] {
+        for address in [
+            "./sub",
+            "sub",
+            ".",
+            "..",
+            "file:///tmp",
+            "/tmp",
+            "/",
+            "ext::x",
+            "missing",
+            "\\x:y",
+            "/proc/self/cwd/usr",
+            "file:///usr/../proc/self/root/usr",
+            "/dev/fd/3",
+        ] {
             assert!(!fetches(&of(address), &["origin"]), "{address}");
         }
         let far = of("https://example.org/x");
         let two = format!("{far}[remote \"near\"]\n\turl = ./sub\n");
         assert!(fetches(&two, &["origin"]) && !fetches(&two, &[]) && !fetches(&two, &["near"]));
-        for more in
-            ["[url \"./sub\"]\n\tinsteadOf = https://example.org/\n", "[include]\n\tpath = x\n", "[core\n"]
-        {
+        for (branches, is_elsewhere) in [
+            ("[branch \"main\"]\n\tremote = origin\n[branch \"x\"]\n\tremote = .\n", true),
+            ("[branch \"x\"]\n\tremote = https://example.org/y\n\tmerge = refs/heads/sub\n", true),
+            ("[branch \"main\"]\n\tremote = ./sub\n", false),
+            ("[branch \"main\"]\n\tremote = sub\n", false),
+            ("[branch \"main\"]\n\tremote = origin\n\tremote = /tmp\n", false),
+        ] {
+            let all = format!("{far}{branches}");
+            assert_eq!(fetches(&all, &[]), is_elsewhere, "{branches}");
+            assert!(fetches(&all, &["origin"]) && !fetches(&all, &[""]), "{branches}");
+        }
+        for more in [
+            "[remotes]\n\torigin = ./sub\n",
+            "[url \"./sub\"]\n\tinsteadOf = https://example.org/\n",
+            "[include]\n\tpath = x\n",
+            "[core\n",
+        ] {
             assert!(!fetches(&format!("{far}{more}"), &["origin"]), "{more}");
         }
         assert!(!fetches("", &[]));
+        let other = "[remote \"far\"]\n\turl = https://example.org/x\n";
+        assert!(fetches(other, &[]));
+        std::os::unix::fs::symlink("/usr", root.join("link")).unwrap();
+        assert!(!fetches(&of("link"), &[]), "an agent leads it elsewhere");
+        fs::create_dir(root.join("origin")).unwrap();
+        assert!(
+            !fetches(other, &[]) && fetches(other, &["far"]) && fetches(&far, &[]),
+            "a path without a remote"
+        );
         assert!(fetches(&far, &[]));
         fs::write(root.join("log"), "").unwrap();
         fs::hard_link(root.join("log"), root.join(".git/FETCH_HEAD")).unwrap();

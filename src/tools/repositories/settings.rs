@@ -50,6 +50,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "url",
         ],
     ),
+    ("index", &["recordendofindexentries", "recordoffsettable", "skiphash", "sparse", "threads", "version"]),
     ("submodule", &["active", "branch", "fetchrecursesubmodules", "ignore", "update", "url"]),
     ("extensions", &["noop", "objectformat", "partialclone", "preciousobjects", "refstorage"]),
     ("user", &["email", "name", "signingkey"]),

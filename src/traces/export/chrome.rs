@@ -132,6 +132,8 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("downMs", count(Some(run.down_ms)));
         tell("restarts", count(Some(run.restarts)));
         tell("uncleanRestarts", count(Some(run.unclean_restarts)));
+        tell("unpricedTokens", count(Some(run.unpriced_tokens)));
+        tell("childUnpricedTokens", count(Some(run.child_unpriced_tokens)));
         tell("estimatedRequests", count(Some(run.estimated_requests)));
         tell("uncountedRequests", count(Some(run.uncounted_requests)));
         tell("childEstimatedRequests", count(Some(run.child_estimated_requests)));

@@ -184,6 +184,13 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
         let below = used(run.child_usage, run.child_cost);
         let _infallible = write!(told, "; the runs below it{}", below.replacen(',', "", 1));
     }
+    for (unpriced, whose) in [(run.unpriced_tokens, ""), (run.child_unpriced_tokens, " of the runs below it")]
+    {
+        if unpriced != 0 {
+            let tokens = counted(unpriced, "token");
+            let _infallible = write!(told, "; what {tokens}{whose} cost is not known");
+        }
+    }
     for (estimated, whose) in
         [(run.estimated_requests, ""), (run.child_estimated_requests, " of the runs below it")]
     {

@@ -9,6 +9,7 @@ mod people;
 mod results;
 mod standing;
 mod steering;
+mod totals;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use self::{
     people::OpenQuestion,
     results::UnsettledResults,
     standing::RunStanding,
+    totals::sum_up,
 };
 use super::{EventMoment, SpanEdge, end, millis};
 use crate::text;
@@ -379,10 +381,7 @@ impl OpenRun {
         run.tool_calls = facts.count("toolCalls").unwrap_or_default();
         run.active_ms = facts.count("activeMs").unwrap_or_default();
         run.files_changed = files_changed;
-        run.child_usage = facts.read("childUsage");
-        run.child_cost = facts.read("childCost");
-        run.child_estimated_requests = facts.count("childEstimatedRequests").unwrap_or_default();
-        run.child_uncounted_requests = facts.count("childUncountedRequests").unwrap_or_default();
+        sum_up(run, facts);
         let span = &mut self.span;
         span.usage = facts.read("usage");
         span.cost = facts.read("cost");

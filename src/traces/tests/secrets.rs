@@ -44,7 +44,7 @@ const EVERYTHING: &str = r#"
     9 warning {"message": "PLANTED"}
     9 turn.completed {"turn": 1}
     9 run.stopping {"reason": "ERROR", "message": "PLANTED", "error": {"code": "PLANTED"}, "^": {"by": "PLANTED"}}
-    9 run.completed {"reason": "PLANTED", "message": "PLANTED", "error": {"code": "PLANTED", "message": "PLANTED"}, "partialResult": "PLANTED", "filesChanged": ["PLANTED"], "usage": {"promptTokens": 9}}
+    9 run.completed {"reason": "PLANTED", "message": "PLANTED", "error": {"code": "PLANTED", "message": "PLANTED"}, "partialResult": "PLANTED", "filesChanged": ["PLANTED"], "usage": {"promptTokens": 9}, "unpricedTokens": 9}
     10 @r9 run.queued {"for": "place", "run": {"agent": "lead", "model": "m", "query": "PLANTED"}}
     11 @r9 run.queued {"for": "hooks"}
     12 @r9 run.started {"agent": "lead", "model": "m", "query": "PLANTED"}

@@ -1,6 +1,8 @@
 //! What is asked beside the turns costs something, too, where nobody waits for the answer any more: of the daemon's own questions, and
 //! of those of hooks.
 
+use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
+
 use super::{metering::SNAPSHOT, *};
 use crate::provider_server::{Call, Said};
 
@@ -59,15 +61,16 @@ async fn a_summary_that_is_cancelled_is_told_with_what_its_tries_took() {
     let run = begin(&mut scene).await;
     let session = scene.client.ended(&run).await["sessionId"].clone();
     let mut beside = scene.running.client();
-    let compacting = tokio::spawn(async move {
-        let _ends = beside.call("session/compact", json!({ "sessionId": session })).await;
-        beside
-    });
-    let compaction = scene.client.events_until("model.consulting").await.pop().unwrap()["runId"].clone();
-    server.asked(3).await;
-    scene.client.call("run/cancel", json!({ "runId": compaction })).await;
-    scene.client.events_until("run.completed").await;
-    drop(compacting.await.unwrap());
+    let compacting = beside.call("session/compact", json!({ "sessionId": session }));
+    let cutting = async {
+        let consulting = scene.client.events_until("model.consulting").await.pop().unwrap();
+        let compaction = consulting["runId"].clone();
+        server.asked(3).await;
+        scene.client.call("run/cancel", json!({ "runId": compaction })).await;
+        scene.client.events_until("run.completed").await;
+        compaction
+    };
+    let (_, compaction) = tokio::join!(compacting, cutting);
     let told = consulted(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!(
@@ -114,6 +117,69 @@ async fn a_question_of_a_hook_is_told_though_the_run_was_cancelled() {
     let [asked] = asked[..] else { panic!("{spans:?}") };
     assert_eq!((&asked["llm"]["usageUnknown"], &asked["status"]), (&json!(true), &json!("cancelled")));
     scene.close().await;
+}
+
+/// One hook has its answer while another of the same call waits for one: both have cost something.
+#[tokio::test]
+async fn an_answer_that_a_hook_had_is_told_though_another_hook_was_cut_off() {
+    let hook = |prompt: &str| json!({ "type": "prompt", "prompt": format!("{prompt} $ARGUMENTS") });
+    let hooks =
+        json!({ "hooks": { "PreToolUse": [{ "matcher": "Read", "hooks": [hook("One?"), hook("Two?")] }] } });
+    let yes = Wire::OpenAi.text("{\"ok\": true}");
+    let server = Wire::OpenAi.server([reads(), yes, Answer::chunks::<String>([]).then_stall()]).await;
+    let mut scene = scene(&server, hooks).await;
+    let run = begin(&mut scene).await;
+    server.asked(3).await;
+    scene.client.call("run/cancel", json!({ "runId": run })).await;
+    let record = scene.client.ended(&run).await;
+    let told = consulted(&scene).await;
+    let [answered, cut] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(
+        (answered["text"].as_str(), answered.get("givenUp")),
+        (Some("{\"ok\": true}"), None),
+        "{answered}"
+    );
+    assert_eq!((&cut["givenUp"], &cut["usageUnknown"]), (&json!(true), &json!(true)), "{cut}");
+    assert_ne!(answered["usage"]["promptTokens"], 0);
+    let used = record["usage"]["promptTokens"].as_u64().unwrap();
+    let log = scene.running.log().await;
+    let turn = log.iter().find(|event| event["type"] == "model.completed").unwrap();
+    let sum = [answered, &turn["data"]].map(|it| it["usage"]["promptTokens"].as_u64().unwrap());
+    assert_eq!(used, sum.iter().sum::<u64>());
+    scene.close().await;
+}
+
+/// The daemon ends while a hook's question is asked, and tells that before: its next life asks once more.
+#[tokio::test]
+async fn a_question_that_the_end_of_the_daemon_cut_off_is_told() {
+    let server = Wire::OpenAi.server([reads(), half(), Answer::chunks::<String>([]).then_stall()]).await;
+    let mut scene = scene(&server, guard()).await;
+    begin(&mut scene).await;
+    server.asked(3).await;
+    let Scene { running, client, clock, .. } = scene;
+    drop(client);
+    let log = running.daemon.store().path().to_owned();
+    // It waits for what is at work as long as it is given, and no real time passes here.
+    let stopping = async {
+        let mut stopped = std::pin::pin!(running.daemon.stop());
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut stopped => break,
+                () = tokio::task::yield_now() => clock.advance(Duration::from_secs(1)),
+            }
+        }
+    };
+    timeout(STUCK, stopping).await.expect("the daemon did not stop");
+    let mut log = SqliteConnectOptions::new().filename(log).connect().await.unwrap();
+    let told = "select body from events where type = 'model.consulted'";
+    let told: Vec<String> = sqlx::query_scalar(told).fetch_all(&mut log).await.unwrap();
+    let [told] = &told[..] else { panic!("{told:?}") };
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!(
+        (&told["givenUp"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
+        (&json!(true), &json!(true), &json!(HALF.1))
+    );
 }
 
 /// A hook whose question breaks off each time has cost each time what had come of it.

@@ -275,7 +275,9 @@ fn repeated_otherwise(requests: &[&Request]) -> Vec<String> {
 
 /// No two answers have as many tokens.
 fn counted_twice(log: &[Value]) -> Vec<String> {
-    let answers = of_type(log, "model.completed").chain(of_type(log, "model.consulted"));
+    // What nobody waited for to its end has no answer.
+    let is_answer = |event: &&Value| event["data"]["givenUp"] != true;
+    let answers = of_type(log, "model.completed").chain(of_type(log, "model.consulted")).filter(is_answer);
     let mut counts: Vec<u64> =
         answers.map(|event| event["data"]["usage"]["outputTokens"].as_u64().unwrap()).collect();
     counts.sort_unstable();

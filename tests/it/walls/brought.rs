@@ -7,6 +7,8 @@ use crate::support::{self, Reply, Script, confined_by};
 
 use super::*;
 
+mod of_scripts;
+
 const AGENT: &str =
     "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: ['*']\n---\nYou write.\n";
 
@@ -67,25 +69,46 @@ fn elsewhere(from: &Path) {
 
 /// Runs these commands one after the other in the workspace. Answers the ends of the calls, in words.
 async fn run(house: &mut support::House, mechanism: &SandboxMechanism, commands: &[String]) -> Vec<String> {
+    run_sessions(house, mechanism, None, &[commands]).await.remove(0)
+}
+
+/// The same in one session after the other of one daemon, by a script that says them one after the other.
+async fn run_sessions(
+    house: &mut support::House,
+    mechanism: &SandboxMechanism,
+    script: Option<&Script>,
+    sessions: &[&[String]],
+) -> Vec<Vec<String>> {
     house.sandbox = confined_by(house.dir.path(), mechanism.clone());
     let running = house.boot().await;
     let mut client = running.client();
     let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
-    let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
-    client.ended(&run).await;
-    let log: Vec<Value> = running.log().await;
+    let mut all = Vec::new();
+    for commands in sessions {
+        if let Some(script) = script {
+            script.replace(replies_of(commands));
+        }
+        let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log: Vec<Value> = running.log().await;
+        let of_run = log.iter().filter(|event| event["activity"] == "TOOL_CALL_END");
+        let of_run = of_run.filter(|event| event.to_string().contains(&run));
+        let ends: Vec<String> = of_run.map(Value::to_string).collect();
+        assert_eq!(ends.len(), commands.len() + 1, "{ends:#?}");
+        all.push(ends);
+    }
     drop(client);
     running.stop().await;
-    let ends = log.iter().filter(|event| event["activity"] == "TOOL_CALL_END").map(Value::to_string);
-    let ends: Vec<String> = ends.collect();
-    assert_eq!(ends.len(), commands.len() + 1, "{ends:#?}");
-    ends
+    all
 }
 
 fn house_of(commands: &[String]) -> support::House {
+    support::House::new().script(&Script::new(replies_of(commands))).agent("writer", AGENT)
+}
+
+fn replies_of(commands: &[String]) -> Vec<Reply> {
     let call = |command: &String| Reply::calls(&[("run_shell_command", json!({ "command": command }))]);
-    let replies: Vec<Reply> = commands.iter().map(call).chain([Reply::done("done")]).collect();
-    support::House::new().script(&Script::new(replies)).agent("writer", AGENT)
+    commands.iter().map(call).chain([Reply::done("done")]).collect()
 }
 
 /// The commands with a word at their ends that says that they did what they were to.
@@ -263,80 +286,6 @@ async fn a_file_that_direnv_evaluates_does_not_come_back_over_what_a_script_chan
         }
         // Once git has put back what it reads, it comes.
         assert!(work.join(".envrc").exists(), "{mechanism:?}: {ends:#?}");
-    }
-}
-
-/// What a script puts into git's objects, and a later line of git alone brings.
-#[tokio::test]
-async fn what_a_script_made_in_git_is_put_aside_whichever_line_of_git_brings_it() {
-    let make = "b=$(echo evil | git hash-object -w --stdin); export GIT_INDEX_FILE=$PWD/.git/of-script\ngit read-tree HEAD\n\
-                for f in .envrc .vscode/tasks.json; do git update-index --add --cacheinfo 100644,$b,$f; done\n\
-                t=$(git write-tree); c=$(git commit-tree -p HEAD -m e $t); git update-ref refs/heads/evil $c\n\
-                i=$(git commit-tree -p HEAD -m i HEAD^{tree}); git stash store -m s $(git commit-tree -p HEAD -p $i -m w $t)\n\
-                unset GIT_INDEX_FILE; git clone -q --bare . evil.git; git bundle create -q evil.bundle evil\n";
-    let lines = [
-        "git switch -q evil",
-        "git merge -q evil",
-        "git reset -q --hard evil",
-        "git rebase -q evil",
-        "git cherry-pick evil",
-        "git stash pop",
-        "git restore --source=evil .",
-        "git pull -q ./evil.git evil",
-        "git pull -q evil.bundle evil",
-        "git fetch -q evil.bundle evil && git merge -q FETCH_HEAD",
-        "git stash -q -u; git fetch -q; git switch -q evil",
-    ];
-    for mechanism in mechanisms() {
-        for line in lines {
-            let all = commands(&["sh make.sh", line]);
-            let mut house = house_of(&all).file("make.sh", make);
-            let work = house.work();
-            git(&work, &["init", "-q", "-b", "main"]);
-            for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
-                git(&work, &["config", key, value]);
-            }
-            commit(&work, &[(".gitignore", "/evil.*\n.not-run\n"), (".envrc", "a person's\n")]);
-            let ends = run(&mut house, &mechanism, &all).await;
-            assert!(ends.iter().take(2).all(|end| end.contains("over")), "{mechanism:?}: {line}: {ends:#?}");
-            let envrc = fs::read_to_string(work.join(".envrc")).unwrap();
-            assert_eq!(envrc, "a person's\n", "{mechanism:?}: {line}: {ends:#?}");
-            assert!(!work.join(".vscode/tasks.json").exists(), "{mechanism:?}: {line}: {ends:#?}");
-        }
-    }
-}
-
-/// A person was asked about each write of the agent's, so a line of git brings it back.
-#[tokio::test]
-async fn what_a_person_let_an_agent_write_comes_back_after_scripts() {
-    for mechanism in mechanisms() {
-        let all = commands(&[
-            "echo wanted > .envrc",
-            "sh script.sh",
-            "git stash -q",
-            "git stash pop -q",
-            "git add .envrc && git commit -q -m x",
-            "git switch -q other",
-            "sh gc.sh",
-            "git switch -q main",
-        ]);
-        let mut house =
-            house_of(&all).file("script.sh", "echo x >> made\n").file("gc.sh", "git gc -q --prune=now\n");
-        let work = house.work();
-        git(&work, &["init", "-q", "-b", "main"]);
-        for (key, value) in [("user.name", "x"), ("user.email", "x@example.com")] {
-            git(&work, &["config", key, value]);
-        }
-        commit(&work, &[(".gitignore", "/made\n"), (".envrc", "of main\n"), (".exrc", "of main\n")]);
-        git(&work, &["switch", "-q", "-c", "other"]);
-        commit(&work, &[(".exrc", "of other\n")]);
-        git(&work, &["switch", "-q", "main"]);
-        let ends = run(&mut house, &mechanism, &all).await;
-        for (command, end) in all.iter().zip(&ends) {
-            assert!(end.contains("over"), "{mechanism:?}: {command}: {end}");
-            assert!(!end.contains("not-run"), "{mechanism:?}: {command}: {end}");
-        }
-        assert_eq!(fs::read_to_string(work.join(".envrc")).unwrap(), "wanted\n", "{mechanism:?}");
     }
 }
 

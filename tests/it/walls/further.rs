@@ -152,6 +152,50 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
     served.stop().await;
 }
 
+/// A folder of dotfiles is a workspace like others, and the home's links and start files lead into it.
+#[tokio::test]
+async fn what_the_homes_links_and_start_files_lead_to_stays_as_it_was_in_any_workspace() {
+    let home = Home::new();
+    let dots = ["zsh/zshrc", "nvim/init.lua", "sh/aliases", "bin/tool", "made/x"];
+    for name in dots {
+        let path = home.path("dots").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "a person's\n").unwrap();
+    }
+    fs::create_dir_all(home.path(".config")).unwrap();
+    fs::create_dir_all(home.path(".local/bin")).unwrap();
+    fs::create_dir_all(home.path(".local/share")).unwrap();
+    for (link, to) in [
+        (".zshrc", "dots/zsh/zshrc"),
+        (".config/nvim", "../dots/nvim"),
+        (".local/bin/tool", "../../dots/bin/tool"),
+        (".local/share/made", "../../dots/made"),
+    ] {
+        std::os::unix::fs::symlink(to, home.path(link)).unwrap();
+    }
+    fs::write(home.path(".bashrc"), "source ~/dots/sh/aliases\n").unwrap();
+    let script = "for f in zsh/zshrc nvim/init.lua nvim/later.lua sh/aliases bin/tool made/x made/y; do echo MINE >> $f; done 2>/dev/null; echo over\n";
+    fs::write(home.path("dots/s.sh"), script).unwrap();
+    let rules = home.path("config/subagentd/policies");
+    fs::create_dir_all(&rules).unwrap();
+    fs::write(rules.join("all.toml"), "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n").unwrap();
+    let served = home.start().await;
+    let words = ["tools", "call", "run_shell_command", "--args", "command=sh s.sh"];
+    let called = home.companion(&words).current_dir(home.path("dots")).output().await.unwrap();
+    let said = String::from_utf8_lossy(&called.stdout).into_owned();
+    assert!(said.contains("over"), "{said}");
+    for name in dots.iter().filter(|name| **name != "made/x") {
+        assert_eq!(
+            fs::read_to_string(home.path("dots").join(name)).unwrap(),
+            "a person's\n",
+            "{name}: {said}"
+        );
+    }
+    assert!(!home.path("dots/nvim/later.lua").exists(), "{said}");
+    assert!(home.path("dots/made/y").exists(), "what builds make: {said}");
+    served.stop().await;
+}
+
 /// What a line of git alone checks out is a commit's; what its hooks and settings run is not.
 #[tokio::test]
 async fn what_git_runs_plants_nothing_and_what_it_checks_out_stays() {

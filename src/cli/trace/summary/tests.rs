@@ -213,7 +213,7 @@ fn run_whose_request_was_cut_off_does_not_say_that_this_was_free() {
     assert_eq!(used(&spans[..2]), "10 → 2 tokens, $0.5\n");
     let guessed = json!({ "kind": "llm", "name": "m", "runId": "r3", "endUs": 1, "usage": some, "cost": price, "llm": { "estimated": true } });
     spans.push(span(guessed));
-    assert_eq!(used(&spans[4..]), "10 → 2 tokens, ~$0.5, some of it estimated (~)\n");
+    assert_eq!(used(&spans[4..]), "~10 → 2 tokens, ~$0.5, some of it estimated (~)\n");
     assert!(used(&spans[..4]).contains("10 → 2 tokens, >$0.5"), "{}", used(&spans[..4]));
     let only = "what was used is not known: a request was cut off before the provider had said it\n";
     assert_eq!(used(&spans[2..4]), only);

@@ -17,6 +17,7 @@ fn told<S: AsRef<str>>(events: &[S]) -> String {
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(&delta),
                 ModelEvent::Alive
                 | ModelEvent::Unshown(_)
+                | ModelEvent::Broken
                 | ModelEvent::Usage(_)
                 | ModelEvent::Grounded(_)
                 | ModelEvent::Finished(_) => {

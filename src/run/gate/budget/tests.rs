@@ -13,7 +13,7 @@ fn cost(cents: u64) -> UsdAmount {
 }
 
 fn used(tokens: u64, cents: impl Into<Option<u64>>) -> BudgetUsed {
-    BudgetUsed { tokens, cost: cents.into().map(cost) }
+    BudgetUsed { tokens, cost: cents.into().map(cost), estimated_requests: 0, uncounted_requests: 0 }
 }
 
 fn answer(limits: Option<BudgetLimits>) -> ConfirmationAnswer {

@@ -244,7 +244,8 @@ impl MachineStep<'_> {
         message: String,
         partial: &PartialReply,
     ) -> ModelRetrying {
-        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms, .. } = partial.metered;
+        let MeteredUsage { usage, is_estimate: estimated, is_unknown: usage_unknown, cost, first_token_ms } =
+            partial.metered;
         let usage = Some(usage).filter(|usage| *usage != Usage::default());
         ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),
@@ -253,10 +254,10 @@ impl MachineStep<'_> {
             restarted: false,
             discarded: partial.was_shown(),
             message,
-            model: usage.map(|_| self.machine.model.to_string()),
+            model: (usage.is_some() || usage_unknown).then(|| self.machine.model.to_string()),
             cost: cost.filter(|_| usage.is_some()),
             estimated,
-            usage_unknown: false,
+            usage_unknown,
             usage,
             first_token_ms,
         }

@@ -146,7 +146,7 @@ impl MachineStep<'_> {
     /// Questions that nobody waits for any more: what they took counts, and nothing else comes of them.
     pub(super) fn given_up(&mut self, asked: Vec<ToolSideCall>) {
         for asked in asked {
-            self.emit(ModelConsulted { given_up: true, ..consulted_apart(asked) });
+            self.emit(consulted_apart(asked));
         }
     }
 
@@ -158,7 +158,7 @@ impl MachineStep<'_> {
             _ => self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
         };
         // While hooks have their say nothing is asked.
-        if !models::is_served(&model) || !self.machine.due_points().is_empty() {
+        if !protocol::is_served(&model) || self.machine.compression_waits(side_call) {
             return;
         }
         let metered = MeteredUsage { is_unknown: true, ..MeteredUsage::default() };
@@ -447,15 +447,16 @@ fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> ModelConsulted {
     }
 }
 
-/// With the time at which it was asked, and the hook that did.
+/// The same with the time at which it was asked, and the hook that did.
 fn consulted_apart(asked: ToolSideCall) -> ModelConsulted {
-    let ToolSideCall { purpose, call, asked_at, duration_ms, hook } = asked;
+    let ToolSideCall { purpose, call, asked_at, duration_ms, hook, given_up } = asked;
     let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();
     ModelConsulted {
         asked_at: Some(asked_at),
         duration_ms: Some(duration_ms),
         firing_id,
         hook_id,
+        given_up,
         ..consulted(purpose, call)
     }
 }

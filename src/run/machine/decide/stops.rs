@@ -38,10 +38,13 @@ impl MachineStep<'_> {
         let what = explain(reason);
         let (limits, spent) = (self.machine.limits(), self.machine.spent());
         let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
+        let about = if spent.estimated_requests == 0 { "" } else { "about " };
         match (reason, limits.max_tokens, limits.max_cost) {
-            (RunEndReason::Budget, _, Some(most)) if most <= cost => format!("{what}: {cost} of {most}"),
+            (RunEndReason::Budget, _, Some(most)) if most <= cost => {
+                format!("{what}: {about}{cost} of {most}")
+            }
             (RunEndReason::Budget, Some(most), _) if most <= tokens => {
-                format!("{what}: {tokens} of {most} tokens")
+                format!("{what}: {about}{tokens} of {most} tokens")
             }
             _ => what,
         }

@@ -2,7 +2,8 @@
 //!
 //! git writes what its index names. An agent's command, and a program that git runs by a hook or a setting, may write the index as well, and
 //! make objects. So only objects count that none of them can have made: those of before the session, those that came while none of them ran, and
-//! those that git fetched from elsewhere. What stood at the very place before may come back as well.
+//! those that git fetched from elsewhere; and they count where such a commit has them, not at another path. What stood at the very place before
+//! may come back as well.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -50,13 +51,17 @@ impl AutorunGuard {
         };
         let (roots, since) = (&self.watched.roots, self.watched.since());
         let mut times = self.guards.programs.object_times(roots, since);
-        if brings.is_plain
+        let is_alone = brings.is_plain
             && !has_earlier
-            && !self.guards.programs.has_beside(&self.program, roots, self.watched.begun_at)
-        {
-            times.brought.extend(self.come_meanwhile(brings, since));
+            && !self.guards.programs.has_beside(&self.program, roots, self.watched.begun_at);
+        if is_alone && brings.fetches {
+            times.brought.extend(self.fetched_meanwhile());
         }
-        let objects = BroughtObjects { times: &times, others: brings.puts_back };
+        // What git merges then, it merges of what counts.
+        let merged = (is_alone && !self.guards.programs.has_run_others(roots))
+            .then(|| (self.watched.begun_at, clock::file_time()));
+        let stashed = &self.watched.stashed;
+        let objects = BroughtObjects { times: &times, merged, others: brings.puts_back, stashed };
         let mut brought = brought_by_git(roots, &changed, objects);
         brought.extend(self.known_among(&changed, &brought));
         let withheld = self.watched.that_read_what_was_written(&brought, objects, since);
@@ -79,19 +84,15 @@ impl AutorunGuard {
         known.collect()
     }
 
-    /// The times, since this line of git alone began, at which nothing came that an agent wrote.
-    fn come_meanwhile(&self, brings: GitBrings, since: FileTime) -> Vec<(FileTime, FileTime)> {
-        let (roots, begun_at) = (&self.watched.roots, self.watched.begun_at);
+    /// The times, since this line of git alone began, at which nothing came but what was fetched.
+    fn fetched_meanwhile(&self) -> Vec<(FileTime, FileTime)> {
+        let begun_at = self.watched.begun_at;
         let mut times = Vec::new();
-        for root in roots.iter().filter(|_| brings.fetches) {
+        for root in &self.watched.roots {
             if let Some(fetched) = fetched_at(root).filter(|fetched| begun_at < *fetched) {
                 self.guards.programs.note_fetched(root, begun_at, fetched);
                 times.push((begun_at, fetched));
             }
-        }
-        // What git merges then, it merges of what counts.
-        if !self.guards.programs.has_run_others(roots, since) {
-            times.push((begun_at, clock::file_time()));
         }
         times
     }

@@ -154,10 +154,9 @@ impl AgentPrograms {
         others.any(|ran| ran.kind != AgentProgram::Server)
     }
 
-    /// True if anything but git has gone on in these folders since then, but for servers.
-    pub(super) fn has_run_others(&self, roots: &[PathBuf], since: FileTime) -> bool {
-        let known = self.known();
-        known.in_roots(roots).any(|ran| ran.kind == AgentProgram::Other && since <= ran.ended)
+    /// True if anything but git has gone on in these folders in any session, but for servers.
+    pub(super) fn has_run_others(&self, roots: &[PathBuf]) -> bool {
+        self.known().in_roots(roots).any(|ran| ran.kind == AgentProgram::Other)
     }
 
     /// Takes in that from then to then nothing came into a root's repository but what git fetched from elsewhere.
@@ -242,7 +241,7 @@ mod tests {
         let times = programs.object_times(roots, (0, 0));
         assert!(times.made.iter().any(|(from, to)| *from == began && *to != NEVER), "{:?}", times.made);
         assert!(times.made.iter().any(|(_, to)| *to == NEVER), "{:?}", times.made);
-        assert!(programs.has_run_others(roots, (0, 0)), "nobody knows any more");
+        assert!(programs.has_run_others(roots), "nobody knows any more");
         drop(goes_on);
         assert!(programs.object_times(&["/other".into()], (0, 0)).made.is_empty());
     }

@@ -3,6 +3,7 @@
 use std::{os::unix::fs::symlink, process::Command};
 
 use super::*;
+use sys::clock;
 
 const LATER: (i64, i64) = (i64::MAX, 0);
 
@@ -36,10 +37,11 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
         };
         assert!(brought(LATER).is_empty(), "the index has none");
         git(&root, &["add", ".envrc", ".vscode", ".link"]);
+        assert!(brought(LATER).is_empty(), "no commit has them");
+        git(&root, &["commit", "-q", "-m", "x"]);
         let all = [".envrc", ".link", ".vscode/tasks.json"];
         assert_eq!(brought(LATER), all, "{format}");
         assert!(brought((0, 0)).is_empty(), "the objects are newer than that");
-        git(&root, &["commit", "-q", "-m", "x"]);
         git(&root, &["gc", "-q"]);
         assert!(fs::read_dir(root.join(".git/objects/pack")).unwrap().count() > 1);
         assert_eq!(brought(LATER), all, "{format}, packed");
@@ -64,17 +66,45 @@ fn only_bytes_that_git_has_at_the_path_in_an_object_from_before_are_brought() {
     }
 }
 
+/// The object of the text `of-docs`.
+const OF_DOCS: &str = "3d0150dff415364bda5dce0340afdba5687703a5";
+
+/// A script has git write what it likes, but the object of a file says nothing of the path.
 #[test]
-fn objects_count_by_the_times_at_which_nobody_else_could_make_them() {
-    let at = |second: i64| (second, 0);
-    let times = ObjectTimes {
-        before: at(10),
-        after: Some(at(15)),
-        made: vec![(at(2), at(3)), (at(20), at(30))],
-        served: vec![(at(5), at(6)), (at(40), (i64::MAX, 0))],
-        brought: vec![(at(22), at(24)), (at(12), at(13))],
+fn an_object_from_before_counts_where_a_commit_from_before_has_it_and_at_no_other_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let roots = std::slice::from_ref(&root);
+    git(&root, &["init", "-q"]);
+    let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+    ["of-docs", ".envrc"].iter().for_each(|name| write(name, name));
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    write(".envrc", "second");
+    git(&root, &["commit", "-q", "-a", "-m", "second"]);
+    let made = clock::file_time();
+    while clock::file_time() == made {
+        std::thread::yield_now();
+    }
+    let times = ObjectTimes::older_than(clock::file_time());
+    let is_brought = |others: bool| {
+        let objects = BroughtObjects { others, ..BroughtObjects::of_index(&times) };
+        !brought_by_git(roots, &[root.join(".envrc")], objects).is_empty()
     };
-    let have = (0..50).filter(|second| times.have(at(*second))).collect::<Vec<i64>>();
-    let wanted = (0..50).filter(|second| matches!(second, 0..=1 | 4..=9 | 13 | 16..=19 | 23..=24 | 31..=39));
-    assert_eq!(have, wanted.collect::<Vec<_>>());
+    assert!(is_brought(false));
+    // Of an older commit.
+    git(&root, &["checkout", "-q", "HEAD~1", "--", ".envrc"]);
+    assert!(is_brought(false));
+    // The same object at another path, by the index and by a commit of a script.
+    write(".envrc", "of-docs");
+    // Whoever adds it makes its object new.
+    git(&root, &["update-index", "--cacheinfo", &format!("100644,{OF_DOCS},.envrc")]);
+    assert!(!is_brought(false) && !is_brought(true));
+    git(&root, &["commit", "-q", "-m", "evil"]);
+    assert!(!is_brought(false) && !is_brought(true));
+    git(&root, &["checkout", "-q", "HEAD~1", "--", "."]);
+    assert!(is_brought(false), "behind a commit of a script");
+    fs::set_permissions(root.join(".envrc"), fs::Permissions::from_mode(0o755)).unwrap();
+    git(&root, &["update-index", "--chmod=+x", ".envrc"]);
+    assert!(!is_brought(false), "no commit has one that is run");
 }

@@ -180,7 +180,7 @@ impl OpenRun {
         let (mut same, cut): (VecDeque<TraceSpan>, VecDeque<TraceSpan>) =
             earlier.into_iter().partition(|open| attempt(open) == attempt(&span));
         for open in cut {
-            self.cut_off(open, moment.at, edges);
+            self.cut_off(&key, open, moment.at, edges);
         }
         self.guard_of_edit(moment.facts, span.started_at);
         edges.push(SpanEdge::Began(Box::new(span.clone())));
@@ -318,15 +318,15 @@ impl OpenRun {
         edges: &mut Vec<SpanEdge>,
     ) {
         let mut over = Vec::new();
-        self.hooks.open.retain(|_, spans| {
+        self.hooks.open.retain(|key, spans| {
             let (ended, left): (VecDeque<TraceSpan>, VecDeque<TraceSpan>) =
                 std::mem::take(spans).into_iter().partition(&is_over);
-            over.extend(ended);
+            over.extend(ended.into_iter().map(|span| (key.clone(), span)));
             *spans = left;
             !spans.is_empty()
         });
-        for span in over {
-            self.cut_off(span, at, edges);
+        for (key, span) in over {
+            self.cut_off(&key, span, at, edges);
         }
     }
 
@@ -357,10 +357,17 @@ impl OpenRun {
         edges.extend(told);
     }
 
-    fn cut_off(&mut self, mut span: TraceSpan, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+    fn cut_off(
+        &mut self,
+        key: &(String, String),
+        mut span: TraceSpan,
+        at: Timestamp,
+        edges: &mut Vec<SpanEdge>,
+    ) {
         let at = at.max(span.started_at);
         self.hooks.lanes.give_back(span.lane, at);
         end(&mut span, at, SpanStatus::Cancelled);
+        self.hooks.tell_asked_by(key, &span, edges);
         edges.push(SpanEdge::Ended(Box::new(span)));
     }
 }

@@ -212,8 +212,12 @@ impl OpenRun {
             llm.first_token_ms = facts.count("firstTokenMs");
             llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
             llm.estimated = facts.flag("estimated");
-            llm.usage_unknown = facts.flag("usageUnknown");
+            // Earlier versions did not say it.
+            let was_lost = facts.flag("restarted") && span.usage.is_none() && protocol::is_served(&llm.model);
+            llm.usage_unknown = facts.flag("usageUnknown") || was_lost;
+            let is_untold = llm.usage_unknown && !facts.flag("usageUnknown");
             self.unread.put_back(span);
+            self.facts().uncounted_requests += u64::from(is_untold);
         }
         self.count_unsure(facts);
         self.is_cut_off = facts.flag("restarted");
@@ -325,13 +329,6 @@ impl OpenRun {
         self.consulted_at = Some(moment.at);
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         self.consulting = Some(span);
-    }
-
-    /// Whether what a request used is an estimate, or not known.
-    fn count_unsure(&mut self, facts: EventFacts<'_>) {
-        let run = self.facts();
-        run.estimated_requests += u64::from(facts.flag("estimated"));
-        run.uncounted_requests += u64::from(facts.flag("usageUnknown"));
     }
 
     fn consulted(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {

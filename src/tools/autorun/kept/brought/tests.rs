@@ -73,6 +73,8 @@ fn left(brings: Option<GitBrings>, is_beside: bool, work: impl Fn(&Path), names:
     put(&root, ".nvim.lua", "of\nother\n");
     commit(&root);
     git(&root, &["switch", "-q", "main"]);
+    put(&root, ".envrc", "of a stash");
+    git(&root, &["stash", "-q", "-u"]);
     tick();
     let guards = AutorunGuards::default();
     let mut beside = is_beside.then(|| guard(&root, None, &guards));
@@ -139,13 +141,15 @@ fn what_a_program_puts_into_the_index_counts_only_where_git_runs_none_and_nobody
 #[test]
 fn what_a_stash_holds_is_put_back_by_its_bytes_and_is_run_by_nobody() {
     let stashed = |root: &Path| {
-        put(root, ".envrc", "of a commit");
+        git(root, &["stash", "pop", "-q"]);
         put(root, ".mcp.json", "evil");
-        put(root, ".husky/pre-commit", "of a commit");
+        // Commits have these at other paths.
+        put(root, ".claude/settings.json", "of a commit");
+        put(root, ".husky/pre-commit", "of a stash");
         fs::set_permissions(root.join(".husky/pre-commit"), fs::Permissions::from_mode(0o755)).unwrap();
-        symlink("of a commit", root.join(".exrc")).unwrap();
+        symlink("of a stash", root.join(".exrc")).unwrap();
     };
-    let names = [".envrc", ".mcp.json", ".husky/pre-commit", ".exrc"];
+    let names = [".envrc", ".mcp.json", ".claude/settings.json", ".husky/pre-commit", ".exrc"];
     assert_eq!(left(Some(BACK), false, stashed, &names), [".envrc"]);
     assert!(left(Some(OLD), false, stashed, &names).is_empty());
     assert!(left(Some(NEW), false, stashed, &names).is_empty());

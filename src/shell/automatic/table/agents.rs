@@ -1,0 +1,83 @@
+//! Rows of the table: settings of other agents' products, by which they run hooks, servers and agents.
+
+use super::{kept, row};
+use crate::automatic::AutorunPath;
+
+pub(in crate::automatic) const AGENT_SETTINGS: &str = "an agent's product runs its hooks, servers and agents";
+
+pub(super) const ROWS: &[AutorunPath] = &[
+    kept(".pi/extensions", AGENT_SETTINGS, "https://github.com/badlogic/pi-mono, extensions of coding-agent"),
+    kept(
+        ".pi/settings.json",
+        AGENT_SETTINGS,
+        "https://github.com/badlogic/pi-mono, settings of coding-agent",
+    ),
+    kept(
+        ".github/hooks",
+        AGENT_SETTINGS,
+        "https://docs.github.com/copilot/concepts/agents/coding-agent/about-hooks",
+    ),
+    kept(".mcp.json", "an agent's product starts its servers", "https://code.claude.com/docs/en/mcp"),
+    kept(".agents/skills", AGENT_SETTINGS, "https://agentskills.io/specification"),
+    kept(".claude", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
+    row(".claude.json", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
+    kept(".gemini", AGENT_SETTINGS, "https://geminicli.com/docs/reference/configuration/"),
+    kept(".codex", AGENT_SETTINGS, "https://developers.openai.com/codex/config-reference/"),
+    kept(".cursor", AGENT_SETTINGS, "https://cursor.com/docs/agent/hooks"),
+    kept(".windsurf", AGENT_SETTINGS, "https://docs.windsurf.com/windsurf/cascade/hooks"),
+    kept(".opencode", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
+    kept("opencode.json*", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
+    kept(".kiro", AGENT_SETTINGS, "https://kiro.dev/docs/hooks/"),
+    kept(".clinerules/hooks", AGENT_SETTINGS, "https://docs.cline.bot/features/hooks"),
+    kept(".factory", AGENT_SETTINGS, "https://docs.factory.ai/cli/configuration/hooks-guide"),
+    kept("crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
+    kept(".crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
+    kept(".config/crush", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
+    kept(
+        ".amazonq",
+        AGENT_SETTINGS,
+        "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line.html",
+    ),
+    kept(".continue", AGENT_SETTINGS, "https://docs.continue.dev/reference"),
+    kept(".roo", AGENT_SETTINGS, "https://docs.roocode.com/features/mcp/using-mcp-in-roo"),
+    kept(".qwen", AGENT_SETTINGS, "https://qwenlm.github.io/qwen-code-docs/"),
+    kept(".aider.conf.yml", AGENT_SETTINGS, "https://aider.chat/docs/config/aider_conf.html"),
+    kept(
+        ".copilot",
+        AGENT_SETTINGS,
+        "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
+    ),
+    kept(
+        ".github/copilot",
+        AGENT_SETTINGS,
+        "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
+    ),
+    kept(".amp", AGENT_SETTINGS, "https://ampcode.com/manual"),
+    kept(".trae", AGENT_SETTINGS, "https://docs.trae.ai/ide/model-context-protocol"),
+    kept(".kilocode", AGENT_SETTINGS, "https://kilo.ai/docs/features/mcp/using-mcp-in-kilo-code"),
+    kept(".rovodev", AGENT_SETTINGS, "https://support.atlassian.com/rovo/docs/manage-rovo-dev-cli-settings/"),
+    kept(".goose", AGENT_SETTINGS, "https://block.github.io/goose/docs/guides/config-files"),
+    kept(".junie", AGENT_SETTINGS, "https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html"),
+    kept(".openhands", AGENT_SETTINGS, "https://docs.openhands.dev/openhands/usage/customization/repository"),
+    kept(".vibe/config.toml", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
+    kept(".vibe/tools", AGENT_SETTINGS, "https://docs.mistral.ai/vibe/code/cli/configuration"),
+    kept(".codebuddy/settings*", AGENT_SETTINGS, "https://cloud.tencent.com/document/product/1831/137009"),
+    kept(".iflow/settings.json", AGENT_SETTINGS, "https://platform.iflow.cn/en/cli/configuration/settings"),
+    kept(".augment/skills", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
+    kept(".augment/commands", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/v0/reference"),
+    kept(".grok", AGENT_SETTINGS, "https://github.com/superagent-ai/grok-cli"),
+    kept(
+        ".github/mcp.json",
+        AGENT_SETTINGS,
+        "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
+    ),
+    kept(".augment/settings*", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/reference"),
+    kept(".agents/mcp.json", AGENT_SETTINGS, "a name in wide use beside .agents/skills"),
+    kept("gptme.toml", AGENT_SETTINGS, "https://gptme.org/docs/config.html, context_cmd"),
+    kept(".kimi", AGENT_SETTINGS, "https://moonshotai.github.io/kimi-cli/"),
+    kept(".serena/project.yml", AGENT_SETTINGS, "https://oraios.github.io/serena/"),
+    kept(".antigravity", AGENT_SETTINGS, "https://antigravity.google/docs"),
+    kept(".superset/config.json", AGENT_SETTINGS, "https://docs.superset.sh/"),
+    kept("conductor.json", AGENT_SETTINGS, "https://docs.conductor.build/"),
+    kept(".roomodes", AGENT_SETTINGS, "https://docs.roocode.com/features/custom-modes"),
+];

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod agents_text;
 mod apart;
 mod folder_programs;
 mod interpreters;

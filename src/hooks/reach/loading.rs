@@ -3,6 +3,7 @@
 
 use super::{
     HookWord, INTERPRETERS,
+    agents_text::{is_open_list, is_taken_for_code},
     apart::{runs_apart, takes_any_words, takes_nothing},
     folder_programs::runs_folder,
     interpreters::{WordsReach, interpreted},
@@ -74,7 +75,9 @@ const LOOKING: &[&str] = &[
 
 /// Reads one simple command.
 pub(super) fn of_command(words: &[HookWord], places: &WorkspacePlaces<'_>) -> WordsReach {
-    if assignments(words).iter().any(|(name, value)| loads(name, value, places)) {
+    if assignments(words).iter().any(|(name, value)| loads(name, value, places))
+        || is_taken_for_code(words, places)
+    {
         return WordsReach::Workspace;
     }
     let texts =
@@ -173,10 +176,10 @@ fn is_open(word: &HookWord, places: &WorkspacePlaces<'_>) -> bool {
 /// True if this variable has something loaded from the workspace.
 fn loads(name: &str, value: &str, places: &WorkspacePlaces<'_>) -> bool {
     if LISTS.contains(&name) {
-        return places.leads_in_list(value, ':');
+        return places.leads_in_list(value, ':') || is_open_list(name, value, places);
     }
     if LUA_LISTS.contains(&name) {
-        return places.leads_in_list(value, ';');
+        return places.leads_in_list(value, ';') || is_open_list(name, value, places);
     }
     OPTIONS.contains(&name)
         && value.split(|letter: char| letter.is_whitespace() || "=,".contains(letter)).any(|word| match word

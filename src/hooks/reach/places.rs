@@ -109,7 +109,9 @@ impl<'a> WorkspacePlaces<'a> {
         for words in commands {
             set.extend(assignments(words));
             let texts: Vec<String> = words.iter().map(HookWord::text).collect();
-            let mut texts = texts.iter().map(String::as_str).skip_while(|text| is_control(text));
+            // `while IFS= read -r f`
+            let is_before = |text: &&str| is_control(text) || assignment(text).is_some();
+            let mut texts = texts.iter().map(String::as_str).skip_while(is_before);
             match texts.next() {
                 Some("read" | "mapfile" | "readarray" | "getopts" | "printf") => {
                     self.open_names.extend(texts.map(str::to_owned));
@@ -144,6 +146,11 @@ impl<'a> WorkspacePlaces<'a> {
         name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
             && !matches!(name, "_" | "OLDPWD")
             && ![&self.names, &self.bare_names, &self.open_names].iter().any(|names| names.contains(name))
+    }
+
+    /// True of a variable that the text sets to what nobody can tell.
+    pub fn is_set_openly(&self, name: &str) -> bool {
+        self.open_names.contains(name)
     }
 
     /// True of a path that surely does not lie in the workspace: an absolute one, or one behind a variable of the person's.

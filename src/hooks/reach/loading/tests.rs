@@ -191,6 +191,14 @@ const APART: &[&str] = &[
     "grep -rq FIXME src && echo '{}' || true",
     "trap 'rm -f ~/lock' EXIT; ~/guard",
     "[[ $? -eq 0 ]] && ~/guard",
+    "f=$(jq -r .x); sh -c 'wc -l \"$1\"' _ \"$f\"",
+    "bash -c \"cd $HOME && ~/guard $(date +%s)\"",
+    "f=$(jq -r .x); awk -v f=\"$f\" 'BEGIN { print f }'",
+    "f=$(jq -r .x); python3 -c 'import sys; print(sys.argv[1])' \"$f\"",
+    "jq -r .x | sed \"s|$CLAUDE_PROJECT_DIR/||; s/x$/y/\" >> ~/log",
+    "export F=\"$(jq -r .x)\"; ~/guard",
+    "x=$(jq -r .x); printf '%s\\n' \"$x\" >> ~/log",
+    "read -r x; local y=$x; ~/guard \"$y\"",
 ];
 
 /// Programs that take settings, plugins, their version or code from the folder, and all that nobody looked up.
@@ -296,6 +304,28 @@ const TAKING: &[&str] = &[
     "sed -f x.sed ~/list",
     "n=$(jq .x); [[ $n -gt 5 ]] && ~/guard",
     "n=$(jq .x); echo $((n + 1))",
+    // Text of an agent's within code, or as the name of a variable.
+    "f=$(jq -r .tool_input.file_path); sh -c \"echo $f >> ~/log\"",
+    "f=$(jq -r .x); timeout 5 bash -euc \"wc -l '$f'\"",
+    "bash -c \"notify-send $(jq -r .x)\"",
+    "f=$(jq -r .x); python3 -c \"print('$f')\"",
+    "f=$(jq -r .x); perl -e \"print '$f'\"",
+    "f=$(jq -r .x); node -e \"console.log('$f')\"",
+    "f=$(jq -r .x); awk \"BEGIN { print \\\"$f\\\" }\"",
+    "f=$(jq -r .x); date | sed \"s|x|$f|\"",
+    "f=$(jq -r .x); date | sed -n -e \"s|x|$f|\"",
+    "f=$(jq -r .x); eval \"echo $f\"",
+    "f=$(jq -r .x); trap \"echo $f\" EXIT",
+    "note() { sh -c \"logger $1\"; }; note x",
+    "export $(grep -v '^#' .env | xargs); ~/guard",
+    "while IFS== read -r k v; do export \"$k=$v\"; done < .env; ~/guard",
+    "jq -r .x | while IFS= read -r f; do sh \"$f\"; done",
+    "jq -r .x | while IFS= read -r f; do sort $f; done",
+    "x=$(jq -r .x); declare \"$x=1\"",
+    "x=$(jq -r .x); unset \"$x\"",
+    "x=$(jq -r .x); [[ -v \"$x\" ]] && ~/guard",
+    "x=$(jq -r .x); printf -v \"$x\" y",
+    "d=$(jq -r .cwd); PATH=\"$d:$PATH\" ~/guard",
 ];
 
 fn reached(text: &str, root: &Path) -> WorkspaceReach {

@@ -247,7 +247,8 @@ fn reaching_command(
         WordsReach::Text(text) => DEEPEST <= depth || reaching(&text, places, depth + 1).is_some(),
     };
     let words = commands.iter().find(|words| !is_arm(words) && (loads(words) || reaches(words)))?;
-    Some(words.iter().map(HookWord::text).collect::<Vec<_>>().join(" "))
+    let shown = words.iter().map(HookWord::text).skip_while(|word| places::is_control(word));
+    Some(shown.collect::<Vec<_>>().join(" "))
 }
 
 /// True if one of these is a shell that reads its commands from where another command puts them out.

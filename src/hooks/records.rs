@@ -67,9 +67,9 @@ pub(super) fn heard(
 
 /// The reason for many a failure of a confined hook, which its own words seldom say.
 const NO_NETWORK: &str = "it ran in a sandbox without network (setting `sandbox.network`)";
-const NO_HOME: &str = "it ran in a sandbox, where only the workspace can be written";
+const IN_SANDBOX: &str = "it ran in a sandbox";
 /// Advice about one of a person's own.
-const WHY_CONFINED: &str = "`subagent hooks list` says why";
+const WHY_CONFINED: &str = "where only the workspace can be written: `subagent hooks list` says why";
 
 /// Words of programs that do not reach what they want to, in lower case.
 const UNREACHABLE: &[&str] = &[
@@ -101,11 +101,11 @@ fn failed_confined(hook: &Hook, end: &HandlerEnd) -> bool {
 /// Says so of a failure, and of exit code 2 where the hook itself says that it did not reach something: it refused nothing then.
 fn tell_of_sandbox(answer: &mut HookAnswer, hook: &Hook, end: &HandlerEnd, workspace: &HookWorkspace) {
     let has_network = workspace.settings.sandbox.network;
-    let place = if has_network { NO_HOME } else { NO_NETWORK };
+    let place = if has_network { IN_SANDBOX } else { NO_NETWORK };
     if let Some((_, why)) = &mut answer.failure {
         // A project's author knows that it runs in one. Whoever wrote their own hook may not.
         match hook.origin.is_own() {
-            true => why.push_str(&format!("; {place}: {WHY_CONFINED}")),
+            true => why.push_str(&format!("; {place}, {WHY_CONFINED}")),
             false if !has_network => why.push_str(&format!("; {place}")),
             false => {}
         }

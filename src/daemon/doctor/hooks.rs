@@ -10,8 +10,8 @@ use hooks::{Hook, HookState};
 use sandbox::SandboxMechanism;
 
 /// Advice about a hook of their own that runs in a sandbox.
-const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script outside of the \
-     workspace, and name that by its full path";
+const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script of yours outside of the \
+     workspace, such as ~/hooks/x.sh, and name that by its full path";
 
 pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
     let read = match state.hooks_of(workspace.to_vec()).await {

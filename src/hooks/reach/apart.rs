@@ -13,7 +13,8 @@ use super::{
     places::{WorkspacePlaces, is_control},
 };
 use programs::{
-    BY_WORDS, INSTALLED, INSTALLED_AT_HOME, OF_SHELL, OPENED, RUNNING, VERSION_MANAGERS, WITH_ANY_WORDS,
+    BY_WORDS, INSTALLED, INSTALLED_AT_HOME, OF_SHELL, OPENED, RUNNING, TMUX_SHOWING, VERSION_MANAGERS,
+    WITH_ANY_WORDS,
 };
 pub(super) use scripts::runs_apart;
 
@@ -79,6 +80,10 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
             |word: &&str| !word.contains('$') || ["$?", "$#"].contains(word) || word.starts_with("${#");
         return given.iter().all(|word| is_number(word));
     }
+    if name == "tmux" {
+        let is_plain = |word: &&str| !word.contains("#(") && !places.may_lead(word);
+        return given.first().is_some_and(|word| TMUX_SHOWING.contains(word)) && given.iter().all(is_plain);
+    }
     if name == "brew" {
         return given.first() == Some(&"--prefix");
     }
@@ -102,7 +107,7 @@ pub(super) fn takes_any_words(words: &[&str], places: &WorkspacePlaces<'_>) -> b
     let program = words.first().copied().unwrap_or_default();
     let is_path = program.contains(['/', '$', '~']);
     WITH_ANY_WORDS.contains(&program)
-        || OF_SHELL.contains(&program)
+        || OF_SHELL.contains(&program) && !matches!(program, "[" | "test" | "mapfile" | "readarray" | "wait")
         || places.is_function(program)
         // A person's own program knows what it is given.
         || is_path && places.is_away(program) && !is_installed(&places.path_of(program), places.folders().2)

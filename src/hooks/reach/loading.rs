@@ -7,7 +7,7 @@ use super::{
     apart::{runs_apart, takes_any_words, takes_nothing},
     folder_programs::runs_folder,
     interpreters::{WordsReach, interpreted},
-    places::{WorkspacePlaces, assignment, assignments, is_control},
+    places::{OF_NOBODY, WorkspacePlaces, assignment, assignments, is_control},
     spelled::shell_escapes,
 };
 
@@ -100,8 +100,11 @@ fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'
     let mut rest = own;
     let mut has_more = false;
     let mut replaced = "{}";
+    // What `parallel` reads is run where it is given no program, and so is what xargs gives to `env`.
+    let mut runs_given = false;
     while let [word, behind @ ..] = rest {
         let name = word.rsplit('/').next().unwrap_or_default();
+        runs_given = if WRAPPERS.contains(&name) { name != "xargs" } else { runs_given };
         has_more |= matches!(name, "xargs" | "parallel");
         if let [_, value, ..] = rest
             && has_more
@@ -123,7 +126,7 @@ fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'
             false => break,
         }
     }
-    let [program, given @ ..] = rest else { return false };
+    let [program, given @ ..] = rest else { return has_more && runs_given };
     let at = own.len() - given.len();
     // A name in the middle of code.
     let is_within = |word: &&&str| word.contains(replaced) && **word != replaced && word.contains(' ');
@@ -148,9 +151,6 @@ fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'
 
 /// True of a word that a shell splits where a variable, or what a command prints, has a blank.
 fn is_open(word: &HookWord, places: &WorkspacePlaces<'_>) -> bool {
-    /// Commands whose output is one word, of no agent's.
-    const OF_NOBODY: &[&str] =
-        &["date", "whoami", "hostname", "id", "uname", "mktemp", "pwd", "git rev-parse"];
     let text = word.text();
     // Of what a pattern finds an agent chose the names.
     if word.is_pattern() && !text.starts_with(['/', '~', '$']) && !text.starts_with("./") {

@@ -28,6 +28,9 @@ const AWAY: &[&str] = &[
 ];
 /// Those of them that print where a program of a name is.
 const FINDING: &[&str] = &["which ", "command -v "];
+/// Commands whose output is one word, of no agent's.
+pub(super) const OF_NOBODY: &[&str] =
+    &["date", "whoami", "hostname", "id", "uname", "mktemp", "pwd", "git rev-parse"];
 /// Values that are set by way of others before they are used.
 const MOST_STEPS: usize = 4;
 
@@ -43,6 +46,8 @@ pub(super) struct WorkspacePlaces<'a> {
     bare_names: BTreeSet<String>,
     /// Variables of which nobody can tell that their value leads out of the workspace. Those that a text does not set are the person's.
     open_names: BTreeSet<String>,
+    /// Variables whose value an agent may choose.
+    agents_names: BTreeSet<String>,
     /// Variables that the text sets.
     set_names: BTreeSet<String>,
     /// Functions that the text defines. What stands in them is read as commands of the text.
@@ -68,6 +73,7 @@ impl<'a> WorkspacePlaces<'a> {
             names: BTreeSet::new(),
             bare_names: BTreeSet::new(),
             open_names: BTreeSet::new(),
+            agents_names: BTreeSet::new(),
             set_names: BTreeSet::new(),
             functions: BTreeSet::new(),
             starts_elsewhere: false,
@@ -128,6 +134,16 @@ impl<'a> WorkspacePlaces<'a> {
                 _ => {}
             }
         }
+        self.agents_names.extend(self.open_names.iter().cloned());
+        for _ in 0..=set.len() {
+            let before = self.agents_names.len();
+            let found = set.iter().filter(|(_, value)| self.is_of_agent(value)).map(|(name, _)| name.clone());
+            let found: Vec<String> = found.collect();
+            self.agents_names.extend(found);
+            if self.agents_names.len() == before {
+                break;
+            }
+        }
         self.set_names.extend(set.iter().map(|(name, _)| name.clone()));
         // One that is set by way of another is as open as that.
         for _ in 0..=set.len() {
@@ -148,9 +164,27 @@ impl<'a> WorkspacePlaces<'a> {
             && ![&self.names, &self.bare_names, &self.open_names].iter().any(|names| names.contains(name))
     }
 
-    /// True of a variable that the text sets to what nobody can tell.
-    pub fn is_set_openly(&self, name: &str) -> bool {
-        self.open_names.contains(name)
+    /// True of a variable, or a number or sign in the place of one, whose value an agent may choose.
+    pub fn is_agents(&self, name: &str) -> bool {
+        let is_name = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+        !is_name || name == "_" || self.agents_names.contains(name)
+    }
+
+    /// True of the text of a value in which something stands that an agent may choose.
+    fn is_of_agent(&self, value: &str) -> bool {
+        let is_found = value.contains(['*', '?', '`']);
+        is_found
+            || value.split('$').skip(1).any(|behind| {
+                if let Some(inner) = behind.strip_prefix('(') {
+                    let inner = inner.trim_start();
+                    return !OF_NOBODY.iter().any(|command| inner.starts_with(command)) && !is_away(inner);
+                }
+                let (name, _) = variable(behind);
+                match name {
+                    "" => behind.starts_with("{!"),
+                    name => self.is_agents(name),
+                }
+            })
     }
 
     /// True of a path that surely does not lie in the workspace: an absolute one, or one behind a variable of the person's.

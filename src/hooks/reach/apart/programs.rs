@@ -203,6 +203,9 @@ pub(super) const BY_WORDS: &[&str] = &[
     "pbpaste",
     "pw-play",
     "say",
+    "mpg123",
+    "ntfy",
+    "ogg123",
     "spd-say",
     "terminal-notifier",
     "wl-copy",
@@ -211,11 +214,10 @@ pub(super) const BY_WORDS: &[&str] = &[
     "xsel",
     "zenity",
 ];
-/// Those of them that run or write nothing whatever words they get: an agent names files, and a name may be an option.
+/// Those of them that run or write nothing whatever words they get: an agent names files, and a name may be an option. Not `[` and `test`, which
+/// reckon with what stands behind `-v`.
 pub(super) const WITH_ANY_WORDS: &[&str] = &[
-    "[",
     "[[",
-    "test",
     "case",
     "for",
     "in",
@@ -266,7 +268,6 @@ pub(super) const WITH_ANY_WORDS: &[&str] = &[
     "tail",
     "tr",
     "wc",
-    "xxd",
     "expr",
     "seq",
     "mkdir",
@@ -283,6 +284,18 @@ pub(super) const RUNNING: &[(&str, &[&str])] = &[
     ("zgrep", &["-f"]),
     ("wget", &["--use-askpass", "--config", "-e"]),
     ("curl", &["-K", "--config"]),
+];
+/// Words of tmux by which it only shows something (tmux(1)). It runs what stands in `#(…)`.
+pub(super) const TMUX_SHOWING: &[&str] = &[
+    "display-message",
+    "display",
+    "refresh-client",
+    "rename-window",
+    "renamew",
+    "select-pane",
+    "select-window",
+    "set-option",
+    "set",
 ];
 /// Commands that run those that stand in their words, which are looked at one by one.
 pub(super) const OPENED: &[&str] = &[

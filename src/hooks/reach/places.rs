@@ -230,7 +230,13 @@ impl<'a> WorkspacePlaces<'a> {
             (rest, is_first) = (tail, false);
         }
         // What is empty is no path.
-        !is_first && !self.leads(word, true)
+        !is_first && !self.leads(word, true) && !self.leads_by_link(&text)
+    }
+
+    /// True of a path in a folder that is a link into the workspace, also of one that is not there yet.
+    fn leads_by_link(&self, text: &str) -> bool {
+        let there = Path::new(text).ancestors().find_map(|path| path.canonicalize().ok());
+        there.is_some_and(|path| is_below(&path, self.roots))
     }
 
     /// True of a variable alone that the text does not set: its value may be the name of any program.

@@ -425,7 +425,12 @@ fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder(
     let roots = [at("w").to_str().unwrap().to_owned()];
     let folders = [at("shims"), at("bin")];
     let own = at("own").display().to_string();
+    std::os::unix::fs::symlink(at("w"), at("own/link")).unwrap();
     for (text, is_taking) in [
+        (format!("{own}/link/later.sh"), true),
+        (format!("python3 {own}/link/x/later.py"), true),
+        (format!(". {own}/link/later.sh"), true),
+        (format!("sh {own}/later.sh"), false),
         ("jq .".to_owned(), true),
         ("curl -s x".to_owned(), true),
         ("cat".to_owned(), false),

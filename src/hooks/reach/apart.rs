@@ -78,7 +78,7 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
     if name == "[[" && given.iter().any(|word| RECKONING.contains(word)) {
         let is_number =
             |word: &&str| !word.contains('$') || ["$?", "$#"].contains(word) || word.starts_with("${#");
-        return given.iter().all(|word| is_number(word));
+        return given.iter().all(is_number);
     }
     if name == "tmux" {
         let is_plain = |word: &&str| !word.contains("#(") && !places.may_lead(word);
@@ -97,7 +97,7 @@ fn of_depth(words: &[&str], places: &WorkspacePlaces<'_>, depth: usize) -> bool 
         let runs = RUNNING.iter().find(|(program, _)| *program == name);
         let is_running =
             |word: &&str| runs.is_some_and(|(_, options)| options.iter().any(|it| word.starts_with(it)));
-        return !given.iter().any(|word| is_running(word)) && (name != "sed" || is_sed_apart(given, places));
+        return !given.iter().any(is_running) && (name != "sed" || is_sed_apart(given, places));
     }
     runs_of_place(name, given, places) || runs_apart(name, given, places)
 }

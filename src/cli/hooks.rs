@@ -114,6 +114,10 @@ impl HookFaultView {
     }
 }
 
+/// Advice about a hook of their own that runs in a sandbox.
+const OUT_OF_SANDBOX: &str = "A hook of yours in a sandbox can write the workspace alone, and has the network only where commands have it. \
+     One that needs more: put it into a script of yours outside of the workspace, such as ~/hooks/x.sh, and name that by its full path.";
+
 /// The place where its command runs.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -279,7 +283,18 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
             }
         }
     }
+    let is_confined = |hook: &ListedHookView| hook.confinement.as_ref().is_some_and(|it| it.confined);
+    if hooks.iter().any(|hook| is_confined(hook) && is_own(&hook.id)) {
+        for row in width::wrap_words(OUT_OF_SANDBOX, columns) {
+            text.push_str(&format!("{}\n", stdout.paint(TextColor::Dim, &row)));
+        }
+    }
     text
+}
+
+/// True of a hook of the user's or the system's settings.
+fn is_own(id: &str) -> bool {
+    ["user/", "system/"].iter().any(|source| id.starts_with(source))
 }
 
 /// Sentences about the hooks of an agent's file, one each, as `definition` of `agents/get` has it.
@@ -351,12 +366,12 @@ fn test(
     let answer = link.ask_slowly::<HooksTest>(&params, &mut surroundings.stderr)?;
     let trial: HookTrialView = paging::view(&answer)?;
     let columns = surroundings.stdout.width;
-    let words = || in_words(&trial, columns);
+    let words = || in_words(&trial, is_own(id), columns);
     paging::tell(&answer, *format, words, surroundings)
 }
 
 /// The answer to `hooks/test`: what it means, how the hook ended, what it was told, and what it said.
-fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
+fn in_words(trial: &HookTrialView, is_own: bool, columns: Option<usize>) -> String {
     const LABEL: usize = 10;
     let room = columns.map(|columns| columns.saturating_sub(LABEL).max(20));
     let mut lines = Vec::new();
@@ -394,6 +409,9 @@ fn in_words(trial: &HookTrialView, columns: Option<usize>) -> String {
     put("ended", &format!("{code}{} in {} ms", trial.outcome, trial.duration_ms));
     let runs = trial.confinement.as_ref().map(HookConfinementView::in_words).unwrap_or_default();
     put("runs", &runs);
+    if is_own && trial.confinement.as_ref().is_some_and(|it| it.confined) {
+        put("", OUT_OF_SANDBOX);
+    }
     put("told", &trial.input.to_string());
     put("stdout", &trial.stdout);
     put("stderr", &trial.stderr);

@@ -36,12 +36,14 @@ pub(super) fn places_of(
     rules: &RulePlaces,
     switched_off: &[String],
 ) -> HookPlaces {
+    let path = sources.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
     HookPlaces {
         system_file: Some(sources.files.system.clone()),
         user_file: Some(sources.files.user.clone()),
         home: rules.home.clone(),
         other_products: config.hooks.places.value.clone(),
         roots: Vec::new(),
+        program_folders: sys::programs::folders_of_person(path, Some(&rules.home)),
         disable_all: config.hooks.disable_all.value,
         disabled: switched_off.to_vec(),
     }

@@ -70,6 +70,8 @@ pub struct HookPlaces {
     pub other_products: Vec<String>,
     /// The workspace's folders, canonical.
     pub roots: Vec<String>,
+    /// Folders in which programs are found by their names.
+    pub program_folders: Vec<PathBuf>,
     /// The user's `disableAllHooks`: only the system's hooks are left.
     pub disable_all: bool,
     /// Ids that a person switched off; the system's cannot be.
@@ -450,10 +452,10 @@ impl PlacesReader<'_> {
         if let Some(file) = pinned.or(found).or_else(|| programs.named.clone()) {
             return WorkspaceReach::Names { file: file.to_string_lossy().into_owned() };
         }
-        let (roots, home) = (self.pins.roots, self.pins.home);
+        let (roots, home, folders) = (self.pins.roots, self.pins.home, &self.places.program_folders);
         let by_words = match args {
-            None => reach::of_text(command, roots, home),
-            Some(args) => reach::of_words(command, args, roots, home),
+            None => reach::of_text(command, roots, home, folders),
+            Some(args) => reach::of_words(command, args, roots, (home, folders)),
         };
         match (by_words, &programs.leading) {
             (WorkspaceReach::Nothing, Some(word)) => WorkspaceReach::CouldRun { words: word.clone() },

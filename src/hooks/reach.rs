@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+mod agents_text;
+mod apart;
 mod folder_programs;
 mod interpreters;
 mod loading;
@@ -104,16 +106,26 @@ const DEEPEST: usize = 3;
 
 /// The words by which the text of a hook, run in the first of these folders, could run a file below one of them that it does not name. Blocks
 /// for a look at the folders that its words name.
-pub(super) fn of_text(text: &str, roots: &[String], home: &Path) -> WorkspaceReach {
-    let places = WorkspacePlaces::new(roots, home);
+pub(super) fn of_text(
+    text: &str,
+    roots: &[String],
+    home: &Path,
+    program_folders: &[PathBuf],
+) -> WorkspaceReach {
+    let places = WorkspacePlaces::new(roots, home, program_folders);
     could_run(places.and_then(|places| reaching(text, &places, 0)))
 }
 
 /// The same of a command that no shell reads.
-pub(super) fn of_words(command: &str, args: &[String], roots: &[String], home: &Path) -> WorkspaceReach {
+pub(super) fn of_words(
+    command: &str,
+    args: &[String],
+    roots: &[String],
+    (home, program_folders): (&Path, &[PathBuf]),
+) -> WorkspaceReach {
     let words = std::iter::once(command).chain(args.iter().map(String::as_str)).map(HookWord::literal);
     let commands = [words.collect()];
-    let places = WorkspacePlaces::new(roots, home);
+    let places = WorkspacePlaces::new(roots, home, program_folders);
     could_run(places.and_then(|places| reaching_command("", &commands, &places.within("", &commands), 0)))
 }
 
@@ -235,7 +247,8 @@ fn reaching_command(
         WordsReach::Text(text) => DEEPEST <= depth || reaching(&text, places, depth + 1).is_some(),
     };
     let words = commands.iter().find(|words| !is_arm(words) && (loads(words) || reaches(words)))?;
-    Some(words.iter().map(HookWord::text).collect::<Vec<_>>().join(" "))
+    let shown = words.iter().map(HookWord::text).skip_while(|word| places::is_control(word));
+    Some(shown.collect::<Vec<_>>().join(" "))
 }
 
 /// True if one of these is a shell that reads its commands from where another command puts them out.
@@ -335,7 +348,7 @@ mod tests {
             "cat tools/*.sh > /home/ann/x; /home/ann/x",
             "[[ -f x ]] && sh tools/*.sh",
         ] {
-            assert_ne!(of_text(text, &roots, home), WorkspaceReach::Nothing, "{text}");
+            assert_ne!(of_text(text, &roots, home, &[]), WorkspaceReach::Nothing, "{text}");
         }
         for text in [
             "jq -r '.tool_input.file_path | select(test(\"[.]ts$\"))'",
@@ -352,8 +365,6 @@ mod tests {
             // What a variable of nobody's holds, and what a program finds in its folder, is the person's to know; the manual says so.
             "node -e 'require(\"fs\").writeFileSync(\"x\", \"\")'",
             "_R=\"${CLAUDE_PLUGIN_ROOT}\"; [ -z \"$_R\" ] && _R=\"$HOME/.claude/plugins/x\"; node \"$_R/run.js\"",
-            "gofmt -w \"$f\"",
-            "uv run ~/guard.py",
             "python3.11 -u \"$SCRIPT\"",
             "$T/guard.sh",
             "true",
@@ -367,7 +378,7 @@ mod tests {
         ] {
             // A letter of a pattern that no quotes hide is one for the shell, too.
             let text = text.replace("/?a", "/%3Fa");
-            assert_eq!(of_text(&text, &roots, home), WorkspaceReach::Nothing, "{text}");
+            assert_eq!(of_text(&text, &roots, home, &[]), WorkspaceReach::Nothing, "{text}");
         }
     }
 }

@@ -36,8 +36,8 @@ pub(super) fn heard(
     // Before anything is cut of it: of half a secret nobody can tell that it is one.
     end.stderr = redactor.owned(std::mem::take(&mut end.stderr));
     let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
-    if lacks_network(&hook, &end, workspace) {
-        tell_of_missing_network(&mut answer, &end);
+    if failed_confined(&hook, &end) {
+        tell_of_sandbox(&mut answer, &hook, &end, workspace);
     }
     // Its answer is read; what is left is for people and the model.
     end.stdout = redactor.owned(std::mem::take(&mut end.stdout));
@@ -67,6 +67,9 @@ pub(super) fn heard(
 
 /// The reason for many a failure of a confined hook, which its own words seldom say.
 const NO_NETWORK: &str = "it ran in a sandbox without network (setting `sandbox.network`)";
+const IN_SANDBOX: &str = "it ran in a sandbox";
+/// Advice about one of a person's own.
+const WHY_CONFINED: &str = "where only the workspace can be written: `subagent hooks list` says why";
 
 /// Words of programs that do not reach what they want to, in lower case.
 const UNREACHABLE: &[&str] = &[
@@ -88,20 +91,25 @@ const UNREACHABLE: &[&str] = &[
     "network is unreachable",
 ];
 
-/// True of a command that had no network and ended with a complaint.
-fn lacks_network(hook: &Hook, end: &HandlerEnd, workspace: &HookWorkspace) -> bool {
+/// True of a command that ended with a complaint in a sandbox.
+fn failed_confined(hook: &Hook, end: &HandlerEnd) -> bool {
     matches!(hook.handler, HookHandler::Command { .. })
         && hook.is_confined()
-        && !workspace.settings.sandbox.network
         && end.exit_code.is_some_and(|code| code != 0)
 }
 
 /// Says so of a failure, and of exit code 2 where the hook itself says that it did not reach something: it refused nothing then.
-fn tell_of_missing_network(answer: &mut HookAnswer, end: &HandlerEnd) {
+fn tell_of_sandbox(answer: &mut HookAnswer, hook: &Hook, end: &HandlerEnd, workspace: &HookWorkspace) {
+    let has_network = workspace.settings.sandbox.network;
+    let place = if has_network { IN_SANDBOX } else { NO_NETWORK };
     if let Some((_, why)) = &mut answer.failure {
-        why.push_str("; ");
-        why.push_str(NO_NETWORK);
-    } else if let Some(reason) = &mut answer.reason {
+        // A project's author knows that it runs in one. Whoever wrote their own hook may not.
+        match hook.origin.is_own() {
+            true => why.push_str(&format!("; {place}, {WHY_CONFINED}")),
+            false if !has_network => why.push_str(&format!("; {place}")),
+            false => {}
+        }
+    } else if let Some(reason) = answer.reason.as_mut().filter(|_| !has_network) {
         let said = [&end.stderr, &end.stderr_end].map(|text| text.to_lowercase());
         if UNREACHABLE.iter().any(|words| said.iter().any(|text| text.contains(words))) {
             *reason = format!("{NO_NETWORK} and says: {reason}");

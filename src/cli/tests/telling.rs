@@ -35,6 +35,29 @@ fn a_hook_that_cannot_work_says_so_beside_its_id() {
     assert!(flat(&text).contains("`GUARD_MODE` has no value in its command"), "{text}");
 }
 
+/// Whoever wrote one for another product does not expect it in a sandbox, and learns how it gets out of there.
+#[test]
+fn a_hook_of_ones_own_that_runs_in_a_sandbox_says_how_it_would_not() {
+    let told = "put it into a script of yours outside of the workspace, such as ~/hooks/x.sh, and name that by its full path";
+    for (id, confined, is_told) in [("user", true, true), ("user", false, false), ("project", true, false)] {
+        let hook = json!({
+            "id": format!("{id}/PostToolUse/1c40e2aa"), "event": "PostToolUse", "source": id, "file": "/c/settings.json",
+            "type": "command", "runs": "npx prettier .", "onFailure": "continue", "state": "on",
+            "confinement": {"confined": confined, "why": "it is yours"},
+        });
+        for columns in [40, 100] {
+            let text = shown(&["hooks", "list"], columns, "hooks/list", json!({ "hooks": [hook] }));
+            assert_eq!(flat(&text).contains(told), is_told, "{id} {confined}: {text}");
+            assert!(text.lines().all(|row| row.chars().count() <= columns), "{text}");
+        }
+        let trial =
+            json!({"fires": true, "outcome": "answered", "confinement": {"confined": confined, "why": "x"}});
+        let hook = format!("{id}/PostToolUse/1c40e2aa");
+        let text = shown(&["hooks", "test", &hook], 60, "hooks/test", trial);
+        assert_eq!(flat(&text).contains(told), is_told, "{id} {confined}: {text}");
+    }
+}
+
 #[test]
 fn the_reason_why_a_part_is_off_is_never_cut() {
     let import = "/home/ada/shop/docs/of/the/team/missing.md, in /home/ada/shop/AGENTS.md";

@@ -9,6 +9,10 @@ use super::{
 use hooks::{Hook, HookState};
 use sandbox::SandboxMechanism;
 
+/// Advice about a hook of their own that runs in a sandbox.
+const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script of yours outside of the \
+     workspace, such as ~/hooks/x.sh, and name that by its full path";
+
 pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
     let read = match state.hooks_of(workspace.to_vec()).await {
         Ok(read) => read,
@@ -18,19 +22,20 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     // Of a person's own nobody can tell without a workspace whether they name a file of one.
     let is_known = |hook: &Hook| !workspace.is_empty() || !hook.origin.is_own();
     let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);
-    let (mut confined, mut count) = (Vec::new(), 0_usize);
+    let (mut confined, mut count, mut has_own) = (Vec::new(), 0_usize, false);
     for hook in on {
         count += 1;
         let found = hook.confinement(|words| shown_command(words, &redactor));
         if let Some(found) = found.filter(|it| it.confined && is_known(hook)) {
             confined.push(format!("{}: {}", hook.id, found.why.replace('\n', "⏎")));
+            has_own |= hook.origin.is_own();
         }
     }
     if count == 0 {
         return DoctorFinding::ok("no hook is on");
     }
     let hooks = if count == 1 { "1 hook is on".to_owned() } else { format!("{count} hooks are on") };
-    let finding = of_places(state, &hooks, &confined, workspace);
+    let finding = of_places(state, &hooks, (&confined, has_own), workspace);
     let roots = workspace.iter().map(PathBuf::from).collect();
     let outlooks = match hook_outlooks::of_hooks(state, &read, roots).await {
         Ok(outlooks) => outlooks,
@@ -47,12 +52,21 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     let odd = told(odd.collect::<Vec<_>>().into_iter());
     let usual =
         "mend what it runs, or `subagent hooks disable ID`; `subagent hooks test ID` shows what it says";
-    let hint = finding.hint.unwrap_or_else(|| usual.to_owned());
+    let hint = match finding.hint {
+        Some(hint) if hint == OUT_OF_SANDBOX => format!("{usual}; {hint}"),
+        Some(hint) => hint,
+        None => usual.to_owned(),
+    };
     DoctorFinding::warning(format!("{}; {odd}", finding.message)).with_hint(hint)
 }
 
 /// The finding about the place where hooks run.
-fn of_places(state: &DaemonContext, hooks: &str, confined: &[String], workspace: &[String]) -> DoctorFinding {
+fn of_places(
+    state: &DaemonContext,
+    hooks: &str,
+    (confined, has_own): (&[String], bool),
+    workspace: &[String],
+) -> DoctorFinding {
     if confined.is_empty() {
         let where_asked = if workspace.is_empty() { "" } else { ", and none runs in a sandbox here" };
         return DoctorFinding::ok(format!("{hooks}{where_asked}"));
@@ -64,6 +78,9 @@ fn of_places(state: &DaemonContext, hooks: &str, confined: &[String], workspace:
             "{hooks}; {number} may run in a sandbox only and cannot be run, since none works here ({why}), so what they guard is refused: {named}"
         ))
         .with_hint("install the package `bubblewrap`"),
-        _ => DoctorFinding::ok(format!("{hooks}, {number} of them in a sandbox: {named}")),
+        _ => {
+            let finding = DoctorFinding::ok(format!("{hooks}, {number} of them in a sandbox: {named}"));
+            if has_own { finding.with_hint(OUT_OF_SANDBOX) } else { finding }
+        }
     }
 }

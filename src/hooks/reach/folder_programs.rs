@@ -80,94 +80,6 @@ const OF_FOLDER: &[&str] = &[
     "vagrant",
     "unittest",
     "pre_commit",
-    // The first of their name in the folder's `node_modules`, or what the folder's settings name in their place.
-    "npx",
-    "bunx",
-    "pnpx",
-    // Proxies of rustup, which take the toolchain that the folder names.
-    "rustc",
-    "rustdoc",
-    "rustfmt",
-    "cargo-clippy",
-    "cargo-fmt",
-    "clippy-driver",
-    "rust-analyzer",
-    "rust-gdb",
-    "rust-lldb",
-    // Programs that run tasks, hooks or shells of the folder.
-    "bitbake",
-    "direnv",
-    "doit",
-    "erl",
-    "foreman",
-    "ghci",
-    "hk",
-    "inv",
-    "invoke",
-    "mage",
-    "moon",
-    "pants",
-    "prek",
-    "repo",
-    "treefmt",
-    "trunk",
-    "west",
-    // Linters and formatters whose settings name code, or are code.
-    "ansible-lint",
-    "astro",
-    "basedpyright",
-    "behave",
-    "biome",
-    "commitlint",
-    "coverage",
-    "cspell",
-    "dart",
-    "dmypy",
-    "ecs",
-    "eslint_d",
-    "flake8",
-    "flutter",
-    "golangci-lint",
-    "knip",
-    "luacheck",
-    "markdownlint",
-    "markdownlint-cli2",
-    "mkdocs",
-    "mypy",
-    "next",
-    "ng",
-    "nose2",
-    "nuxt",
-    "nyc",
-    "oxlint",
-    "php-cs-fixer",
-    "phpcbf",
-    "phpcs",
-    "phpstan",
-    "postcss",
-    "prettierd",
-    "psalm",
-    "pylint",
-    "pyright",
-    "rector",
-    "remark",
-    "robot",
-    "rubocop",
-    "semgrep",
-    "sphinx-build",
-    "sqlfluff",
-    "standard",
-    "standardrb",
-    "svelte-check",
-    "tailwindcss",
-    "tap",
-    "terraform",
-    "textlint",
-    "tofu",
-    "tsup",
-    "tsx",
-    "wrangler",
-    "xo",
 ];
 /// Programs that do so by these words.
 const BY_WORD: &[(&str, &[&str])] = &[
@@ -209,10 +121,12 @@ const BY_WORD: &[(&str, &[&str])] = &[
     ("dotnet", &["run", "test", "build", "msbuild"]),
     ("swift", &["run", "test", "build"]),
     ("zig", &["build"]),
-    ("mise", &["run", "r", "exec", "x"]),
+    ("mise", &["run", "r"]),
     ("devbox", &["run"]),
-    ("nix", &["develop", "build", "fmt", "run"]),
+    ("nix", &["develop", "build", "run"]),
 ];
+/// Programs that fetch another by its name and run it.
+const FETCHING: &[&str] = &["npx", "bunx", "uvx", "pnpx"];
 /// Options by which a program takes another folder, or another file of definitions, than the one that it finds where it is started.
 const PLACES: &[&str] = &[
     "-C",
@@ -237,13 +151,11 @@ pub(super) fn runs_folder(name: &str, given: &[&str], places: &WorkspacePlaces<'
     if !given.is_empty() && given.iter().all(|word| TELLING.contains(word)) {
         return false;
     }
-    if name == "git" {
-        return is_git_below(given, places);
-    }
     let mut operands = given.iter().filter(|word| !word.starts_with('-'));
-    // The package of a name is fetched, and the settings of a project count for nothing (uv's documentation, tools).
-    if name == "uvx" {
-        return operands.next().is_some_and(|word| places.leads(word, false));
+    if FETCHING.contains(&name) {
+        // The package of a name is fetched, unless it may only be one that is there.
+        let is_there = given.iter().any(|word| matches!(*word, "--no-install" | "--no"));
+        return is_there || operands.next().is_some_and(|word| places.leads(word, false));
     }
     let place = given.iter().enumerate().find_map(|(at, word)| match word.split_once('=') {
         Some((option, value)) if PLACES.contains(&option) => Some(value),
@@ -256,10 +168,10 @@ pub(super) fn runs_folder(name: &str, given: &[&str], places: &WorkspacePlaces<'
         None => places.is_started_elsewhere(),
     };
     let is_of_folder = match (name, first) {
+        // It fetches a package by its name.
+        ("yarn" | "pnpm", Some("dlx" | "create")) => false,
         ("npm", _) if given.iter().any(|word| matches!(*word, "-g" | "--global")) => false,
-        ("pip" | "pip3", Some("install" | "wheel")) => operands.skip(1).any(|word| places.leads(word, false)),
-        // A package of a name is the one of the folder, where it has one.
-        ("npm", Some("exec" | "x")) | ("bun", Some("x")) => true,
+        ("npm", Some("exec" | "x")) => given.contains(&"--no"),
         // A package of a version, or one of elsewhere.
         ("go" | "nix", _)
             if operands.any(|word| word.contains(['@', '#', ':']) || places.leads_away(word)) =>
@@ -276,24 +188,6 @@ pub(super) fn runs_folder(name: &str, given: &[&str], places: &WorkspacePlaces<'
         }
     };
     is_of_folder && !is_elsewhere
-}
-
-/// True of git that is begun in a folder that may be one below a root, or in another repository. An agent makes one there, and git does what its
-/// settings say; those of the root's own are watched.
-fn is_git_below(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
-    let of_repository = given.iter().enumerate().filter_map(|(at, word)| match word.split_once('=') {
-        Some(("--git-dir" | "--work-tree", place)) => Some(place),
-        // What it is given by another program may be anything.
-        _ if matches!(*word, "-C" | "--git-dir" | "--work-tree") => {
-            Some(given.get(at + 1).copied().unwrap_or("*"))
-        }
-        _ => None,
-    });
-    let mut named = of_repository.peekable();
-    match named.peek() {
-        Some(_) => !named.all(|place| places.is_known(place)),
-        None => places.may_be_below(),
-    }
 }
 
 /// True of `uv run` that runs a program of the project's, or a script of the workspace.
@@ -317,4 +211,22 @@ fn runs_of_project(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
     }
     // `uv run -m MODULE`
     given.contains(&"-m")
+}
+
+/// Programs that go to the folder that they are given before they look at anything (make(1), ninja(1); `npm help config`, prefix).
+const GOING: &[&str] = &["make", "gmake", "bmake", "ninja", "npm"];
+
+/// True of a program that is told to do its work in a folder elsewhere, or only tells of itself.
+pub(super) fn runs_of_place(name: &str, given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
+    if !GOING.contains(&name) {
+        return false;
+    }
+    if !given.is_empty() && given.iter().all(|word| TELLING.contains(word)) {
+        return name != "npm";
+    }
+    let place = given.iter().enumerate().find_map(|(at, word)| match *word {
+        "-C" | "--directory" | "--prefix" => given.get(at + 1).copied(),
+        word => word.strip_prefix("--directory=").or_else(|| word.strip_prefix("--prefix=")),
+    });
+    place.is_some_and(|place| places.is_away(place)) && !given.iter().any(|word| places.may_lead(word))
 }

@@ -38,7 +38,7 @@ impl WordsReach {
 
 /// A family of interpreters whose options mean the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
+pub(super) enum Family {
     Shell,
     Python,
     /// Letters of options may stand together, and a folder behind them: `-wI.`
@@ -49,7 +49,7 @@ enum Family {
 }
 
 impl Family {
-    fn of(interpreter: &str) -> Family {
+    pub fn of(interpreter: &str) -> Family {
         match interpreter {
             "python" | "pypy" => Family::Python,
             "perl" | "ruby" => Family::Perl,
@@ -73,7 +73,7 @@ impl Family {
     }
 
     /// True of an option behind which a word stands that is no file.
-    fn has_word(self, option: &str) -> bool {
+    pub fn has_word(self, option: &str) -> bool {
         match self {
             Family::Python => matches!(option, "-W" | "-X"),
             Family::Shell => !option.starts_with("--") && option.ends_with(['o', 'O']),

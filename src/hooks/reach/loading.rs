@@ -3,9 +3,11 @@
 
 use super::{
     HookWord, INTERPRETERS,
+    agents_text::{is_open_list, is_taken_for_code},
+    apart::{runs_apart, takes_any_words, takes_nothing},
     folder_programs::runs_folder,
     interpreters::{WordsReach, interpreted},
-    places::{WorkspacePlaces, assignment, assignments, is_control},
+    places::{OF_NOBODY, WorkspacePlaces, assignment, assignments, is_control},
     spelled::shell_escapes,
 };
 
@@ -73,21 +75,111 @@ const LOOKING: &[&str] = &[
 
 /// Reads one simple command.
 pub(super) fn of_command(words: &[HookWord], places: &WorkspacePlaces<'_>) -> WordsReach {
-    if assignments(words).iter().any(|(name, value)| loads(name, value, places)) {
+    if assignments(words).iter().any(|(name, value)| loads(name, value, places))
+        || is_taken_for_code(words, places)
+    {
         return WordsReach::Workspace;
     }
-    let texts: Vec<String> = words.iter().map(HookWord::text).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    of_words(&texts, places)
+    let texts =
+        |words: &mut dyn Iterator<Item = &HookWord>| words.map(HookWord::text).collect::<Vec<String>>();
+    let own = texts(&mut words.iter().filter(|word| !word.is_target));
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let targets = texts(&mut words.iter().filter(|word| word.is_target));
+    let with_targets: Vec<&str> = own.iter().copied().chain(targets.iter().map(String::as_str)).collect();
+    let reached = match of_words(&own, places) {
+        WordsReach::Nothing if !targets.is_empty() => of_read_words(&with_targets, places),
+        reached => reached,
+    };
+    if takes_open_words(words, &own, places) { WordsReach::Workspace } else { reached }
+}
+
+/// True of a command that words of nobody's may have run or load something: an agent names files, and a name may be an option, or code.
+fn takes_open_words(words: &[HookWord], own: &[&str], places: &WorkspacePlaces<'_>) -> bool {
+    let own_words = words.iter().filter(|word| !word.is_target);
+    let is_open: Vec<bool> = own_words.map(|word| is_open(word, places)).collect();
+    let mut rest = own;
+    let mut has_more = false;
+    let mut replaced = "{}";
+    // What `parallel` reads is run where it is given no program, and so is what xargs gives to `env`.
+    let mut runs_given = false;
+    while let [word, behind @ ..] = rest {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        runs_given = if WRAPPERS.contains(&name) { name != "xargs" } else { runs_given };
+        has_more |= matches!(name, "xargs" | "parallel");
+        if let [_, value, ..] = rest
+            && has_more
+            && *word == "-I"
+        {
+            replaced = value;
+        } else if let Some(value) = word.strip_prefix("-I").filter(|value| has_more && !value.is_empty()) {
+            replaced = value;
+        }
+        let has_value = WITH_VALUE.contains(word);
+        let is_before = is_control(word)
+            || assignment(word).is_some()
+            || WRAPPERS.contains(&name)
+            || word.starts_with(['-', '+'])
+            || word.starts_with(|it: char| it.is_ascii_digit());
+        match is_before {
+            true if has_value => rest = behind.get(1..).unwrap_or_default(),
+            true => rest = behind,
+            false => break,
+        }
+    }
+    let [program, given @ ..] = rest else { return has_more && runs_given };
+    let at = own.len() - given.len();
+    // A name in the middle of code.
+    let is_within = |word: &&&str| word.contains(replaced) && **word != replaced && word.contains(' ');
+    if has_more && given.iter().any(|word| is_within(&word)) && !takes_any_words(rest, places) {
+        return true;
+    }
+    let mut filled: Vec<&str> = vec![program];
+    filled.extend(
+        given
+            .iter()
+            .enumerate()
+            .map(|(n, word)| if is_open[at + n] || has_more && *word == replaced { "$_" } else { word }),
+    );
+    if has_more {
+        filled.push("$_");
+    }
+    let has_open = has_more || is_open[at..].contains(&true);
+    has_open
+        && !takes_any_words(&filled, places)
+        && !runs_apart(program.rsplit('/').next().unwrap_or_default(), &filled[1..], places)
+}
+
+/// True of a word that a shell splits where a variable, or what a command prints, has a blank.
+fn is_open(word: &HookWord, places: &WorkspacePlaces<'_>) -> bool {
+    let text = word.text();
+    // Of what a pattern finds an agent chose the names.
+    if word.is_pattern() && !text.starts_with(['/', '~', '$']) && !text.starts_with("./") {
+        return true;
+    }
+    let mut at = 0;
+    word.letters.iter().any(|(letter, quoting)| {
+        let rest = &text[at..];
+        at += letter.len_utf8();
+        if *letter != '$' || *quoting != super::Quoting::None {
+            return false;
+        }
+        if let Some(inner) = rest.strip_prefix("$(") {
+            return !OF_NOBODY.iter().any(|command| inner.trim_start().starts_with(command));
+        }
+        let name = rest[1..].trim_start_matches(['{', '#']);
+        let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let name = &name[..end.unwrap_or(name.len())];
+        !(places.is_own(name) || name.is_empty() && rest[1..].starts_with(['?', '#', '$', '!']))
+    })
 }
 
 /// True if this variable has something loaded from the workspace.
 fn loads(name: &str, value: &str, places: &WorkspacePlaces<'_>) -> bool {
     if LISTS.contains(&name) {
-        return places.leads_in_list(value, ':');
+        return places.leads_in_list(value, ':') || is_open_list(name, value, places);
     }
     if LUA_LISTS.contains(&name) {
-        return places.leads_in_list(value, ';');
+        return places.leads_in_list(value, ';') || is_open_list(name, value, places);
     }
     OPTIONS.contains(&name)
         && value.split(|letter: char| letter.is_whitespace() || "=,".contains(letter)).any(|word| match word
@@ -99,7 +191,8 @@ fn loads(name: &str, value: &str, places: &WorkspacePlaces<'_>) -> bool {
         })
 }
 
-/// The same of a command whose words begin with this one, variables that it sets apart.
+/// The same of a command whose words begin with this one, variables that it sets apart. A program that nobody looked up counts as one that
+/// takes something from the folder.
 fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     let mut rest = words;
     while let [word, behind @ ..] = rest
@@ -107,8 +200,25 @@ fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     {
         rest = behind;
     }
+    match of_read_words(rest, places) {
+        WordsReach::Nothing if !takes_nothing(rest, places) => WordsReach::Workspace,
+        reached => reached,
+    }
+}
+
+/// The same as far as the words themselves lead there.
+fn of_read_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
+    let mut rest = words;
+    while let [word, behind @ ..] = rest
+        && (is_control(word) || assignment(word).is_some())
+    {
+        rest = behind;
+    }
     let [program, given @ ..] = rest else { return WordsReach::Nothing };
-    let name = program.rsplit('/').next().unwrap_or_default();
+    let name = match *program {
+        "$SHELL" | "${SHELL}" | "$BASH" | "${BASH}" => "sh",
+        program => program.rsplit('/').next().unwrap_or_default(),
+    };
     // The shell's `.` is no folder.
     if *program != "." && places.leads(program, false) {
         return WordsReach::Workspace;
@@ -118,6 +228,10 @@ fn of_words(words: &[&str], places: &WorkspacePlaces<'_>) -> WordsReach {
     }
     if name == "eval" {
         return WordsReach::Text(given.join(" "));
+    }
+    // What stands behind it is code.
+    if name == "trap" {
+        return WordsReach::Text(given.first().copied().unwrap_or_default().to_owned());
     }
     if WRAPPERS.contains(&name) {
         return wrapped(name, given, places);
@@ -174,9 +288,7 @@ fn finds(given: &[&str], places: &WorkspacePlaces<'_>) -> bool {
         let found = if places.leads(found, true) { "./found" } else { "/" };
         let words: Vec<&str> =
             given[at + 1..].iter().map(|word| if *word == "{}" { found } else { word }).collect();
-        // Each is run in the folder of what is found.
-        let is_git_below = given[at].ends_with("dir") && words.first() == Some(&"git");
-        is_git_below || !matches!(of_words(&words, places), WordsReach::Nothing)
+        !matches!(of_words(&words, places), WordsReach::Nothing)
     })
 }
 

@@ -1,6 +1,9 @@
 //! Which words of a command lead to a place of the workspace, straight or by way of a variable that the command sets itself?
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{HookWord, filled, fixed_folder, is_below};
 use sys::lexical::lexical;
@@ -23,6 +26,11 @@ const AWAY: &[&str] = &[
     "which ",
     "command -v ",
 ];
+/// Those of them that print where a program of a name is.
+const FINDING: &[&str] = &["which ", "command -v "];
+/// Commands whose output is one word, of no agent's.
+pub(super) const OF_NOBODY: &[&str] =
+    &["date", "whoami", "hostname", "id", "uname", "mktemp", "pwd", "git rev-parse"];
 /// Values that are set by way of others before they are used.
 const MOST_STEPS: usize = 4;
 
@@ -36,15 +44,27 @@ pub(super) struct WorkspacePlaces<'a> {
     names: BTreeSet<String>,
     /// Variables whose value is one word, which may be a folder of the workspace or anything else.
     bare_names: BTreeSet<String>,
+    /// Variables of which nobody can tell that their value leads out of the workspace. Those that a text does not set are the person's.
+    open_names: BTreeSet<String>,
+    /// Variables whose value an agent may choose.
+    agents_names: BTreeSet<String>,
+    /// Variables that the text sets.
+    set_names: BTreeSet<String>,
+    /// Functions that the text defines. What stands in them is read as commands of the text.
+    functions: BTreeSet<String>,
     /// The text goes to a folder elsewhere before it does anything else.
     starts_elsewhere: bool,
-    /// It goes to a folder that may be one below a root.
-    goes_below: bool,
+    /// Folders in which programs are found by their names.
+    program_folders: &'a [PathBuf],
 }
 
 impl<'a> WorkspacePlaces<'a> {
     /// None without a root.
-    pub fn new(roots: &'a [String], home: &'a Path) -> Option<WorkspacePlaces<'a>> {
+    pub fn new(
+        roots: &'a [String],
+        home: &'a Path,
+        program_folders: &'a [PathBuf],
+    ) -> Option<WorkspacePlaces<'a>> {
         let first = roots.first()?;
         Some(WorkspacePlaces {
             roots,
@@ -52,8 +72,12 @@ impl<'a> WorkspacePlaces<'a> {
             home,
             names: BTreeSet::new(),
             bare_names: BTreeSet::new(),
+            open_names: BTreeSet::new(),
+            agents_names: BTreeSet::new(),
+            set_names: BTreeSet::new(),
+            functions: BTreeSet::new(),
             starts_elsewhere: false,
-            goes_below: false,
+            program_folders,
         })
     }
 
@@ -69,14 +93,170 @@ impl<'a> WorkspacePlaces<'a> {
                 break;
             }
         }
+        let first_words = commands.iter().flat_map(|words| words.iter().take(2)).map(HookWord::text);
+        places.functions.extend(first_words.filter(|name| is_function(text, name)));
+        places.note_open(commands);
         places.starts_elsewhere |= places.goes_elsewhere(text, commands);
-        let goes_below = |words: &[HookWord]| {
-            let mut words = words.iter().map(HookWord::text).skip_while(|word| is_control(word));
-            let moves = words.next().is_some_and(|name| matches!(name.as_str(), "cd" | "pushd"));
-            moves && words.find(|word| !word.starts_with('-')).is_some_and(|to| !places.is_known(&to))
-        };
-        places.goes_below |= commands.iter().any(|words| goes_below(words));
         places
+    }
+
+    pub fn program_folders(&self) -> &'a [PathBuf] {
+        self.program_folders
+    }
+
+    /// True of the name of a function that the text defines.
+    pub fn is_function(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+
+    /// Keeps which variables may hold anything after these commands.
+    fn note_open(&mut self, commands: &[Vec<HookWord>]) {
+        let mut set: Vec<(String, String)> = Vec::new();
+        for words in commands {
+            set.extend(assignments(words));
+            let texts: Vec<String> = words.iter().map(HookWord::text).collect();
+            // `while IFS= read -r f`
+            let is_before = |text: &&str| is_control(text) || assignment(text).is_some();
+            let mut texts = texts.iter().map(String::as_str).skip_while(is_before);
+            match texts.next() {
+                Some("read" | "mapfile" | "readarray" | "getopts" | "printf") => {
+                    self.open_names.extend(texts.map(str::to_owned));
+                }
+                Some("for" | "select") => {
+                    let Some(name) = texts.next() else { continue };
+                    let values: Vec<&str> = texts.skip(1).collect();
+                    // Without a list it goes through what the text was called with.
+                    if values.is_empty() {
+                        self.open_names.insert(name.to_owned());
+                    }
+                    set.extend(values.iter().map(|value| (name.to_owned(), (*value).to_owned())));
+                }
+                _ => {}
+            }
+        }
+        self.agents_names.extend(self.open_names.iter().cloned());
+        for _ in 0..=set.len() {
+            let before = self.agents_names.len();
+            let found = set.iter().filter(|(_, value)| self.is_of_agent(value)).map(|(name, _)| name.clone());
+            let found: Vec<String> = found.collect();
+            self.agents_names.extend(found);
+            if self.agents_names.len() == before {
+                break;
+            }
+        }
+        self.set_names.extend(set.iter().map(|(name, _)| name.clone()));
+        // One that is set by way of another is as open as that.
+        for _ in 0..=set.len() {
+            let is_open =
+                |(name, value): &&(String, String)| !self.open_names.contains(name) && !self.is_away(value);
+            let found: Vec<String> = set.iter().filter(is_open).map(|(name, _)| name.clone()).collect();
+            if found.is_empty() {
+                break;
+            }
+            self.open_names.extend(found);
+        }
+    }
+
+    /// True of a variable that leads where its person wants.
+    pub fn is_own(&self, name: &str) -> bool {
+        name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+            && !matches!(name, "_" | "OLDPWD")
+            && ![&self.names, &self.bare_names, &self.open_names].iter().any(|names| names.contains(name))
+    }
+
+    /// True of a variable, or a number or sign in the place of one, whose value an agent may choose.
+    pub fn is_agents(&self, name: &str) -> bool {
+        let is_name = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+        !is_name || name == "_" || self.agents_names.contains(name)
+    }
+
+    /// True of the text of a value in which something stands that an agent may choose.
+    fn is_of_agent(&self, value: &str) -> bool {
+        let is_found = value.contains(['*', '?', '`']);
+        is_found
+            || value.split('$').skip(1).any(|behind| {
+                if let Some(inner) = behind.strip_prefix('(') {
+                    let inner = inner.trim_start();
+                    return !OF_NOBODY.iter().any(|command| inner.starts_with(command)) && !is_away(inner);
+                }
+                let (name, _) = variable(behind);
+                match name {
+                    "" => behind.starts_with("{!"),
+                    name => self.is_agents(name),
+                }
+            })
+    }
+
+    /// True of a path that surely does not lie in the workspace: an absolute one, or one behind a variable of the person's.
+    pub fn is_away(&self, word: &str) -> bool {
+        let text = self.filled(word);
+        let mut rest = text.as_str();
+        let mut is_first = true;
+        while !rest.is_empty() {
+            let Some(behind) = rest.strip_prefix('$') else {
+                let end = rest.find(['$', '`']).unwrap_or(rest.len());
+                let (fixed, tail) = rest.split_at(end);
+                let is_fixed = if is_first { fixed.starts_with('/') } else { !fixed.contains("..") };
+                if !is_fixed || tail.starts_with('`') {
+                    return false;
+                }
+                (rest, is_first) = (tail, false);
+                continue;
+            };
+            if let Some(inner) = behind.strip_prefix('(') {
+                let (inner, tail) = split_closed(inner, '(', ')');
+                // What it finds in the `PATH` is a program by its name.
+                let is_name = is_first && tail.is_empty() && FINDING.iter().any(|it| inner.contains(it));
+                if !is_away(inner) || is_name {
+                    return false;
+                }
+                (rest, is_first) = (tail, false);
+                continue;
+            }
+            let (name, tail) = variable(behind);
+            let changed = behind.strip_prefix('{').map(|braced| split_closed(braced, '{', '}').0);
+            let is_changed_well = match changed.map(|inner| inner.trim_start_matches(name)) {
+                None | Some("") => true,
+                Some(change) if change.starts_with(['%', '+']) => true,
+                Some(change) => {
+                    let default =
+                        change.strip_prefix(":-").or(change.strip_prefix(":=")).or(change.strip_prefix('-'));
+                    default.is_some_and(|default| default.is_empty() || self.is_away(default))
+                }
+            };
+            if !self.is_own(name) || !is_changed_well {
+                return false;
+            }
+            (rest, is_first) = (tail, false);
+        }
+        // What is empty is no path.
+        !is_first && !self.leads(word, true) && !self.leads_by_link(&text)
+    }
+
+    /// True of a path in a folder that is a link into the workspace, also of one that is not there yet.
+    fn leads_by_link(&self, text: &str) -> bool {
+        let there = Path::new(text).ancestors().find_map(|path| path.canonicalize().ok());
+        there.is_some_and(|path| is_below(&path, self.roots))
+    }
+
+    /// True of a variable alone that the text does not set: its value may be the name of any program.
+    pub fn may_be_name(&self, word: &str) -> bool {
+        let text = self.filled(word);
+        let is_set = |behind: &str| {
+            let (name, tail) = variable(behind);
+            tail.is_empty() && !self.set_names.contains(name)
+        };
+        text.strip_prefix('$').is_some_and(|behind| !behind.starts_with('(') && is_set(behind))
+    }
+
+    /// True of a word that names a place of the workspace, or of which nobody can tell what it names.
+    pub fn may_lead(&self, word: &str) -> bool {
+        self.leads(word, false) || word.contains(['$', '`']) && !self.is_away(word)
+    }
+
+    /// The path of a word that leads elsewhere, as far as its text tells it.
+    pub fn path_of(&self, word: &str) -> PathBuf {
+        lexical(Path::new(&self.filled(word)))
     }
 
     /// All roots, the one in which the text is started, and the home.
@@ -157,17 +337,6 @@ impl<'a> WorkspacePlaces<'a> {
                 .iter()
                 .any(|name| text.starts_with(&format!("${name}")) || text.starts_with(&format!("${{{name}")));
         is_elsewhere && !self.leads(word, true)
-    }
-
-    /// True if the text may have gone to a folder below a root, which a program is then started in.
-    pub fn may_be_below(&self) -> bool {
-        self.goes_below
-    }
-
-    /// True if a word is a root for sure, or leads out of the workspace.
-    pub fn is_known(&self, word: &str) -> bool {
-        let path = lexical(&Path::new(self.first).join(self.filled(word)));
-        self.roots.iter().any(|root| Path::new(root) == path) || self.leads_away(word)
     }
 
     /// True if a word lies elsewhere, or where nobody can tell.

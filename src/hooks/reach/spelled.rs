@@ -81,7 +81,7 @@ pub(super) fn braces_expanded(word: HookWord) -> Vec<HookWord> {
             let mut letters = word.letters[..begin].to_vec();
             letters.extend_from_slice(&word.letters[from..to]);
             letters.extend_from_slice(&word.letters[end..]);
-            open.push(HookWord { letters });
+            open.push(HookWord { letters, is_target: word.is_target });
         }
     }
     done
@@ -147,7 +147,7 @@ mod tests {
     fn a_word_with_braces_becomes_those_of_bash() {
         let expanded = |text: &str| -> Vec<String> {
             let letters = text.chars().map(|letter| (letter, Quoting::None)).collect();
-            braces_expanded(HookWord { letters }).iter().map(HookWord::text).collect()
+            braces_expanded(HookWord { letters, is_target: false }).iter().map(HookWord::text).collect()
         };
         for (word, words) in [
             ("b{i,}n/x", &["bin/x", "bn/x"][..]),

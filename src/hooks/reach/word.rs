@@ -17,6 +17,8 @@ pub(super) const PATTERN: &[char] = &['*', '?', '['];
 #[derive(Debug, Default, Clone)]
 pub(super) struct HookWord {
     pub(super) letters: Vec<(char, Quoting)>,
+    /// It stands behind a `<` or `>`, so it is no word of its command.
+    pub(super) is_target: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(super) enum Quoting {
 impl HookWord {
     /// A word that no shell reads.
     pub(super) fn literal(text: &str) -> HookWord {
-        HookWord { letters: text.chars().map(|letter| (letter, Quoting::Single)).collect() }
+        HookWord { letters: text.chars().map(|letter| (letter, Quoting::Single)).collect(), is_target: false }
     }
 
     pub(super) fn text(&self) -> String {

@@ -11,6 +11,9 @@ pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
     let mut is_word = false;
     let mut quoting = Quoting::None;
     let mut letters = text.chars().peekable();
+    // Patterns of `case` end with a `)` that nothing opened.
+    let has_arms = text.contains("esac");
+    let mut depth = 0_usize;
     let end_word = |word: &mut HookWord, words: &mut Vec<HookWord>, is_word: &mut bool| {
         if std::mem::take(is_word) {
             words.extend(braces_expanded(std::mem::take(word)));
@@ -52,11 +55,33 @@ pub(super) fn commands(text: &str) -> Vec<Vec<HookWord>> {
                 is_word = true;
                 all.extend(commands(&inner));
             }
+            // `&> FILE`
+            (Quoting::None, '&') if letters.peek() == Some(&'>') => {}
+            (Quoting::None, ')') if has_arms && depth == 0 => {
+                end_word(&mut word, &mut words, &mut is_word);
+                if words.first().is_some_and(|first| first.text() == "case") {
+                    all.push(std::mem::take(&mut words));
+                }
+                words.clear();
+            }
             (Quoting::None, ';' | '|' | '&' | '(' | ')' | '\n') => {
+                match letter {
+                    '(' => depth += 1,
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
                 end_word(&mut word, &mut words, &mut is_word);
                 all.push(std::mem::take(&mut words));
             }
-            (Quoting::None, '<' | '>') => end_word(&mut word, &mut words, &mut is_word),
+            (Quoting::None, '<' | '>') => {
+                // `2>` is no word.
+                if word.letters.iter().all(|(letter, _)| letter.is_ascii_digit()) {
+                    (word, is_word) = (HookWord::default(), false);
+                }
+                end_word(&mut word, &mut words, &mut is_word);
+                while letters.next_if(|next| "<>&|".contains(*next)).is_some() {}
+                word.is_target = letters.peek() != Some(&'(');
+            }
             (Quoting::None, letter) if letter.is_whitespace() => {
                 end_word(&mut word, &mut words, &mut is_word)
             }

@@ -14,6 +14,9 @@ const LEADING: &[&str] = &[
     "PYTHONPATH=. python3 -c 'import pguard'",
     "make -s lint",
     "make -s -C \"$CLAUDE_PROJECT_DIR\" lint",
+    // What takes its settings from there, and what nobody looked up.
+    "git status -s",
+    "later",
 ];
 
 /// An agent makes files, and the hooks of its person come by them from the next call on: they run as an agent's commands do, never with

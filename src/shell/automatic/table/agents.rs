@@ -71,7 +71,7 @@ pub(super) const ROWS: &[AutorunPath] = &[
         AGENT_SETTINGS,
         "https://docs.github.com/copilot/how-tos/use-copilot-agents/use-copilot-cli",
     ),
-    kept(".augment/settings.json", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/reference"),
+    kept(".augment/settings*", AGENT_SETTINGS, "https://docs.augmentcode.com/cli/reference"),
     kept(".agents/mcp.json", AGENT_SETTINGS, "a name in wide use beside .agents/skills"),
     kept("gptme.toml", AGENT_SETTINGS, "https://gptme.org/docs/config.html, context_cmd"),
     kept(".kimi", AGENT_SETTINGS, "https://moonshotai.github.io/kimi-cli/"),

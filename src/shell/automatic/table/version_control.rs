@@ -36,6 +36,16 @@ pub(super) const ROWS: &[AutorunPath] = &[
         "https://sapling-scm.com/docs/git/git_support_modes, .git/sl",
     ),
     kept(
+        ".git/sl/sharedpath",
+        "Sapling takes settings and hooks from the repository that it names",
+        "https://sapling-scm.com/docs/commands/share",
+    ),
+    row(
+        ".git/sl",
+        "Sapling runs its hooks and extensions",
+        "https://sapling-scm.com/docs/git/git_support_modes, .git/sl",
+    ),
+    kept(
         ".git/arc",
         "Arcanist loads the code that it names",
         "https://secure.phabricator.com/book/phabricator/article/arcanist_new_project/",
@@ -122,7 +132,7 @@ pub(super) const ROWS: &[AutorunPath] = &[
     ),
     kept("hk.pkl", HOOK_RUNNER, "https://hk.jdx.dev/configuration.html"),
     kept("hk.local.pkl", HOOK_RUNNER, "https://hk.jdx.dev/configuration.html"),
-    kept(".config/hk.pkl", HOOK_RUNNER, "https://hk.jdx.dev/configuration.html"),
+    kept(".config/hk.*", HOOK_RUNNER, "https://hk.jdx.dev/configuration.html"),
     kept("prek.toml", HOOK_RUNNER, "https://prek.j178.dev/configuration/"),
     kept("captainhook.json", HOOK_RUNNER, "https://php.captainhook.info/configure.html"),
     kept("grumphp.yml*", HOOK_RUNNER, "https://github.com/phpro/grumphp"),

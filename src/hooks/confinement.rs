@@ -32,9 +32,7 @@ impl Hook {
                 let owner = if self.origin == HookOrigin::System { "the system's" } else { "yours" };
                 match reach {
                     WorkspaceReach::Nothing => {
-                        format!(
-                            "it is {owner}, and its command names no file of the workspace, as far as its words tell"
-                        )
+                        format!("it is {owner}, and its command is made of what is known to be harmless")
                     }
                     WorkspaceReach::Names { file } => {
                         format!(
@@ -43,7 +41,7 @@ impl Hook {
                         )
                     }
                     WorkspaceReach::CouldRun { words } => format!(
-                        "it is {owner}, but `{}` in its command could run a file of the workspace that it does not name",
+                        "it is {owner}, but `{}` in its command is not known to be harmless",
                         shown(words)
                     ),
                 }

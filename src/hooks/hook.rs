@@ -170,7 +170,7 @@ pub struct Hook {
 /// The part of the workspace that the command of a hook runs, or could run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WorkspaceReach {
-    /// It runs no file of the workspace, as far as its words tell.
+    /// It is made of what is known to be harmless, so it takes nothing of the workspace.
     #[default]
     Nothing,
     /// It names this file of the workspace, which may be there or not.
@@ -178,7 +178,7 @@ pub enum WorkspaceReach {
         /// The path as it is named, absolute.
         file: String,
     },
-    /// It could run a file there that it does not name for sure.
+    /// Not known to be harmless: it could run a file there, or what an agent wrote in another way.
     CouldRun {
         /// The words of it by which it could.
         words: String,

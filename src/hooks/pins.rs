@@ -27,6 +27,8 @@ const BETWEEN: &[char] = &[';', '|', '&', '(', ')', '<', '>', '`', '=', ',', '{'
 pub(super) struct PinContext<'a> {
     pub roots: &'a [String],
     pub home: &'a Path,
+    /// Folders in which programs are found by their names.
+    pub program_folders: &'a [PathBuf],
     pub trust: &'a TrustRecords,
     /// Read once for all hooks.
     pub digests: BTreeMap<PathBuf, Option<String>>,
@@ -51,7 +53,15 @@ pub(super) struct PinnedPrograms {
     pub vanished: Option<PathBuf>,
 }
 
-impl PinContext<'_> {
+impl<'a> PinContext<'a> {
+    pub fn new(
+        roots: &'a [String],
+        (home, program_folders): (&'a Path, &'a [PathBuf]),
+        trust: &'a TrustRecords,
+    ) -> PinContext<'a> {
+        PinContext { roots, home, program_folders, trust, digests: BTreeMap::new() }
+    }
+
     /// Looks at all files that a handler names. Blocks on the file system.
     pub fn of_handler(&mut self, handler: &HookHandler) -> PinnedPrograms {
         let mut programs = PinnedPrograms::default();
@@ -62,6 +72,8 @@ impl PinContext<'_> {
             // No shell reads these, so nothing in them is a comment.
             Some(_) => texts.flat_map(|text| pieces(text)).collect(),
         };
+        // A program that is found by its name is not a file of the workspace that an agent has called so.
+        pieces.retain(|piece| piece.contains('/') || !self.is_found_by_name(piece));
         if MOST_PIECES < pieces.len() {
             pieces.truncate(MOST_PIECES);
             note(
@@ -98,6 +110,10 @@ impl PinContext<'_> {
             }
         }
         programs
+    }
+
+    fn is_found_by_name(&self, piece: &str) -> bool {
+        self.program_folders.iter().any(|folder| folder.join(piece).is_file())
     }
 
     /// The paths that a word may mean: from the first root, and files below each root for what stands behind words that only the shell
@@ -370,6 +386,36 @@ mod tests {
             let found: Vec<String> =
                 pieces(command).iter().map(|piece| filled(piece, "/w", Path::new("/home/me"))).collect();
             assert!(found.iter().any(|it| it == expected), "{command}: {found:?}");
+        }
+    }
+
+    /// An agent must not switch a hook off by a file that is called like a program of its command.
+    #[test]
+    fn program_that_is_found_by_its_name_is_no_file_of_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().canonicalize().unwrap().join(path);
+        for path in ["w", "bin"] {
+            std::fs::create_dir(at(path)).unwrap();
+        }
+        for path in ["w/jq", "w/guard.sh", "bin/jq"] {
+            std::fs::write(at(path), "x").unwrap();
+        }
+        let (roots, folders) = ([at("w").to_str().unwrap().to_owned()], [at("bin")]);
+        let trust = TrustRecords::default();
+        let mut pins = PinContext {
+            roots: &roots,
+            home: Path::new("/home/me"),
+            program_folders: &folders,
+            trust: &trust,
+            digests: BTreeMap::new(),
+        };
+        for (command, named) in
+            [("jq . >> ~/log", &[][..]), ("./jq .", &["jq"]), ("sh guard.sh", &["guard.sh"])]
+        {
+            let command = HookHandler::Command { command: command.to_owned(), args: None };
+            let found: Vec<String> =
+                pins.of_handler(&command).found.into_iter().map(|(_, path, _)| path).collect();
+            assert_eq!(found, named, "{command:?}");
         }
     }
 

@@ -154,7 +154,7 @@ pub(super) fn read_hooks_after(
     agents: &[AgentHooks],
     trust: &TrustRecords,
 ) -> HookPlacesRead {
-    let pins = PinContext { roots: &places.roots, home: &places.home, trust, digests: BTreeMap::new() };
+    let pins = PinContext::new(&places.roots, (&places.home, &places.program_folders), trust);
     let (hooks, read) = (Vec::new(), HookPlacesRead::default());
     let mut reader = PlacesReader { places, guarded, trust, pins, sequence: 0, hooks, read };
     if let Some(file) = &places.system_file {

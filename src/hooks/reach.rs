@@ -15,7 +15,7 @@ mod plain_text;
 use super::{WorkspaceReach, pins::filled};
 use known_commands::is_known;
 use own_programs::OwnPlaces;
-use plain_text::{PlainCommand, PlainText};
+use plain_text::{PlainCommand, PlainScript, PlainWord};
 
 /// Texts within texts that are read.
 const DEEPEST: usize = 3;
@@ -51,8 +51,21 @@ fn could_run(words: Option<String>) -> WorkspaceReach {
 
 /// The first words of a text that are not known to be harmless.
 fn unknown_of(text: &str, places: &OwnPlaces<'_>, depth: usize) -> Option<String> {
-    match PlainText::read(text, &|name| places.variable(name)) {
-        Ok(text) => text.commands.iter().find_map(|command| unknown(command, places, depth)),
+    match PlainScript::read(text, &|name| places.variable(name)) {
+        Ok(text) => {
+            let mut unknown = text.commands.iter().find_map(|command| unknown(command, places, depth));
+            // What the event says stands in it by then.
+            let written: Vec<&PlainWord> = text.commands.iter().flat_map(known_commands::written).collect();
+            let runs_it = |command: &&PlainCommand| {
+                let is_text = !written.is_empty() && known_commands::text_for_shell(command).is_some();
+                let names_it = || command.words.iter().any(|word| written.contains(&word));
+                is_text || !known_commands::only_reads(command) && names_it()
+            };
+            if unknown.is_none() {
+                unknown = text.commands.iter().find(runs_it).map(PlainCommand::shown);
+            }
+            unknown
+        }
         Err(unread) => Some(unread),
     }
 }

@@ -26,6 +26,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{programs, regular_file, worked_folders::WorkedFolders};
 
+mod leading;
 mod scripts;
 
 pub use scripts::{OwnerScript, interpreter_of, names_on_first_line};
@@ -148,6 +149,9 @@ impl OwnerPrograms {
             known.programs.insert(words.to_vec(), program.clone());
             program
         })?;
+        if let Some(why) = self.led_astray(words, &program) {
+            return Err(why);
+        }
         // Once is enough: what is put back for a moment is no better.
         let is_changed = |file: &&NotedFile| program.changed.contains(&file.path) || !file.is_as_noted();
         if let Some(file) = program.files.iter().find(is_changed) {
@@ -170,6 +174,17 @@ impl OwnerPrograms {
         command.env("PATH", programs::path_of_system(std::env::var_os("PATH").as_deref()));
         command.envs([("PYTHONNOUSERSITE", "1"), ("PYTHONSAFEPATH", "1")]);
         Ok(command)
+    }
+
+    /// The reason why a program is not run whose words lead to what agents can put there, as the end of a sentence.
+    fn led_astray(&self, words: &[String], program: &OwnerProgram) -> Option<String> {
+        let worked = self.worked_folders();
+        let noted: Vec<&Path> = program.files.iter().map(|file| file.path.as_path()).collect();
+        let found = leading::leading(words, &noted, &worked, std::env::home_dir().as_deref())?;
+        Some(format!(
+            "is not run: {found} in its words leads to a folder in which agents work, or to a file there that was not there when the settings \
+             were read, so an agent may decide what it runs; name the file that it runs by its full path, or keep it elsewhere"
+        ))
     }
 
     /// Files that are not what they were noted as. Blocks on the file system.
@@ -207,7 +222,11 @@ impl OwnerPrograms {
                 program.as_ref().map_or_else(|_| OwnerProgram::look_up(words), |program| program.anew(words)),
             );
             let refused = match (program, &now) {
-                (Ok(program), Ok(_)) => program.changed.first().map(|file| changed(file)),
+                (Ok(program), Ok(_)) => {
+                    let is_text = program.script.is_some();
+                    let astray = (!is_text).then(|| self.led_astray(words, program)).flatten();
+                    astray.or_else(|| program.changed.first().map(|file| changed(file)))
+                }
                 (Err(why), _) | (_, Err(why)) => Some(why.clone()),
             };
             let noted = records.get(&id).cloned();

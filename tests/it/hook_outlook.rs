@@ -89,9 +89,11 @@ async fn a_hook_that_cannot_work_is_told_by_list_doctor_and_check() {
 #[tokio::test]
 async fn secret_that_a_confined_hook_does_not_get_is_told_with_what_to_do() {
     const KEY: &str = "wK3vT9mQ2xZ8rB5n";
-    let hooks = ["\"$CLAUDE_PROJECT_DIR\"/guard.sh", "printf %s \"$ACME_API_KEY\" > ../got"];
-    let hooks = hooks.map(|command| json!({ "type": "command", "command": command }));
     let mut house = House::new().file("guard.sh", "#!/bin/sh\n");
+    let got = house.work().parent().unwrap().join("got");
+    let writes = format!("printf %s \"$ACME_API_KEY\" > {}", got.display());
+    let hooks = ["\"$CLAUDE_PROJECT_DIR\"/guard.sh", &writes];
+    let hooks = hooks.map(|command| json!({ "type": "command", "command": command }));
     fs::set_permissions(house.work().join("guard.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     house.sources.environment.push(("ACME_API_KEY".into(), KEY.into()));
     let environment = [("ACME_API_KEY".to_owned(), KEY.to_owned())].into_iter();
@@ -109,7 +111,7 @@ async fn secret_that_a_confined_hook_does_not_get_is_told_with_what_to_do() {
     assert_eq!(told[1], None, "{listed}");
     let id = listed["hooks"][1]["id"].clone();
     client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
-    assert_eq!(fs::read_to_string(house.work().join("../got")).unwrap(), KEY);
+    assert_eq!(fs::read_to_string(got).unwrap(), KEY);
     drop(client);
     running.stop().await;
 }

@@ -311,9 +311,9 @@ async fn where_a_hook_runs_and_why_is_told_wherever_hooks_are() {
         "it is yours, but its command names {}, a file of the workspace",
         work.join("own.sh").display()
     );
-    let words = "it is yours, but `for f in tools/*.sh` in its command could run a file of the workspace that it does not name";
+    let words = "it is yours, but `for f in tools/*.sh; do :; sh $f; done` in its command is not known to be harmless";
     let expected = [
-        (false, "it is yours, and its command names no file of the workspace, as far as its words tell"),
+        (false, "it is yours, and its command is made of what is known to be harmless"),
         (true, file.as_str()),
         (true, words),
         (true, "it is a project's"),

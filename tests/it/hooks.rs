@@ -48,7 +48,7 @@ fn house(script: &Script, hooks: &Value) -> House {
         .map(|(event, commands)| (event.clone(), json!(groups(commands))))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    fs::write(&house.sources.files.user, json!({ "hooks": hooks }).to_string()).unwrap();
+    fs::write(&house.sources.files.user, house.own_hooks(&json!({ "hooks": hooks })).to_string()).unwrap();
     house
 }
 

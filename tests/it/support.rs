@@ -123,13 +123,37 @@ impl House {
         self
     }
 
-    /// The user's settings.
+    /// The user's settings, with [`House::own_hooks`].
     pub fn settings(mut self, settings: &Value) -> House {
-        std::fs::write(&self.sources.files.user, settings.to_string()).unwrap();
+        std::fs::write(&self.sources.files.user, self.own_hooks(settings).to_string()).unwrap();
         let (config, problems) = DaemonConfig::load(&self.sources);
         assert_eq!(problems, []);
         self.config = config;
         self
+    }
+
+    /// The same hooks, but those that write beside the workspace (`../told`) stand in scripts of a person's own: as a text in the
+    /// settings they would be confined.
+    pub fn own_hooks(&self, settings: &Value) -> Value {
+        match settings {
+            Value::Object(entries) => {
+                let is_beside = |text: &str| entries.get("args").is_none() && text.contains("..");
+                let own = |text: &str| {
+                    let folder = self.dir.path().join("own-hooks");
+                    std::fs::create_dir_all(&folder).unwrap();
+                    let script = folder.join(format!("{}.sh", std::fs::read_dir(&folder).unwrap().count()));
+                    std::fs::write(&script, text).unwrap();
+                    json!(format!("sh {}", script.display()))
+                };
+                let entry = |(name, value): (&String, &Value)| {
+                    let command = value.as_str().filter(|text| name == "command" && is_beside(text));
+                    (name.clone(), command.map_or_else(|| self.own_hooks(value), own))
+                };
+                entries.iter().map(entry).collect()
+            }
+            Value::Array(all) => all.iter().map(|value| self.own_hooks(value)).collect(),
+            other => other.clone(),
+        }
     }
 
     /// A file in the workspace.

@@ -117,6 +117,22 @@ pub(super) fn text_for_shell(command: &PlainCommand) -> Option<String> {
     (is_plain && is_shell && option.text == "-c").then(|| text.literal().map(str::to_owned)).flatten()
 }
 
+/// The files that a command may write.
+pub(super) fn written(command: &PlainCommand) -> impl Iterator<Item = &PlainWord> {
+    let is_tee = command.words.first().is_some_and(|word| word.text.ends_with("tee"));
+    let files = command.files.iter().chain(command.words.iter().skip(1).filter(move |_| is_tee));
+    files.filter(|file| !file.text.starts_with("/dev/"))
+}
+
+/// True of a command that runs nothing of the files that it names.
+pub(super) fn only_reads(command: &PlainCommand) -> bool {
+    const READING: &[&str] = &[
+        "cat", "head", "tail", "wc", "tee", "mkdir", "echo", "printf", "[", "[[", "test", "basename",
+        "dirname",
+    ];
+    command.words.first().is_none_or(|word| READING.contains(&word.text.as_str()))
+}
+
 /// True of a command that is known to be harmless whatever an agent has written.
 pub(super) fn is_known(command: &PlainCommand, places: &OwnPlaces<'_>) -> bool {
     let is_harmless = |(name, value): &(String, PlainWord)| {
@@ -197,7 +213,7 @@ fn is_known_by_name(name: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> 
         "printf" => given.first().and_then(PlainWord::literal).is_some_and(is_plain_format),
         "exit" | "sleep" => all(&is_number) || name == "sleep" && all(&|word| word.parse::<f64>().is_ok()),
         "cd" => given.len() <= 1 && given.iter().all(|word| !word.text.starts_with('-')),
-        "[" | "test" => is_plain_test(given),
+        "[" | "[[" | "test" => is_plain_test(given),
         "command" | "which" | "type" => matches!(literals.as_deref(), Some([_] | ["-v", _])) && (name != "command" || given.len() == 2),
         "date" => all(&|word| word.starts_with('+') || matches!(word, "-u" | "-Iseconds" | "-Is" | "-I" | "--utc" | "-R")),
         "whoami" | "hostname" | "pwd" | "uname" | "id" | "mktemp" | "tty" => all(&|word| is_option(word) && name != "mktemp"),
@@ -230,7 +246,8 @@ fn is_plain_format(format: &str) -> bool {
 
 /// True of a test of one name or two texts. With more words one of an agent's could be taken for an operator.
 fn is_plain_test(given: &[PlainWord]) -> bool {
-    let words: Vec<&str> = given.iter().map(|word| word.text.as_str()).filter(|word| *word != "]").collect();
+    let words: Vec<&str> =
+        given.iter().map(|word| word.text.as_str()).filter(|word| !matches!(*word, "]" | "]]")).collect();
     match words.as_slice() {
         [test, _] | ["!", test, _] if UNARY_TESTS.contains(test) => true,
         [_, test, _] => matches!(*test, "=" | "==" | "!="),

@@ -22,7 +22,7 @@ const SPECIAL: &[char] = &['*', '?', '{', '}', '(', ')', '`', '~', '!', '[', ']'
 
 /// The commands of a text, those within `$(…)` among them.
 #[derive(Debug, Default)]
-pub(super) struct PlainText {
+pub(super) struct PlainScript {
     pub commands: Vec<PlainCommand>,
 }
 
@@ -77,9 +77,9 @@ impl PlainCommand {
     }
 }
 
-impl PlainText {
+impl PlainScript {
     /// Reads a text; otherwise the part of it that is not read.
-    pub fn read(text: &str, known: &KnownVariable<'_>) -> Result<PlainText, String> {
+    pub fn read(text: &str, known: &KnownVariable<'_>) -> Result<PlainScript, String> {
         let mut reader = TextReader {
             letters: text.chars().peekable(),
             known,
@@ -87,7 +87,7 @@ impl PlainText {
             assigned: BTreeSet::new(),
         };
         match reader.list(false) {
-            Some(()) => Ok(PlainText { commands: reader.commands }),
+            Some(()) => Ok(PlainScript { commands: reader.commands }),
             None => {
                 let left = reader.letters.count();
                 let n_read = text.chars().count().saturating_sub(left);
@@ -225,8 +225,7 @@ impl TextReader<'_> {
         let mut word = String::new();
         // A shell splits what is no value of an assignment.
         let mut is_value = false;
-        loop {
-            let Some(letter) = self.letters.peek().copied() else { break };
+        while let Some(letter) = self.letters.peek().copied() {
             if letter.is_whitespace() || ";|&<>)".contains(letter) {
                 break;
             }
@@ -256,6 +255,13 @@ impl TextReader<'_> {
                 }
                 '!' if word.is_empty() && self.letters.peek().is_some_and(|it| it.is_whitespace()) => {
                     word.push('!')
+                }
+                '[' | ']' if word.is_empty() && self.letters.peek() == Some(&letter) => {
+                    self.letters.next();
+                    word.extend([letter, letter]);
+                    // It is a word of its own.
+                    let is_end = |next: &char| next.is_whitespace() || ";|&".contains(*next);
+                    self.letters.peek().is_none_or(is_end).then_some(())?;
                 }
                 '[' | ']'
                     if word.is_empty()
@@ -313,10 +319,20 @@ impl TextReader<'_> {
             Some('{') => {
                 self.letters.next();
                 let name = self.name();
-                let is_plain = !name.is_empty() && self.letters.next() == Some('}');
-                self.named(&name, is_whole).filter(|_| is_plain)
+                match self.letters.next().filter(|_| !name.is_empty())? {
+                    '}' => self.named(&name, is_whole),
+                    // `${X:-none}`, `${X##*/}`: a text or a pattern in which nothing more is filled in.
+                    sign @ (':' | '-' | '+' | '#' | '%') if is_whole => {
+                        // Behind a `:` alone stand numbers, with which a shell reckons.
+                        let is_text = sign != ':' || self.letters.next_if(|it| "-+".contains(*it)).is_some();
+                        let is_plain = |it: &char| it.is_alphanumeric() || "-+#%*./ _".contains(*it);
+                        while self.letters.next_if(is_plain).is_some() {}
+                        (is_text && self.letters.next() == Some('}')).then(|| (data(), true))
+                    }
+                    _ => None,
+                }
             }
-            Some('?' | '#') => {
+            Some('?' | '#' | '$' | '!') => {
                 self.letters.next();
                 Some(("0".to_owned(), true))
             }

@@ -15,8 +15,8 @@ use std::{
 use rustix::process::geteuid;
 
 use super::{
-    MOST_FILES, NotedFile, OwnerProgram, OwnerPrograms, OwnerProgramsLookup, add_with_interpreters, changed,
-    digest_of, first_line, folders_around, id_of, is_open, is_roots,
+    MOST_FILES, NotedFile, OwnerProgram, OwnerPrograms, OwnerProgramsLookup, ProgramFiles,
+    add_with_interpreters, changed, digest_of, first_line, folders_around, id_of, is_open, is_roots,
 };
 use crate::worked_folders::WorkedFolders;
 
@@ -148,7 +148,8 @@ impl OwnerPrograms {
             let record = known.records.get(&id_of(&script.words)).cloned();
             let held = match &record {
                 Some(record) => now.held_to(Some(record), &worked),
-                None => Ok(now),
+                // What was not there then, an agent may have made since.
+                None => now.held_to(Some(&ProgramFiles::new()), &worked),
             };
             let why = held.as_ref().err().cloned().or_else(|| {
                 let held = held.as_ref().ok()?;

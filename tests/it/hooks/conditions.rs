@@ -33,7 +33,7 @@ async fn ends_beside(hooks: &[Value], calls: &[(&str, Value)]) -> (House, Vec<St
     let house = house.file(".env", "KEYWORD=1\n").file("src/a", "KEYWORD=2\n").file("lib/a", "nothing\n");
     std::os::unix::fs::symlink(".env", house.work().join("plain.txt")).unwrap();
     let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": hooks }] } });
-    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
+    fs::write(&house.sources.files.user, house.own_hooks(&settings).to_string()).unwrap();
     let running = house.boot().await;
     let mut client = running.client();
     let (run, _) = client.start(&running, "worker", json!({})).await;

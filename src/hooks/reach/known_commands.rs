@@ -4,7 +4,7 @@
 //! chosen is taken as a word of its own, which some programs would take for an option: it may stand only where that changes nothing.
 
 use super::{
-    own_programs::OwnPlaces,
+    own_programs::{OWN_FOLDERS, OwnPlaces},
     plain_text::{PlainCommand, PlainWord},
 };
 
@@ -59,6 +59,11 @@ const LOADING: &[&str] = &[
     "POSIXLY",
     "GLOBIGNORE",
     "GREP_",
+    "CLAUDE",
+    "GEMINI",
+    "PWD",
+    "OLDPWD",
+    "PROJECT_DIR",
 ];
 /// What git tells without a look at its index, for which it would run what the repository's settings name (`core.fsmonitor`).
 const GIT_TELLING: &[&[&str]] = &[
@@ -137,6 +142,9 @@ pub(super) fn only_reads(command: &PlainCommand) -> bool {
 pub(super) fn is_known(command: &PlainCommand, places: &OwnPlaces<'_>) -> bool {
     let is_harmless = |(name, value): &(String, PlainWord)| {
         // What a program is started with is said to it; what stands alone is for later words.
+        if OWN_FOLDERS.contains(&name.as_str()) {
+            return value.literal().is_some_and(|folder| places.is_own_path(folder));
+        }
         !LOADING.iter().any(|it| name.starts_with(it)) && (command.words.is_empty() || value.is_literal())
     };
     let is_own = |file: &PlainWord| file.literal().is_some_and(|file| places.is_own_path(file));
@@ -206,6 +214,7 @@ fn is_known_by_name(name: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> 
     let is_number = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_digit());
     let is_own = |word: &str| places.is_own_path(word);
     match name {
+        "export" => given.is_empty(),
         "." | "source" => given.first().is_some_and(|file| is_own(&file.text) && !file.text.starts_with("/dev/")),
         // Words of the shell, and programs that take no file and no option with an effect.
         "true" | "false" | ":" | "echo" | "basename" | "dirname" | "notify-send" | "dunstify" => true,

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Variables with the folder of a person's own hooks. Its beginning here, as nobody but the person knows the path.
-const OWN_FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
+pub(super) const OWN_FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
 /// The beginning of a path in such a folder.
 const OWN_FOLDER: &str = "/\u{1}";
 /// Variables whose value is known.

@@ -4,7 +4,7 @@
 //! each other (`;`, `&&`, `||`, `|`, `&`, `if`). Not read are patterns, braces, loops, functions, subshells, and values in words without
 //! quotes, which a shell splits (bash(1), EXPANSION).
 
-use std::{collections::BTreeSet, iter::Peekable, str::Chars};
+use std::{collections::BTreeMap, iter::Peekable, str::Chars};
 
 /// The place of a value in a word: anything may stand there, and an agent may have chosen it.
 pub(super) const DATA: char = '\0';
@@ -72,6 +72,11 @@ impl PlainCommand {
         shown.join(" ").replace([DATA, OWN_VALUE], "$…")
     }
 
+    /// True of `export` with nothing but assignments behind it.
+    pub fn exports(&self) -> bool {
+        matches!(&self.words[..], [word] if word.text == "export")
+    }
+
     fn is_empty(&self) -> bool {
         self.words.is_empty() && self.assignments.is_empty() && self.files.is_empty()
     }
@@ -84,7 +89,7 @@ impl PlainScript {
             letters: text.chars().peekable(),
             known,
             commands: Vec::new(),
-            assigned: BTreeSet::new(),
+            assigned: BTreeMap::new(),
         };
         match reader.list(false) {
             Some(()) => Ok(PlainScript { commands: reader.commands }),
@@ -109,8 +114,8 @@ struct TextReader<'a> {
     letters: Peekable<Chars<'a>>,
     known: &'a KnownVariable<'a>,
     commands: Vec<PlainCommand>,
-    /// Variables that the text has set by now.
-    assigned: BTreeSet<String>,
+    /// Variables that the text has set by now, with their values where these are known.
+    assigned: BTreeMap<String, Option<String>>,
 }
 
 /// What stands where a word was looked for.
@@ -149,10 +154,12 @@ impl TextReader<'_> {
         if is_first && command.assignments.is_empty() && KEYWORDS.contains(&word.text.as_str()) {
             return;
         }
-        match word.text.split_once('=').filter(|(name, _)| is_first && is_name(name)) {
+        let may_assign = is_first || command.exports();
+        match word.text.split_once('=').filter(|(name, _)| may_assign && is_name(name)) {
             Some((name, value)) => {
-                self.assigned.insert(name.to_owned());
-                command.assignments.push((name.to_owned(), PlainWord { text: value.to_owned() }));
+                let value = PlainWord { text: value.to_owned() };
+                self.assigned.insert(name.to_owned(), value.literal().map(str::to_owned));
+                command.assignments.push((name.to_owned(), value));
             }
             None => command.words.push(word),
         }
@@ -189,7 +196,7 @@ impl TextReader<'_> {
                     self.redirected(command, letter == '<')?;
                 }
                 _ => {
-                    let word = self.word(command.words.is_empty())?;
+                    let word = self.word(command.words.is_empty() || command.exports())?;
                     let is_number = !word.text.is_empty() && word.text.chars().all(|it| it.is_ascii_digit());
                     let is_of_file = is_number && matches!(self.letters.peek(), Some('<' | '>'));
                     if !is_of_file {
@@ -359,10 +366,14 @@ impl TextReader<'_> {
     }
 
     fn named(&self, name: &str, is_whole: bool) -> Option<(String, bool)> {
-        match (self.known)(name) {
+        let value = match self.assigned.get(name) {
+            Some(value) => value.clone(),
+            None => (self.known)(name),
+        };
+        match value {
             Some(value) => Some((value, is_whole)),
             None if is_whole => {
-                let is_set = self.assigned.contains(name);
+                let is_set = self.assigned.contains_key(name);
                 let is_of_agent = is_set || OF_EVENTS.iter().any(|it| name.starts_with(it));
                 let value = if is_of_agent || name.chars().any(|it| it.is_ascii_lowercase()) {
                     DATA

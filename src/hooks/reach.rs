@@ -1,8 +1,8 @@
 //! May a hook's command run outside of the sandbox?
 //!
-//! What a command gets from an agent is an agent's: the event on its input, names and contents of files of the workspace. A shell, `awk`
+//! An agent chooses much of what a command is handed: the event on its input, names and contents of files of the workspace. A shell, `awk`
 //! or `xargs` runs a text that it is handed the wrong way; a formatter or `git` runs what the folder says; a link leads a `cp` elsewhere.
-//! So nothing counts as harmless because nobody saw the harm. A command runs with its person's rights only if it is made of what is known
+//! Nothing counts as harmless, then, because nobody saw the harm. A command runs with its person's rights only if it is made of what is known
 //! here: programs that lie outside of the workspace, named by their full paths, and a few commands that tell somebody or write a log
 //! elsewhere. Whatever else stands in it, and whatever is written in another way, has it confined.
 

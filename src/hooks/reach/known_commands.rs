@@ -65,7 +65,7 @@ const LOADING: &[&str] = &[
     "OLDPWD",
     "PROJECT_DIR",
 ];
-/// What git tells without a look at its index, for which it would run what the repository's settings name (`core.fsmonitor`).
+/// Questions that git answers without a look at its index, for which it would run what the repository's settings name (`core.fsmonitor`).
 const GIT_TELLING: &[&[&str]] = &[
     &["rev-parse", "--show-toplevel"],
     &["rev-parse", "--git-dir"],

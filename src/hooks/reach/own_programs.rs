@@ -164,7 +164,7 @@ const OF_FOLDER: &[&str] = &[
     "forge",
     "swiftlint",
 ];
-/// What programs of shims are in truth: they look in the folder for the version that they start
+/// Programs that shims lead to: they look in the folder for the version that they start
 /// (https://rust-lang.github.io/rustup/overrides.html, https://asdf-vm.com/manage/configuration.html, https://mise.jdx.dev/dev-tools/shims.html).
 const VERSION_MANAGERS: &[&str] = &[
     "rustup",

@@ -17,6 +17,12 @@ const OF_EVENTS: &[&str] =
 
 /// Words of the shell before those of a command.
 const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "fi", "!"];
+/// Longest text that is read.
+const MOST_BYTES: usize = 16 * 1024;
+/// Letters of a text that is not read, for a person.
+const MOST_SHOWN: usize = 200;
+/// Commands within `$(…)` within others that are read.
+const DEEPEST: usize = 8;
 /// Letters that mean something to a shell where no quotes hide them.
 const SPECIAL: &[char] = &['*', '?', '{', '}', '(', ')', '`', '~', '!', '[', ']'];
 
@@ -85,11 +91,20 @@ impl PlainCommand {
 impl PlainScript {
     /// Reads a text; otherwise the part of it that is not read.
     pub fn read(text: &str, known: &KnownVariable<'_>) -> Result<PlainScript, String> {
+        // Blanks of a shell are these three; whatever else looks like one, or like nothing, it takes for a letter.
+        let is_odd = |letter: char| {
+            !matches!(letter, ' ' | '\t' | '\n') && (letter.is_whitespace() || letter.is_control())
+        };
+        if MOST_BYTES < text.len() || text.contains(is_odd) {
+            let beginning: String = text.chars().take(MOST_SHOWN).collect();
+            return Err(beginning);
+        }
         let mut reader = TextReader {
             letters: text.chars().peekable(),
             known,
             commands: Vec::new(),
             assigned: BTreeMap::new(),
+            depth: 0,
         };
         match reader.list(false) {
             Some(()) => Ok(PlainScript { commands: reader.commands }),
@@ -116,9 +131,11 @@ struct TextReader<'a> {
     commands: Vec<PlainCommand>,
     /// Variables that the text has set by now, with their values where these are known.
     assigned: BTreeMap<String, Option<String>>,
+    /// `$(…)` around the place that is read.
+    depth: usize,
 }
 
-/// What stands where a word was looked for.
+/// The thing that stands where a word was looked for.
 enum Next {
     Word(PlainWord),
     /// The command is over.
@@ -287,7 +304,7 @@ impl TextReader<'_> {
                 letter => word.push(letter),
             }
         }
-        (word.len() <= MOST_BYTES).then_some(PlainWord { text: word })
+        Some(PlainWord { text: word })
     }
 
     /// The rest of a text in double quotes.
@@ -310,7 +327,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// What stands behind a `$`, and whether no shell splits it.
+    /// The value behind a `$`, and whether no shell splits it.
     fn value(&mut self, is_whole: bool) -> Option<(String, bool)> {
         let data = || DATA.to_string();
         match self.letters.peek().copied() {
@@ -320,7 +337,10 @@ impl TextReader<'_> {
                 if self.letters.peek() == Some(&'(') {
                     return None;
                 }
+                self.depth += 1;
+                (self.depth <= DEEPEST).then_some(())?;
                 self.list(true)?;
+                self.depth -= 1;
                 Some((data(), true))
             }
             Some('{') => {
@@ -386,9 +406,6 @@ impl TextReader<'_> {
         }
     }
 }
-
-/// Longest word that is read.
-const MOST_BYTES: usize = 1 << 16;
 
 /// True of the name of a variable.
 fn is_name(text: &str) -> bool {

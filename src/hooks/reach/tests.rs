@@ -497,6 +497,20 @@ fn a_place_of_the_workspace_from_which_something_is_run_is_told_from_one_that_is
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A repository brings texts of hooks, too.
+#[test]
+fn text_that_nobody_would_write_is_not_read_for_long() {
+    let root = Path::new("/w");
+    let nested = format!("{}true{}", "A=$(".repeat(3_000), ")".repeat(3_000));
+    let quoted = format!("echo {}true{}", "\"$(echo ".repeat(1_000), ")\"".repeat(1_000));
+    let long = "date >> /home/ann/log;".repeat(100_000);
+    let odd =
+        ["echo\u{a0}done", "echo done\r\n~/guard", "\u{3000}", "echo \u{1}", "~/guard\u{b}x", "echo '\0'"];
+    for text in odd.into_iter().chain([nested.as_str(), &quoted, &long]) {
+        assert_ne!(reached(text, root), WorkspaceReach::Nothing, "{:.40}", text);
+    }
+}
+
 #[test]
 fn a_command_without_a_shell_is_read_alike() {
     let roots = ["/w".to_owned()];

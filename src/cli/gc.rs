@@ -4,16 +4,23 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     ListingFormat, OutputWriter, ProcessIo, consent,
-    failure::CommandFailure,
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     human,
-    link::DaemonLink,
+    link::{DaemonCallError, DaemonLink},
+    message::show_message,
     paging, safe_text,
     table::{self, TableCell, cell, first_line, free, whole},
+    text_color::TextColor,
 };
+use client::MonotonicStopwatch;
 use protocol::{DaemonGc, GcParams, OpenEnum, PruningReason, Timestamp};
+
+/// Between two looks for Ctrl-C.
+const WAIT: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub(super) struct GcArguments {
@@ -79,7 +86,7 @@ pub(super) fn gc(
     }
     link.open(&mut surroundings.stderr)?;
     if asks {
-        let planned: GcReply = paging::view(&link.ask_value::<DaemonGc>(&GcParams { dry_run: true })?)?;
+        let planned: GcReply = paging::view(&removed(&GcParams { dry_run: true }, link, surroundings)?)?;
         if planned.count() != 0 {
             let list = listed(&planned, &surroundings.stdout);
             surroundings.stdout.write(&list)?;
@@ -94,8 +101,7 @@ pub(super) fn gc(
             link.reach(&mut surroundings.stderr)?;
         }
     }
-    let params = GcParams { dry_run: arguments.dry_run };
-    let answer = link.ask_value::<DaemonGc>(&params)?;
+    let answer = removed(&GcParams { dry_run: arguments.dry_run }, link, surroundings)?;
     if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
@@ -105,6 +111,40 @@ pub(super) fn gc(
     let list = if asks || reply.count() == 0 { String::new() } else { listed(&reply, &surroundings.stdout) };
     surroundings.stdout.write(&format!("{list}{}\n", told(&reply, arguments.dry_run)))?;
     Ok(0)
+}
+
+/// Waits for as long as the person does: thousands of sessions take their time.
+fn removed(
+    params: &GcParams,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Value, CommandFailure> {
+    (surroundings.interrupts)();
+    let mut pending = link.begin::<DaemonGc>(params)?;
+    let since = MonotonicStopwatch::start();
+    let mut is_told = false;
+    loop {
+        let wait = if is_told { WAIT } else { WAIT.min(surroundings.silence) };
+        if let Some(settled) = pending.poll(wait) {
+            let answer = settled.map_err(DaemonCallError::Call)?;
+            return serde_json::from_str(answer.get()).map_err(|error| {
+                CommandFailure::new(format!("the daemon's answer to `daemon/gc` cannot be read: {error}"))
+            });
+        }
+        if !is_told && surroundings.silence <= since.elapsed() {
+            is_told = true;
+            let text = "waiting for the daemon, which looks at all sessions; Ctrl-C ends the wait";
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
+        }
+        if (surroundings.interrupts)() > 0 {
+            let what = match params.dry_run {
+                true => "nobody waits any more for what would be removed",
+                false => "the daemon goes on removing sessions",
+            };
+            return Err(CommandFailure::with_code(EXIT_INTERRUPTED, what)
+                .or_hint("`subagent gc --dry-run` says later what is left"));
+        }
+    }
 }
 
 fn listed(reply: &GcReply, stdout: &OutputWriter) -> String {

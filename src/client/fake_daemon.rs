@@ -122,6 +122,11 @@ impl ScriptedPeer {
         params
     }
 
+    /// Expects a call of `method` and leaves it without an answer; answers its parameters.
+    pub fn leave_unanswered(&mut self, method: &str) -> Value {
+        self.receive(method).1
+    }
+
     /// Expects a call of `method` and hangs up without an answer; answers its parameters.
     pub fn hang_up_on(&mut self, method: &str) -> Value {
         let (_, params) = self.receive(method);

@@ -147,6 +147,16 @@ pub(super) fn read(
             ..HookAnswer::default()
         };
     }
+    if !end.put_aside.is_empty() {
+        // The agent may have had it write that, and would look for it.
+        let told = format!("what this hook wrote was not left as it was: {}", end.put_aside.join("; "));
+        let with = |text: Option<String>| match text {
+            Some(text) if !text.trim().is_empty() => format!("{told}\n{text}"),
+            _ => told.clone(),
+        };
+        answer.message = Some(with(answer.message));
+        answer.context = Some(with(answer.context));
+    }
     answer
 }
 

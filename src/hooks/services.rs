@@ -74,8 +74,9 @@ pub trait HookServices: Send + Sync {
     fn check_arguments<'a>(&'a self, arguments: &'a Value)
     -> BoxFuture<'a, Result<CheckedArguments, String>>;
 
-    /// Everything that confined commands may not write although it lies in a root: parts of repositories.
-    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>>;
+    /// Everything that a confined hook may not write although it lies in a root: parts of repositories. `text`: what a shell is given of it;
+    /// what it says that it writes, a person wrote.
+    fn kept_from_hook<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<KeptFromHook, String>>;
 }
 
 /// Arguments that a hook has changed, as other hooks are asked about them.
@@ -152,7 +153,7 @@ impl HookServices for NoHookServices {
     }
 
     // Nobody knows what else would have to be kept, so nothing confined is run.
-    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+    fn kept_from_hook<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<KeptFromHook, String>> {
         Box::pin(std::future::ready(Err("nobody can say here what it may not write".to_owned())))
     }
 }

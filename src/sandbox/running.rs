@@ -156,10 +156,14 @@ impl CommandHandle {
         Ok(())
     }
 
+    /// Lets go of what was kept, if all of the command has ended. Nobody has looked at it then.
+    pub fn let_go(&mut self) -> Option<Box<dyn KeptBeside>> {
+        if self.is_over { self.beside.take() } else { None }
+    }
+
     /// Lets go of what was kept, if all of the command has ended. Answers what whoever ran it is told. Blocks for a moment.
     pub fn finish(&mut self) -> Vec<String> {
-        let kept = if self.is_over { self.beside.take() } else { None };
-        kept.map(|mut kept| kept.finish()).unwrap_or_default()
+        self.let_go().map(|mut kept| kept.finish()).unwrap_or_default()
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.

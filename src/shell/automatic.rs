@@ -34,6 +34,11 @@ pub struct AutorunPlace {
 }
 
 impl AutorunPath {
+    /// True of settings of an agent's product.
+    pub fn is_of_product(&self) -> bool {
+        self.why == AGENT_SETTINGS
+    }
+
     /// True if the last of its names may be this one.
     pub fn ends_in(&self, name: &str) -> bool {
         is_named(name, self.path.rsplit_once('/').map_or(self.path, |(_, last)| last))

@@ -69,7 +69,7 @@ impl HookServices for Confining {
         NoHookServices.check_arguments(arguments)
     }
 
-    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+    fn kept_from_hook<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<KeptFromHook, String>> {
         Box::pin(std::future::ready(Ok(KeptFromHook { paths: self.kept.clone(), ..KeptFromHook::default() })))
     }
 }

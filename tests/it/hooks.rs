@@ -182,6 +182,7 @@ mod points;
 mod promises;
 mod queued;
 mod reached;
+mod set_aside;
 mod settling;
 mod skills;
 mod slow;

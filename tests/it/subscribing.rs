@@ -292,7 +292,9 @@ async fn what_a_consumer_acknowledged_does_not_come_again_and_all_else_does() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_is_acknowledged_also_when_the_daemon_is_killed() {
-    const KILLS: usize = 4;
+    /// Kills that find a run at work. On a busy machine a run may be over before its kill comes, so as many are tried as it takes.
+    const HITS: usize = 3;
+    const MOST_KILLS: usize = 24;
     let home = process::Home::new();
     for file in 0..crate::recording::FILES {
         std::fs::write(home.work().join(format!("src/{file}.txt")), "a line\n").unwrap();
@@ -301,10 +303,17 @@ async fn acknowledged_is_acknowledged_also_when_the_daemon_is_killed() {
     let params =
         json!({ "workspace": home.work(), "agent": "reader", "prompt": "x", "model": recording.model });
     let subscribe = json!({ "from": "consumer", "consumer": "index" });
+    let resumed = |log: &[Value]| log.iter().filter(|event| text(event, "type") == "run.resumed").count();
     let (mut acknowledged, mut kept) = (0, Vec::new());
-    for _ in 0..KILLS {
+    for _ in 0..MOST_KILLS {
         let served = home.start().await;
         let mut wire = home.connect().await;
+        let hits = resumed(&wire.log(json!({}), 0).await.unwrap());
+        if HITS <= hits {
+            drop(wire);
+            served.stop().await;
+            break;
+        }
         wire.call("run/start", params.clone()).await.unwrap();
         let subscription = wire.call("events/subscribe", subscribe.clone()).await.unwrap();
         let mut unacknowledged = Vec::new();
@@ -332,10 +341,7 @@ async fn acknowledged_is_acknowledged_also_when_the_daemon_is_killed() {
     let mut log = wire.log(json!({}), 0).await.unwrap();
     log.retain(|event| event["seq"].as_i64() <= Some(head));
     laws::check_delivery(&log, 0, &kept).unwrap_or_else(|broken| panic!("{}", broken.join("\n")));
-    assert!(
-        log.iter().filter(|event| text(event, "type") == "run.resumed").count() >= KILLS - 1,
-        "no kill hit a run"
-    );
+    assert!(HITS <= resumed(&log), "no kill hit a run");
     drop(wire);
     served.stop().await;
 }

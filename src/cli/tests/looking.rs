@@ -452,3 +452,18 @@ fn a_history_shows_errors_whole() {
     assert_eq!(lines[2], format!("  ✗ web_fetch {error}"));
     assert!(lines[3].ends_with('…') && lines[3].chars().count() < 220, "{}", lines[3]);
 }
+
+#[test]
+fn removing_many_sessions_is_waited_for_as_long_as_the_person_does() {
+    let note = "note: waiting for the daemon, which looks at all sessions; Ctrl-C ends the wait";
+    let silent: DaemonScript = Box::new(|peer| {
+        assert_eq!(peer.leave_unanswered("daemon/gc"), json!({"dryRun": false}));
+        peer.wait_for_hangup();
+    });
+    let command =
+        Command { silence: Duration::ZERO, interrupt_after: vec![note], ..Command::new(&["gc", "--yes"]) };
+    let ran = command.against(vec![silent]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (130, ""));
+    assert_eq!(ran.stderr.matches(note).count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the daemon goes on removing sessions"), "{}", ran.stderr);
+}

@@ -292,9 +292,9 @@ impl HookServices for ByHand {
         Box::pin(std::future::ready(Ok(CheckedArguments::unprepared(arguments))))
     }
 
-    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
-        Box::pin(async {
-            let hook = ConfinedProgram::Hook { temporary: &self.temporary };
+    fn kept_from_hook<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<KeptFromHook, String>> {
+        Box::pin(async move {
+            let hook = ConfinedProgram::Hook { temporary: &self.temporary, text };
             let kept = self.commands.kept_from(hook, &self.roots, SandboxProfile::WorkspaceWrite).await;
             let KeptPlaces { read_only: paths, stays, hold } = kept.map_err(|error| error.to_string())?;
             Ok(KeptFromHook { paths, stays, hold })

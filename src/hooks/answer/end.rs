@@ -21,6 +21,8 @@ pub(crate) struct HandlerEnd {
     pub goes_async: Option<Option<u64>>,
     /// The rest of its output beside the event that it read, where it printed that as it was: that says nothing.
     pub without_echo: Option<String>,
+    /// Sentences about files that it made and that were put aside.
+    pub put_aside: Vec<String>,
 }
 
 impl HandlerEnd {

@@ -128,7 +128,9 @@ pub(super) async fn start(
             return Err("was not run: there is no folder for its temporary files".to_owned());
         }
         let profile = settings.sandbox.profile.min(SandboxProfile::WorkspaceWrite);
-        let mut kept = services.kept_from_commands().await.map_err(|why| format!("was not run: {why}"))?;
+        let text = if args.is_some() { sys::words::written(&words) } else { command.to_owned() };
+        let text = with_folders(&text, |name| environment.get(name).map(sys::words::quoted));
+        let mut kept = services.kept_from_hook(&text).await.map_err(|why| format!("was not run: {why}"))?;
         // What may be read although it is hidden is not written where it lies in a root.
         let is_within = |path: &&PathBuf| workspace.roots.iter().any(|root| path.starts_with(root));
         kept.paths.extend(readable.iter().filter(is_within).cloned());
@@ -349,9 +351,8 @@ impl RunningHook {
                 NextStep::Read => {}
                 NextStep::Ended(Ok(exit)) => self.has_ended = Some((exit.code, exit.signal)),
                 NextStep::Ended(Err(error)) => {
-                    return CommandWait::Ended(
-                        self.told(Some((HookOutcome::NotStarted, format!("was not run: {error}")))),
-                    );
+                    let end = self.told(Some((HookOutcome::NotStarted, format!("was not run: {error}"))));
+                    return CommandWait::Ended(HandlerEnd { put_aside: self.put_aside().await, ..end });
                 }
                 NextStep::TooLong => {
                     cut = Some(timed_out(time));
@@ -384,7 +385,15 @@ impl RunningHook {
                 give_up = Some(clock.sleep(KILL_TIME));
             }
         }
-        CommandWait::Ended(self.told(cut.and_then(|end| end.failure)))
+        let put_aside = self.put_aside().await;
+        CommandWait::Ended(HandlerEnd { put_aside, ..self.told(cut.and_then(|end| end.failure)) })
+    }
+
+    /// Puts aside what it wrote and was not to write, now that all of it has ended. Answers that in words.
+    async fn put_aside(&mut self) -> Vec<String> {
+        let Some(mut kept) = self.hold.let_go() else { return Vec::new() };
+        let finished = tokio::task::spawn_blocking(move || kept.finish()).await;
+        finished.unwrap_or_else(|error| vec![format!("what it wrote could not be looked at: {error}")])
     }
 
     /// It says more than anybody hears.

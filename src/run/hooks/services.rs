@@ -165,9 +165,9 @@ impl HookServices for RunHookServices {
         }
     }
 
-    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+    fn kept_from_hook<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<KeptFromHook, String>> {
         Box::pin(async move {
-            let hook = ConfinedProgram::Hook { temporary: &self.temporary };
+            let hook = ConfinedProgram::Hook { temporary: &self.temporary, text };
             let kept = self.commands.kept_from(hook, &self.roots, SandboxProfile::WorkspaceWrite).await;
             let KeptPlaces { read_only: paths, stays, hold } = kept.map_err(|error| error.to_string())?;
             Ok(KeptFromHook { paths, stays, hold })

@@ -30,9 +30,10 @@ use beside::{KnownBefore, NotedPlaces};
 use done::{DoneAtEnd, DoneToPlace};
 use mounts::MountPoint;
 use notes::AutorunNotes;
+use protocol::ResourceAccess;
 use rebase::{is_link, runs_more};
 use second_names::{files_with_more_names, was_changed};
-use shell::AUTOMATIC;
+use shell::{AUTOMATIC, ShellAnalysis};
 use sys::{
     clock,
     guarded::{give_back_rights, mode_of},
@@ -41,6 +42,7 @@ use sys::{
 mod aside;
 mod beside;
 mod brought;
+mod data;
 mod done;
 mod left;
 mod mounts;
@@ -66,6 +68,19 @@ pub struct WritesTold {
     pub named: Vec<PathBuf>,
     /// `None` = it brings nothing that git has.
     pub git: Option<GitBrings>,
+    /// It keeps data of its own in the folders of agents' products, as their hooks do.
+    pub keeps_data: bool,
+}
+
+impl WritesTold {
+    /// Those of a text that a shell is given.
+    pub fn of(reading: &ShellAnalysis) -> WritesTold {
+        let written = reading.accesses.iter().filter_map(|access| match access {
+            ResourceAccess::Write { path } => Some(path.clone()),
+            _ => None,
+        });
+        WritesTold { named: written.collect(), ..WritesTold::default() }
+    }
 }
 
 /// Files that are watched over until this is dropped.

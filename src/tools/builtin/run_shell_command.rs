@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     CallContext, Invocation, Permit, PrepareContext, Tool,
+    autorun::WritesTold,
     commands::{CommandBounds, CommandRequest, CommandStarter, EffectiveConfinement, SHELL, refused, report},
     parameters::ParameterSchema,
 };
@@ -263,7 +264,7 @@ impl Invocation for RunShellCommandInvocation {
             let wanted = CommandRequest {
                 terminal: self.arguments.terminal(),
                 git: judged::git_use(&self.reading, &self.directory, self.arguments.background),
-                writes: judged::writes_told(&self.reading),
+                writes: WritesTold::of(&self.reading),
                 span: cx.span,
                 ..CommandRequest::new(words, self.directory.clone())
             };

@@ -19,13 +19,16 @@ use crate::{
 };
 use protocol::SandboxProfile;
 use sandbox::{CommandEnder, CommandStartError, KeptBeside, SandboxMechanism};
+use shell::ShellEnvironment;
+use sys::guarded::ResolvedPath;
 
 /// A program that would be run.
 pub enum ConfinedProgram<'a> {
     /// A command of a session. `temporary`: the session's folder.
     Command { temporary: &'a Path, git: GitUse, writes: WritesTold, yields: CancellationToken },
-    /// A hook, beside the commands of a session.
-    Hook { temporary: &'a Path },
+    /// A hook, beside the commands of a session. `temporary`: the session's folder for hooks; `text`: what a shell is given of it, in the
+    /// first folder.
+    Hook { temporary: &'a Path, text: &'a str },
     /// It goes on for as long as anybody wants.
     Server,
 }
@@ -70,7 +73,7 @@ struct KeptWhileRunning {
     _ticket: Option<CoverTicket>,
     _writer: Option<StillHold>,
     autorun: Option<AutorunGuard>,
-    /// A hook or a server, of which nothing is put aside.
+    /// A server, of which nothing is put aside.
     _program: Option<RunningProgram>,
     /// Tells what was found at the start of this daemon, and whose.
     found: Option<(AutorunGuards, PathBuf)>,
@@ -102,19 +105,24 @@ impl CommandRuntime {
             return Ok(KeptPlaces::default());
         }
         let is_server = matches!(program, ConfinedProgram::Server);
+        let is_hook = matches!(program, ConfinedProgram::Hook { .. });
         let session = match &program {
-            ConfinedProgram::Command { temporary, .. } => Some(temporary.to_path_buf()),
-            ConfinedProgram::Hook { .. } | ConfinedProgram::Server => None,
+            ConfinedProgram::Command { temporary, .. } | ConfinedProgram::Hook { temporary, .. } => {
+                Some(temporary.to_path_buf())
+            }
+            ConfinedProgram::Server => None,
         };
         let found = session.clone().map(|session| (self.autorun.clone(), session));
         let (since, git, yields, writes) = match program {
             ConfinedProgram::Command { temporary, git, writes, yields } => {
                 (born(temporary), git, yields, Some(writes))
             }
-            // A person acknowledged it, so nothing that it writes is put aside at its own end. At the end of a command beside it, nobody can tell
-            // which of the two wrote something.
-            ConfinedProgram::Hook { temporary } => {
-                (born(temporary), GitUse::default(), CancellationToken::new(), None)
+            // A person named it, and it runs code of the folder, which an agent may have written: a build, a formatter with its plugins. So but for
+            // what its own words name, what it writes is a command's.
+            ConfinedProgram::Hook { temporary, text } => {
+                let (text, roots) = (text.to_owned(), roots.to_vec());
+                let writes = work::aside(move || written_by_hook(&text, &roots)).await;
+                (born(temporary), GitUse::default(), CancellationToken::new(), Some(writes))
             }
             ConfinedProgram::Server => (None, GitUse::default(), CancellationToken::new(), None),
         };
@@ -197,8 +205,8 @@ impl CommandRuntime {
             }
             let session = session.unwrap_or_default();
             let records = (notes.reports(), &watched, session.as_path());
-            // git puts other files in the place of those that a mount would keep.
-            let has_mounts = has_covers && !git.is_alone;
+            // git puts other files in the place of those that a mount would keep, and a hook keeps data beside them.
+            let has_mounts = has_covers && !git.is_alone && !is_hook;
             let autorun = AutorunGuard::over(&roots, further, writes, has_mounts, records)?;
             Ok((guard, kept, Ok(autorun)))
         });
@@ -231,4 +239,25 @@ impl CommandRuntime {
 /// Since when the commands of a session may have made something: their folder is made for the first of them.
 fn born(temporary: &Path) -> Option<SystemTime> {
     fs::symlink_metadata(temporary).and_then(|it| it.created()).ok()
+}
+
+/// Tells which files a hook's text says that it writes. A person wrote it, and nothing of an agent's words stands in it.
+fn written_by_hook(text: &str, roots: &[PathBuf]) -> WritesTold {
+    let Some(directory) = roots.first() else { return WritesTold::default() };
+    let home = std::env::home_dir();
+    let reading = shell::read(
+        text,
+        &ShellEnvironment {
+            directory,
+            home: home.as_deref(),
+            roots,
+            autorun: &[],
+            guarded: &[],
+            secret: &[],
+            resolve: &|path: &Path| ResolvedPath::to(path).end,
+            entries: &|_: &Path| None,
+            is_wanted: &|| true,
+        },
+    );
+    WritesTold { keeps_data: true, ..WritesTold::of(&reading) }
 }

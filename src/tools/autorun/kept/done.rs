@@ -55,6 +55,9 @@ impl WatchedPlaces {
         // What an agent's own link leads to may stay where it is: without the link nobody finds it.
         let link = self.link_of_session(path);
         let (path, before) = link.as_ref().map_or((path, before), |link| (link.as_path(), None));
+        if self.is_kept_data(path) {
+            return;
+        }
         let shown = self.shown(path);
         let mut what = match before {
             None => format!("`{shown}` came to be"),

@@ -55,6 +55,8 @@ struct AutorunNote {
     /// The workspace's folders, with the rights to each.
     roots: Vec<(NotedPath, Option<u32>)>,
     named: Vec<NotedPath>,
+    #[serde(default)]
+    keeps_data: bool,
     further: Vec<NotedPath>,
     secrets: Vec<NotedPath>,
     links: Vec<(NotedPath, NotedPath)>,
@@ -197,6 +199,7 @@ impl AutorunNote {
             session: watched.session.as_path().into(),
             roots: watched.roots.iter().map(|root| (root.as_path().into(), mode(root))).collect(),
             named: noted(&watched.told.named),
+            keeps_data: watched.told.keeps_data,
             further: noted(watched.further.places.iter().map(|place| &place.path)),
             secrets: noted(&watched.further.secrets),
             links: watched
@@ -242,7 +245,7 @@ impl AutorunNote {
             },
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),
         };
-        let told = WritesTold { named: paths(self.named), git: None };
+        let told = WritesTold { named: paths(self.named), keeps_data: self.keeps_data, git: None };
         let session = PathBuf::from(self.session);
         let mut watched = WatchedPlaces::of(&roots, further, told, (reports.clone(), session));
         watched.links = self.links.into_iter().map(|(link, to)| (link.into(), to.into())).collect();
@@ -345,6 +348,9 @@ impl WatchedPlaces {
         killed: KilledBy,
         done: &mut DoneAtEnd,
     ) {
+        if self.is_kept_data(path) {
+            return;
+        }
         let shown = self.shown(path);
         let what = if was_there { "was changed" } else { "came to be" };
         let left = match (killed.is_before(path), was_there) {

@@ -10,8 +10,8 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::brings;
-use crate::{PrepareContext, autorun::WritesTold, commands::GitUse, own_files::GuardedFiles, work};
-use protocol::{CommandWord, ConfirmationDetails, ResourceAccess, ShellCommand};
+use crate::{PrepareContext, commands::GitUse, own_files::GuardedFiles, work};
+use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
 use sys::guarded::ResolvedPath;
 
@@ -128,15 +128,6 @@ pub fn git_use(reading: &ShellAnalysis, directory: &Path, background: bool) -> G
         settings,
         cloned: cloned(reading),
     }
-}
-
-/// Tells which files a text says that it writes.
-pub fn writes_told(reading: &ShellAnalysis) -> WritesTold {
-    let written = reading.accesses.iter().filter_map(|access| match access {
-        ResourceAccess::Write { path } => Some(path.clone()),
-        _ => None,
-    });
-    WritesTold { named: written.collect(), git: None }
 }
 
 /// Sub-commands of git that go on with what waits, or begin what may wait.

@@ -123,7 +123,15 @@ impl HandlerParts {
         let root = roots.first()?;
         let environment = self.told_to(hook, settings, redactor);
         let around = self.around(hook, (root, roots), &environment);
-        outlook::outlook(hook, &around).or_else(|| {
+        let astray = || {
+            let is_asked = hook.origin.is_own() && hook.state == super::HookState::On && !hook.is_confined();
+            let around = (&*self.program_folders, &self.owner_programs.worked_folders());
+            let why = is_asked
+                .then(|| own_scripts::led_astray(&hook.handler, roots, &self.environment, around))
+                .flatten()?;
+            Some(HookOutlook { why, comes_of_it: hook.on_failure })
+        };
+        outlook::outlook(hook, &around).or_else(astray).or_else(|| {
             let is_command = matches!(hook.handler, HookHandler::Command { .. });
             let Some(SandboxMechanism::Nothing(why)) = self.sandbox.known_mechanism() else { return None };
             let is_kept = is_command && hook.state == super::HookState::On && hook.is_confined();
@@ -176,7 +184,7 @@ impl HandlerParts {
         services: &dyn HookServices,
     ) -> HandlerProgress {
         let ended = |end| HandlerProgress::Ended(end);
-        let states = match self.unchanged(hook).await {
+        let states = match self.unchanged(hook, &workspace.roots).await {
             Ok(states) => states,
             Err(why) => {
                 return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
@@ -219,12 +227,12 @@ impl HandlerParts {
     }
 
     /// The files that it runs, which are what a person acknowledged: looked at once more, right before it runs. Else what is not.
-    async fn unchanged(&self, hook: &Hook) -> Result<ProgramStates, String> {
+    async fn unchanged(&self, hook: &Hook, roots: &[PathBuf]) -> Result<ProgramStates, String> {
         if let super::HookState::Changed { reason } = &hook.state {
             return Err(reason.clone());
         }
         if hook.origin.is_own()
-            && let Some(why) = self.refused_script(hook).await
+            && let Some(why) = self.refused_script(hook, roots).await
         {
             return Err(why);
         }
@@ -244,14 +252,22 @@ impl HandlerParts {
     }
 
     /// The reason why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
-    async fn refused_script(&self, hook: &Hook) -> Option<String> {
+    async fn refused_script(&self, hook: &Hook, roots: &[PathBuf]) -> Option<String> {
         if !matches!(hook.handler, HookHandler::Command { .. }) {
             return None;
         }
-        let (parts, handler) = (self.clone(), hook.handler.clone());
+        let (parts, handler, is_confined) = (self.clone(), hook.handler.clone(), hook.is_confined());
+        let roots = roots.to_vec();
         let files = hook.programs.iter().map(|program| Path::new(&program.root).join(&program.path));
         let pinned: Vec<PathBuf> = files.collect();
         let looked = tokio::task::spawn_blocking(move || {
+            let around = (&*parts.program_folders, &parts.owner_programs.worked_folders());
+            let astray = (!is_confined)
+                .then(|| own_scripts::led_astray(&handler, &roots, &parts.environment, around))
+                .flatten();
+            if astray.is_some() {
+                return astray;
+            }
             let script = own_scripts::of_handler(&handler, &parts.environment, &parts.program_folders)?;
             parts.owner_programs.refused_script(&script, &pinned)
         });

@@ -4,14 +4,19 @@
 //! workspace. The files of the workspace that asks are held to what a person trusted there ([`pins`](super::pins)).
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
-use super::{HookHandler, HookPlaces, HookState, pins, read_hooks};
+use super::{
+    HookHandler, HookPlaces, HookState, WorkspaceReach, pins,
+    reach::{self, HookText, TouchedFiles},
+    read_hooks,
+};
 use sys::{
     owner_programs::{OwnerScript, interpreter_of},
     programs::folders_of_person,
+    worked_folders::WorkedFolders,
 };
 use trust::TrustRecords;
 
@@ -55,11 +60,83 @@ pub(super) fn of_handler(
     named.extend(relative.flat_map(|piece| folders.iter().map(move |folder| folder.join(piece))));
     named.sort();
     named.dedup();
-    if named.is_empty() {
+    let run = touched(handler, &[], environment).run;
+    if named.is_empty() && run.is_empty() {
         return None;
     }
     let words = std::iter::once("hook".to_owned()).chain(texts().cloned()).collect();
-    Some(OwnerScript { words, name: format!("the hook `{}`", handler.shown()), named })
+    Some(OwnerScript { words, name: format!("the hook `{}`", handler.shown()), named, run })
+}
+
+/// The files that the command of a hook names and runs, as far as it is read.
+fn touched(handler: &HookHandler, roots: &[String], environment: &[(OsString, OsString)]) -> TouchedFiles {
+    let HookHandler::Command { command, args } = handler else { return TouchedFiles::default() };
+    let value = |name: &str| value_of(name, environment);
+    let home = value("HOME").map(PathBuf::from).unwrap_or_default();
+    reach::touched(HookText { command, args: args.as_deref() }, roots, &home, &value)
+}
+
+/// The reason why a hook that runs outside of a sandbox must not be run now: it reads, writes or runs what agents of whatever session may have
+/// made. `roots`: the workspace's folders. Blocks on the file system.
+pub(super) fn led_astray(
+    handler: &HookHandler,
+    roots: &[PathBuf],
+    environment: &[(OsString, OsString)],
+    (program_folders, worked): (&[PathBuf], &WorkedFolders),
+) -> Option<String> {
+    let HookHandler::Command { command, args } = handler else { return None };
+    let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+    let value = |name: &str| value_of(name, environment);
+    let home = value("HOME").map(PathBuf::from).unwrap_or_default();
+    let text = HookText { command, args: args.as_deref() };
+    if let WorkspaceReach::CouldRun { words } = reach::of_hook(text, &roots, (&home, program_folders), &value)
+    {
+        return Some(format!("`{words}` in its command is not known to be harmless any more"));
+    }
+    let files = touched(handler, &roots, environment);
+    let is_held = |path: &Path| worked.is_one(path) || worked.holding(path).is_some();
+    let is_astray = |path: &&PathBuf| is_held(&real(path));
+    let is_missing = |path: &&PathBuf| is_astray(path) && !path.is_file();
+    if let Some(path) = files.named.iter().find(is_astray) {
+        return Some(format!(
+            "its command names {}, which lies in a folder in which agents work; name a file elsewhere, or have a script of yours do it",
+            path.display()
+        ));
+    }
+    // Node looks for modules in every folder above a script (https://nodejs.org/api/modules.html).
+    let is_of_node = |path: &&PathBuf| {
+        let end = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        let line = sys::owner_programs::whole_first_line(path).unwrap_or_default();
+        is_astray(path) && (["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end) || line.contains("node"))
+    };
+    if let Some(path) = files.run.iter().find(is_of_node) {
+        return Some(format!(
+            "{} lies in a folder in which agents work, and Node takes modules from all folders above it; keep it elsewhere",
+            path.display()
+        ));
+    }
+    let missing = files.run.iter().find(is_missing)?;
+    Some(format!(
+        "{} lies in a folder in which agents work, and is no file that was noted",
+        missing.display()
+    ))
+}
+
+/// The path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|there| Some((there.canonicalize().ok()?, there)));
+    there.map_or_else(
+        || path.to_owned(),
+        |(real, there)| match path.strip_prefix(there) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+    )
+}
+
+fn value_of(name: &str, environment: &[(OsString, OsString)]) -> Option<String> {
+    let found = environment.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.to_string_lossy().into_owned())
 }
 
 /// Files elsewhere that run where a program is named by its name alone. The folders of programs themselves are kept from agents; what
@@ -76,10 +153,7 @@ fn found(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
 
 /// A word with the folders in it that its variables mean.
 fn filled(piece: &str, environment: &[(OsString, OsString)]) -> String {
-    let value = |name: &str| {
-        let found = environment.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.to_string_lossy().into_owned())
-    };
+    let value = |name: &str| value_of(name, environment);
     let text = match (piece.strip_prefix("~/"), value("HOME")) {
         (Some(below), Some(home)) => Path::new(&home).join(below).to_string_lossy().into_owned(),
         _ => piece.to_owned(),

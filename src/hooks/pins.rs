@@ -64,16 +64,30 @@ impl<'a> PinContext<'a> {
 
     /// Looks at all files that a handler names. Blocks on the file system.
     pub fn of_handler(&mut self, handler: &HookHandler) -> PinnedPrograms {
-        let mut programs = PinnedPrograms::default();
-        let HookHandler::Command { command, args } = handler else { return programs };
+        let HookHandler::Command { command, args } = handler else { return PinnedPrograms::default() };
         let texts = std::iter::once(command).chain(args.iter().flatten());
         let mut pieces: Vec<String> = match args {
             None => pieces(&without_comments(command)),
             // No shell reads these, so nothing in them is a comment.
             Some(_) => texts.flat_map(|text| pieces(text)).collect(),
         };
-        // A program that is found by its name is not a file of the workspace that an agent has called so.
-        pieces.retain(|piece| piece.contains('/') || !self.is_found_by_name(piece));
+        let whole: Vec<&str> =
+            std::iter::once(command).chain(args.iter().flatten()).map(String::as_str).collect();
+        let whole = whole.join(" ");
+        // A program that is found by its name is not a file of the workspace that an agent has called so, and neither is `then`, or a filter.
+        pieces.retain(|piece| {
+            names_file(&whole, piece) && (piece.contains('/') || !self.is_found_by_name(piece))
+        });
+        self.of_pieces(pieces)
+    }
+
+    /// The files among words that a script of the person's own is told.
+    pub fn of_told(&mut self, words: &[String]) -> PinnedPrograms {
+        self.of_pieces(words.iter().filter(|word| names_file("", word)).cloned().collect())
+    }
+
+    fn of_pieces(&mut self, mut pieces: Vec<String>) -> PinnedPrograms {
+        let mut programs = PinnedPrograms::default();
         if MOST_PIECES < pieces.len() {
             pieces.truncate(MOST_PIECES);
             note(
@@ -363,6 +377,46 @@ pub(super) fn filled(word: &str, root: &str, home: &Path) -> String {
         text = text.replace(&format!("${{{name}}}"), folder).replace(&format!("${name}"), folder);
     }
     text
+}
+
+/// Words of a shell, programs and options behind which a file stands, whatever its name.
+const BEFORE_FILES: &[&str] = &[
+    ".", "source", "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "perl", "ruby",
+    "php", "lua", "deno", "bun", "tsx", "uv", "run", "env", "exec", "-f", "--file", "cd",
+];
+/// Ends of names that are files'.
+const ENDS_OF_FILES: &[&str] = &[
+    "awk", "bash", "bats", "c", "cfg", "cjs", "conf", "csv", "cts", "env", "fish", "go", "ini", "jq", "js",
+    "json", "jsonc", "jsx", "ksh", "list", "lua", "md", "mjs", "mts", "php", "pl", "pm", "ps1", "py", "pyw",
+    "r", "rb", "rs", "rules", "sed", "sh", "sql", "tcl", "toml", "ts", "tsv", "tsx", "txt", "xml", "yaml",
+    "yml", "zsh",
+];
+/// Beginnings of types of media, which look like paths.
+const MEDIA: &[&str] =
+    &["application/", "text/", "image/", "audio/", "video/", "multipart/", "font/", "message/"];
+
+/// True of a word of a text that may name a file of the workspace. A name alone does where it has a file's end, or where only a file can
+/// stand; one with `/` where it is neither an address, nor a type of media, nor a pattern.
+fn names_file(text: &str, piece: &str) -> bool {
+    if piece.contains('/') {
+        let is_media =
+            MEDIA.iter().any(|it| piece.strip_prefix(it).is_some_and(|rest| !rest.contains(['/', '.'])));
+        let is_address = ["http:", "https:", "file:", "ws:", "wss:"].iter().any(|it| piece.starts_with(it));
+        return !is_media && !is_address && !piece.contains(['^', '\\', '|', '+']);
+    }
+    let end = Path::new(piece).extension().and_then(|end| end.to_str()).map(str::to_ascii_lowercase);
+    let has_end = end.is_some_and(|end| ENDS_OF_FILES.contains(&end.as_str()));
+    has_end || {
+        let is_end =
+            |letter: char| letter.is_whitespace() || BETWEEN.contains(&letter) || "\"'".contains(letter);
+        let words: Vec<&str> = text.split(is_end).filter(|word| !word.is_empty()).collect();
+        let name = |word: &&str| BEFORE_FILES.contains(&word.rsplit('/').next().unwrap_or_default());
+        let is_behind = |at: usize| {
+            let before = words[..at].iter().rev().find(|word| !word.starts_with('-') || name(word));
+            words[at] == piece && before.is_some_and(name)
+        };
+        (0..words.len()).any(is_behind)
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use super::{
     event,
     matcher::HookMatcher,
     pins::{PinContext, PinnedPrograms},
-    reach,
+    reach::{self, HookText},
     reading::{self, ReadingPlace},
 };
 use config::read_bounded;
@@ -415,7 +415,9 @@ impl PlacesReader<'_> {
     fn add(&mut self, mut hook: Hook) {
         let is_system = hook.origin == HookOrigin::System;
         let is_off = self.places.disable_all || self.places.disabled.iter().any(|id| id == hook.id.as_str());
-        let programs = self.pins.of_handler(&hook.handler);
+        let told = reach::told_to_own_scripts(&hook, self.pins.roots, self.pins.home, self.places);
+        let told = told.map(|words| self.pins.of_told(&words));
+        let programs = told.unwrap_or_else(|| self.pins.of_handler(&hook.handler));
         for (root, path, now) in &programs.found {
             if let Some(now) = now.as_deref() {
                 self.program(root, path, now, &hook);
@@ -452,11 +454,9 @@ impl PlacesReader<'_> {
         if let Some(file) = pinned.or(found).or_else(|| programs.named.clone()) {
             return WorkspaceReach::Names { file: file.to_string_lossy().into_owned() };
         }
-        let (roots, home, folders) = (self.pins.roots, self.pins.home, &self.places.program_folders);
-        let by_words = match args {
-            None => reach::of_text(command, roots, home, folders),
-            Some(args) => reach::of_words(command, args, roots, (home, folders)),
-        };
+        let text = HookText { command, args: args.as_deref() };
+        let around = (self.pins.home, &*self.places.program_folders);
+        let by_words = reach::of_hook(text, self.pins.roots, around, &|_| None);
         match (by_words, &programs.leading) {
             (WorkspaceReach::Nothing, Some(word)) => WorkspaceReach::CouldRun { words: word.clone() },
             (by_words, _) => by_words,

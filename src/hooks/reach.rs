@@ -3,79 +3,166 @@
 //! An agent chooses much of what a command is handed: the event on its input, names and contents of files of the workspace. A shell, `awk`
 //! or `xargs` runs a text that it is handed the wrong way; a formatter or `git` runs what the folder says; a link leads a `cp` elsewhere.
 //! Nothing counts as harmless, then, because nobody saw the harm. A command runs with its person's rights only if it is made of what is known
-//! here: programs that lie outside of the workspace, named by their full paths, and a few commands that tell somebody or write a log
-//! elsewhere. Whatever else stands in it, and whatever is written in another way, has it confined.
+//! here: scripts that lie outside of the workspace, named by their full paths, and a few commands that tell somebody or write a log
+//! elsewhere. Whatever else stands in it, and whatever is written in another way, has it confined. Nothing that an agent chose is followed
+//! through variables, tests or branches: a text with such is not known.
 
 use std::path::{Path, PathBuf};
 
 mod known_commands;
 mod own_programs;
-mod plain_text;
 
-use super::{WorkspaceReach, pins::filled};
-use known_commands::is_known;
+use super::{Hook, HookHandler, HookPlaces, WorkspaceReach, pins::filled};
+use known_commands::{is_known, run_file, text_for_shell};
 use own_programs::OwnPlaces;
-use plain_text::{PlainCommand, PlainScript, PlainWord};
+use sys::plain_text::{DATA, OWN_VALUE, PlainCommand, PlainScript, PlainWord};
 
+/// The variable with the folder of a plugin's files.
+const PLUGIN_FOLDER: &str = "CLAUDE_PLUGIN_ROOT";
 /// Texts within texts that are read.
 const DEEPEST: usize = 3;
 
-/// The words of the text of a hook for which it is confined. Blocks for a look at the files that it names.
-pub(super) fn of_text(
-    text: &str,
-    roots: &[String],
-    home: &Path,
-    program_folders: &[PathBuf],
-) -> WorkspaceReach {
-    let Some(places) = OwnPlaces::new(roots, home, program_folders) else { return WorkspaceReach::Nothing };
-    could_run(unknown_of(text, &places, 0))
+/// A command of a hook: its text for a shell, or its words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HookText<'a> {
+    pub command: &'a str,
+    /// `None` = a shell reads the command.
+    pub args: Option<&'a [String]>,
 }
 
-/// The same of a command that no shell reads.
-pub(super) fn of_words(
-    command: &str,
-    args: &[String],
+/// Everything that a command would touch that runs outside of the sandbox.
+#[derive(Debug, Default)]
+pub(super) struct TouchedFiles {
+    /// Files that it runs.
+    pub run: Vec<PathBuf>,
+    /// Files that it reads or writes otherwise.
+    pub named: Vec<PathBuf>,
+    /// Words behind those that it runs.
+    pub told: Vec<String>,
+}
+
+/// The words of a hook's command for which it is confined. `own_folder`: values of variables that name the folder of a hook's own, where
+/// they are known. Blocks for a look at the files that it names.
+pub(super) fn of_hook(
+    text: HookText<'_>,
     roots: &[String],
     (home, program_folders): (&Path, &[PathBuf]),
+    own_folder: &dyn Fn(&str) -> Option<String>,
 ) -> WorkspaceReach {
-    let Some(places) = OwnPlaces::new(roots, home, program_folders) else { return WorkspaceReach::Nothing };
-    let words = std::iter::once(command).chain(args.iter().map(String::as_str));
-    let command =
-        PlainCommand { words: words.map(|word| places.word(word)).collect(), ..PlainCommand::default() };
-    could_run(unknown(&command, &places, 0))
+    let Some(first) = roots.first() else { return WorkspaceReach::Nothing };
+    let places = OwnPlaces { roots, first, home, program_folders, own_folder };
+    match unknown_of(text, &places) {
+        None => WorkspaceReach::Nothing,
+        Some(words) => WorkspaceReach::CouldRun { words },
+    }
 }
 
-fn could_run(words: Option<String>) -> WorkspaceReach {
-    words.map_or(WorkspaceReach::Nothing, |words| WorkspaceReach::CouldRun { words })
+/// The words that scripts of a person's own are told by a hook of theirs; `None` = it touches something else of the workspace.
+pub(super) fn told_to_own_scripts(
+    hook: &Hook,
+    roots: &[String],
+    home: &Path,
+    places: &HookPlaces,
+) -> Option<Vec<String>> {
+    let HookHandler::Command { command, args } = &hook.handler else { return None };
+    let text = HookText { command, args: args.as_deref() };
+    let is_known = hook.origin.is_own()
+        && of_hook(text, roots, (home, &places.program_folders), &|_| None) == WorkspaceReach::Nothing;
+    is_known.then(|| touched(text, roots, home, &|_| None).told)
 }
 
-/// The first words of a text that are not known to be harmless.
-fn unknown_of(text: &str, places: &OwnPlaces<'_>, depth: usize) -> Option<String> {
-    match PlainScript::read(text, &|name| places.variable(name)) {
-        Ok(text) => {
-            let mut unknown = text.commands.iter().find_map(|command| unknown(command, places, depth));
-            // What the event says stands in it by then.
-            let written: Vec<&PlainWord> = text.commands.iter().flat_map(known_commands::written).collect();
-            let runs_it = |command: &&PlainCommand| {
-                let is_text = !written.is_empty() && known_commands::text_for_shell(command).is_some();
-                let names_it = || command.words.iter().any(|word| written.contains(&word));
-                is_text || !known_commands::only_reads(command) && names_it()
-            };
-            if unknown.is_none() {
-                unknown = text.commands.iter().find(runs_it).map(PlainCommand::shown);
-            }
-            unknown
+/// The files of a hook's command, as far as it is read. `own_folder`: as for [`of_hook`].
+pub(super) fn touched(
+    text: HookText<'_>,
+    roots: &[String],
+    home: &Path,
+    own_folder: &dyn Fn(&str) -> Option<String>,
+) -> TouchedFiles {
+    // Nothing lies there.
+    const NOWHERE: &str = "/\u{3}";
+    let first = roots.first().map_or(NOWHERE, String::as_str);
+    let places = OwnPlaces { roots, first, home, program_folders: &[], own_folder };
+    let mut files = TouchedFiles::default();
+    for command in commands_of(text, &places, 0).unwrap_or_default() {
+        if let Some(run) = run_file(&command.words, &places) {
+            files.run.push(run.into());
+            let told = command.words.iter().filter_map(PlainWord::literal).filter(|word| *word != run);
+            files.told.extend(told.skip(1).map(str::to_owned));
         }
-        Err(unread) => Some(unread),
+        let named = known_commands::operands(&command).filter_map(PlainWord::literal);
+        files.named.extend(named.filter(|word| word.starts_with('/')).map(PathBuf::from));
     }
+    files
 }
 
-/// The words of a command, unless it is known; of a shell's text the words within that.
-fn unknown(command: &PlainCommand, places: &OwnPlaces<'_>, depth: usize) -> Option<String> {
-    if let Some(text) = known_commands::text_for_shell(command) {
-        return if depth < DEEPEST { unknown_of(&text, places, depth + 1) } else { Some(command.shown()) };
+/// The first words that are not known to be harmless.
+fn unknown_of(text: HookText<'_>, places: &OwnPlaces<'_>) -> Option<String> {
+    let commands = match commands_of(text, places, 0) {
+        Ok(commands) => commands,
+        Err(unread) => return Some(unread),
+    };
+    let unknown = commands.iter().find(|command| !is_known(command, places));
+    // What the event says stands in it by then.
+    let written = commands.iter().flat_map(known_commands::written).map(|file| places.real(&file.text));
+    let written: Vec<PathBuf> = written.collect();
+    let names_it = |command: &&PlainCommand| {
+        run_file(&command.words, places).is_some_and(|file| written.contains(&places.real(file)))
+    };
+    unknown.or_else(|| commands.iter().find(names_it)).map(PlainCommand::shown)
+}
+
+/// All commands of a text, those of texts for other shells among them; otherwise the part of it that is not read.
+fn commands_of(
+    text: HookText<'_>,
+    places: &OwnPlaces<'_>,
+    depth: usize,
+) -> Result<Vec<PlainCommand>, String> {
+    if text.args.is_none()
+        && depth == 0
+        && let Some((folder, rest)) = behind_plugin_folder(text.command, places.home)
+    {
+        let own_folder = |name: &str| (name == PLUGIN_FOLDER).then(|| folder.clone());
+        let places = OwnPlaces { own_folder: &own_folder, ..*places };
+        // Twice it is set by nobody.
+        return commands_of(HookText { command: rest, args: None }, &places, depth + 1);
     }
-    (!is_known(command, places)).then(|| command.shown())
+    let commands = match text.args {
+        None => PlainScript::read(text.command, &|name| places.variable(name))?.commands,
+        Some(args) => {
+            let words = std::iter::once(text.command).chain(args.iter().map(String::as_str));
+            vec![PlainCommand { words: words.map(|word| places.word(word)).collect(), files: Vec::new() }]
+        }
+    };
+    let mut all = Vec::new();
+    for command in commands {
+        match text_for_shell(&command) {
+            Some(_) if DEEPEST <= depth => return Err(command.shown()),
+            Some(inner) => {
+                all.extend(commands_of(HookText { command: inner, args: None }, places, depth + 1)?);
+            }
+            None => all.push(command),
+        }
+    }
+    Ok(all)
+}
+
+/// The folder of a plugin, and the rest of a text that begins with setting it, as the manual has it: `export CLAUDE_PLUGIN_ROOT="$HOME/x"; …`.
+fn behind_plugin_folder<'a>(text: &'a str, home: &Path) -> Option<(String, &'a str)> {
+    let value = text.strip_prefix("export ")?.strip_prefix(PLUGIN_FOLDER)?.strip_prefix('=')?;
+    let (value, rest) = match value.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"')?,
+        None => value.split_at(value.find([';', ' '])?),
+    };
+    let rest = rest.strip_prefix("; ").or_else(|| rest.strip_prefix(" && "))?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    let below =
+        value.strip_prefix("$HOME/").or_else(|| value.strip_prefix("~/").filter(|_| !text.contains("=\"~")));
+    let folder = match below {
+        Some(below) if below.chars().all(is_plain) => home.join(below).to_str()?.to_owned(),
+        None if value.starts_with('/') && value.chars().all(is_plain) => value.to_owned(),
+        _ => return None,
+    };
+    Some((folder, rest))
 }
 
 #[cfg(test)]

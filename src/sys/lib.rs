@@ -14,6 +14,7 @@ pub mod mark;
 pub mod named_files;
 pub mod nearest;
 pub mod owner_programs;
+pub mod plain_text;
 pub mod process;
 pub mod programs;
 pub mod regular_file;

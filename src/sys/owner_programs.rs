@@ -171,6 +171,8 @@ impl OwnerPrograms {
         // Programs with several names do what they are called.
         command.arg0(&words[0]).args(&words[1..]);
         // What it looks up by name, as `env` does, and what Python loads unasked from the home and from beside a script.
+        // Nothing lies there that it would take for what it is to do.
+        command.current_dir("/");
         command.env("PATH", programs::path_of_system(std::env::var_os("PATH").as_deref()));
         command.envs([("PYTHONNOUSERSITE", "1"), ("PYTHONSAFEPATH", "1")]);
         Ok(command)
@@ -182,8 +184,9 @@ impl OwnerPrograms {
         let noted: Vec<&Path> = program.files.iter().map(|file| file.path.as_path()).collect();
         let found = leading::leading(words, &noted, &worked, std::env::home_dir().as_deref())?;
         Some(format!(
-            "is not run: {found} in its words leads to a folder in which agents work, or to a file there that was not there when the settings \
-             were read, so an agent may decide what it runs; name the file that it runs by its full path, or keep it elsewhere"
+            "is not run: `{found}` in its words leads to a folder in which agents work, or to a file there that was not there when the settings \
+             were read, or it cannot be told that it does not, so an agent may decide what it runs; name a script by its full path, and keep it \
+             elsewhere"
         ))
     }
 
@@ -454,18 +457,18 @@ fn add_with_interpreters(path: PathBuf, files: &mut BTreeSet<PathBuf>, names: &m
 
 /// The program that a script names, and the words behind it, of which `env` takes the next program.
 fn first_line(path: &Path) -> Vec<String> {
+    let line = whole_first_line(path).unwrap_or_default();
+    line.split_whitespace().filter(|word| !word.starts_with('-')).map(str::to_owned).collect()
+}
+
+/// Everything behind the `#!` of a script's first line, as far as the kernel looks at it. `None` = there is none, or nobody can read it.
+pub fn whole_first_line(path: &Path) -> Option<String> {
     use std::io::Read as _;
     let mut beginning = Vec::new();
     // As much as the kernel looks at.
-    let read = regular_file::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning));
+    regular_file::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning)).ok()?;
     let text = String::from_utf8_lossy(&beginning);
-    match (read, text.strip_prefix("#!")) {
-        (Ok(_), Some(rest)) => {
-            let line = rest.lines().next().unwrap_or_default();
-            line.split_whitespace().filter(|word| !word.starts_with('-')).map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
-    }
+    Some(text.strip_prefix("#!")?.lines().next().unwrap_or_default().to_owned())
 }
 
 /// True if nobody but root can change the file, or put another in its place.

@@ -3,10 +3,7 @@
 //! Each is known with the words that it may have (bash(1), coreutils(1), jq(1), curl(1), notify-send(1)). A value that an agent may have
 //! chosen is taken as a word of its own, which some programs would take for an option: it may stand only where that changes nothing.
 
-use super::{
-    own_programs::{OWN_FOLDERS, OwnPlaces},
-    plain_text::{PlainCommand, PlainWord},
-};
+use super::{PlainCommand, PlainWord, own_programs::OwnPlaces};
 
 /// Programs that start another with their words, and nothing else.
 const WRAPPERS: &[&str] = &["exec", "nohup", "nice", "timeout", "env"];
@@ -14,6 +11,8 @@ const WRAPPERS: &[&str] = &["exec", "nohup", "nice", "timeout", "env"];
 const SHELL_OPTIONS: &[&str] = &["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "-p"];
 /// The same, with the name of an option behind them.
 const SHELL_OPTIONS_WITH_NAME: &[&str] = &["-o", "-eo", "-euo", "-euxo", "-uo", "-exo"];
+/// Names of such options.
+const SHELL_OPTION_NAMES: &[&str] = &["pipefail", "errexit", "nounset", "xtrace"];
 /// The same of other interpreters.
 const INTERPRETER_OPTIONS: &[(&str, &[&str])] = &[
     ("python", &["-u", "-B", "-I", "-P", "-s", "-OO", "-O"]),
@@ -21,61 +20,6 @@ const INTERPRETER_OPTIONS: &[(&str, &[&str])] = &[
     ("perl", &["-w"]),
     ("ruby", &["-w"]),
 ];
-/// Variables by which a shell or a program finds or loads something else, by the beginnings of their names.
-const LOADING: &[&str] = &[
-    "PATH",
-    "HOME",
-    "IFS",
-    "ENV",
-    "BASH",
-    "SHELL",
-    "PS4",
-    "CDPATH",
-    "FPATH",
-    "ZDOTDIR",
-    "TMPDIR",
-    "LD_",
-    "DYLD_",
-    "PYTHON",
-    "NODE",
-    "PERL",
-    "RUBY",
-    "GEM",
-    "JAVA",
-    "CLASSPATH",
-    "LUA",
-    "GIT",
-    "XDG_",
-    "GCONV",
-    "LOCPATH",
-    "TERMINFO",
-    "PROMPT_COMMAND",
-    "OPENSSL",
-    "SSL_",
-    "CURL",
-    "JQ",
-    "GTK_",
-    "DBUS_",
-    "POSIXLY",
-    "GLOBIGNORE",
-    "GREP_",
-    "CLAUDE",
-    "GEMINI",
-    "PWD",
-    "OLDPWD",
-    "PROJECT_DIR",
-];
-/// Questions that git answers without a look at its index, for which it would run what the repository's settings name (`core.fsmonitor`).
-const GIT_TELLING: &[&[&str]] = &[
-    &["rev-parse", "--show-toplevel"],
-    &["rev-parse", "--git-dir"],
-    &["rev-parse", "--is-inside-work-tree"],
-    &["rev-parse", "--abbrev-ref", "HEAD"],
-    &["rev-parse", "HEAD"],
-    &["branch", "--show-current"],
-];
-/// Tests of `[` that look at a name or a text, and reckon with nothing.
-const UNARY_TESTS: &[&str] = &["-f", "-d", "-e", "-r", "-w", "-x", "-s", "-L", "-n", "-z", "-t"];
 /// Options of `curl` without a value.
 const CURL_OPTIONS: &[&str] = &[
     "-s",
@@ -114,56 +58,55 @@ const CURL_VALUES: &[&str] = &[
 ];
 
 /// The text of a shell's `-c`, if it is nothing but that.
-pub(super) fn text_for_shell(command: &PlainCommand) -> Option<String> {
-    let is_plain = command.assignments.is_empty() && command.files.is_empty();
+pub(super) fn text_for_shell(command: &PlainCommand) -> Option<&str> {
     let [shell, option, text, ..] = &command.words[..] else { return None };
-    let name = shell.literal().filter(|name| !name.contains('/'))?;
-    let is_shell = matches!(name, "sh" | "bash" | "dash");
-    (is_plain && is_shell && option.text == "-c").then(|| text.literal().map(str::to_owned)).flatten()
+    let is_shell = matches!(shell.text.as_str(), "sh" | "bash" | "dash");
+    (command.files.is_empty() && is_shell && option.text == "-c").then(|| text.literal()).flatten()
 }
 
 /// The files that a command may write.
 pub(super) fn written(command: &PlainCommand) -> impl Iterator<Item = &PlainWord> {
-    let is_tee = command.words.first().is_some_and(|word| word.text.ends_with("tee"));
-    let files = command.files.iter().chain(command.words.iter().skip(1).filter(move |_| is_tee));
+    let words = behind_wrappers(&command.words);
+    let is_tee = words.first().is_some_and(|word| word.text == "tee" || word.text.ends_with("/tee"));
+    let files = command.files.iter().chain(words.iter().skip(1).filter(move |_| is_tee));
     files.filter(|file| !file.text.starts_with("/dev/"))
 }
 
-/// True of a command that runs nothing of the files that it names.
-pub(super) fn only_reads(command: &PlainCommand) -> bool {
-    const READING: &[&str] = &[
-        "cat", "head", "tail", "wc", "tee", "mkdir", "echo", "printf", "[", "[[", "test", "basename",
-        "dirname",
-    ];
-    command.words.first().is_none_or(|word| READING.contains(&word.text.as_str()))
+/// The files that a command opens by its words, or by redirections.
+pub(super) fn operands(command: &PlainCommand) -> impl Iterator<Item = &PlainWord> {
+    const OPENING: &[&str] = &["tee", "mkdir", "paplay", "aplay", "pw-play", "mpg123", "ogg123"];
+    let words = behind_wrappers(&command.words);
+    let is_opening =
+        words.first().is_some_and(|word| OPENING.contains(&word.text.rsplit('/').next().unwrap_or_default()));
+    command.files.iter().chain(words.iter().skip(1).filter(move |_| is_opening))
 }
 
 /// True of a command that is known to be harmless whatever an agent has written.
 pub(super) fn is_known(command: &PlainCommand, places: &OwnPlaces<'_>) -> bool {
-    let is_harmless = |(name, value): &(String, PlainWord)| {
-        // What a program is started with is said to it; what stands alone is for later words.
-        if OWN_FOLDERS.contains(&name.as_str()) {
-            return value.literal().is_some_and(|folder| places.is_own_path(folder));
-        }
-        !LOADING.iter().any(|it| name.starts_with(it)) && (command.words.is_empty() || value.is_literal())
-    };
-    let is_own = |file: &PlainWord| file.literal().is_some_and(|file| places.is_own_path(file));
-    command.assignments.iter().all(is_harmless)
-        && command.files.iter().all(is_own)
-        && is_known_program(&command.words, places)
+    let is_own = |file: &PlainWord| file.literal().is_some_and(|file| places.is_own_target(file));
+    command.files.iter().all(is_own) && is_known_program(&command.words, places)
 }
 
 fn is_known_program(words: &[PlainWord], places: &OwnPlaces<'_>) -> bool {
     let words = behind_wrappers(words);
+    // A redirection alone empties a file.
     let Some((program, given)) = words.split_first() else { return true };
-    let Some(program) = program.literal() else { return false };
-    if places.is_own_program(program) {
+    if run_file(words, places).is_some_and(|file| places.is_own_script(file, program.text != file)) {
         return true;
     }
-    let Some(name) = places.installed_name(program) else { return false };
-    match OwnPlaces::interpreter(name) {
-        Some(interpreter) => runs_own_script(interpreter, given, places),
-        None => is_known_by_name(name, given, places),
+    let Some(name) = program.literal().and_then(|program| places.installed_name(program)) else {
+        return false;
+    };
+    OwnPlaces::interpreter(name).is_none() && is_known_by_name(name, given, places)
+}
+
+/// The file that a command runs, by its full path: its program, or the script of an interpreter.
+pub(super) fn run_file<'a>(words: &'a [PlainWord], places: &OwnPlaces<'_>) -> Option<&'a str> {
+    let (program, given) = behind_wrappers(words).split_first()?;
+    let program = program.literal()?;
+    match places.installed_name(program).and_then(OwnPlaces::interpreter) {
+        Some(interpreter) => script_of(interpreter, given),
+        None => Some(program).filter(|program| program.starts_with('/')),
     }
 }
 
@@ -190,19 +133,28 @@ fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
     rest
 }
 
-fn runs_own_script(interpreter: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> bool {
+/// The script of an interpreter, a full path behind options that load nothing.
+fn script_of<'a>(interpreter: &str, given: &'a [PlainWord]) -> Option<&'a str> {
     let is_shell = interpreter.ends_with("sh");
-    let options = INTERPRETER_OPTIONS.iter().find(|(name, _)| *name == interpreter);
-    let options = if is_shell { SHELL_OPTIONS } else { options.map_or(&[][..], |(_, options)| *options) };
     let mut rest = given.iter();
     while let Some(word) = rest.next() {
-        match word.text.as_str() {
-            option if options.contains(&option) => {}
-            option if is_shell && SHELL_OPTIONS_WITH_NAME.contains(&option) => drop(rest.next()),
-            script => return places.is_own_path(script) && !script.starts_with("/dev/"),
+        match word.literal()? {
+            option if is_plain_option(interpreter, option) => {}
+            option if is_shell && SHELL_OPTIONS_WITH_NAME.contains(&option) => {
+                rest.next()?.literal().filter(|name| SHELL_OPTION_NAMES.contains(name))?;
+            }
+            script => return Some(script).filter(|script| script.starts_with('/')),
         }
     }
-    false
+    None
+}
+
+/// True of an option by which an interpreter loads nothing.
+pub(super) fn is_plain_option(interpreter: &str, option: &str) -> bool {
+    let options = INTERPRETER_OPTIONS.iter().find(|(name, _)| *name == interpreter);
+    let options =
+        if interpreter.ends_with("sh") { SHELL_OPTIONS } else { options.map_or(&[][..], |(_, it)| *it) };
+    options.contains(&option)
 }
 
 fn is_known_by_name(name: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> bool {
@@ -210,58 +162,70 @@ fn is_known_by_name(name: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> 
     let all = |is_so: &dyn Fn(&str) -> bool| {
         literals.as_ref().is_some_and(|words| words.iter().all(|word| is_so(word)))
     };
-    let is_option = |word: &str| word.starts_with('-') && !word.contains('=');
+    let is_option = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|it| it.is_ascii_alphabetic()))
+    };
     let is_number = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_digit());
-    let is_own = |word: &str| places.is_own_path(word);
     match name {
-        "export" => given.is_empty(),
-        "." | "source" => given.first().is_some_and(|file| is_own(&file.text) && !file.text.starts_with("/dev/")),
         // Words of the shell, and programs that take no file and no option with an effect.
         "true" | "false" | ":" | "echo" | "basename" | "dirname" | "notify-send" | "dunstify" => true,
         // `-v` and `%n` name a variable, with which a shell reckons.
         "printf" => given.first().and_then(PlainWord::literal).is_some_and(is_plain_format),
-        "exit" | "sleep" => all(&is_number) || name == "sleep" && all(&|word| word.parse::<f64>().is_ok()),
-        "cd" => given.len() <= 1 && given.iter().all(|word| !word.text.starts_with('-')),
-        "[" | "[[" | "test" => is_plain_test(given),
-        "command" | "which" | "type" => matches!(literals.as_deref(), Some([_] | ["-v", _])) && (name != "command" || given.len() == 2),
-        "date" => all(&|word| word.starts_with('+') || matches!(word, "-u" | "-Iseconds" | "-Is" | "-I" | "--utc" | "-R")),
-        "whoami" | "hostname" | "pwd" | "uname" | "id" | "mktemp" | "tty" => all(&|word| is_option(word) && name != "mktemp"),
-        "tput" => all(&|word| word.chars().all(|letter| letter.is_ascii_alphanumeric())),
-        // They read their input, or files of a person's own.
-        "cat" | "head" | "tail" | "wc" => all(&|word| is_option(word) || is_number(word) || is_own(word)),
-        "cut" => all(&|word| is_option(word) || is_number(word) || word.chars().count() == 1),
-        "tr" | "rev" | "base64" | "sha256sum" | "md5sum" => all(&|word| name == "tr" && !word.starts_with("--") || matches!(word, "-d" | "-w0" | "-")),
+        "exit" => all(&is_number),
+        "sleep" => all(&|word| is_number(word) || word.parse::<f64>().is_ok()),
+        // The hook is there already.
+        "cd" => {
+            literals.as_deref().is_some_and(|words| matches!(words, [folder] if places.is_first_root(folder)))
+        }
+        "command" => matches!(literals.as_deref(), Some(["-v", _])),
+        "which" => matches!(literals.as_deref(), Some([_])),
+        "date" => all(&|word| {
+            word.starts_with('+') || matches!(word, "-u" | "-Iseconds" | "-Is" | "-I" | "--utc" | "-R")
+        }),
+        "whoami" | "hostname" | "pwd" => given.is_empty(),
+        "uname" | "id" => all(&is_option),
+        // They read their input.
+        "cat" | "wc" => all(&is_option),
+        "head" | "tail" => literals.is_some_and(|words| has_only(&words, &["-n", "-c"])),
+        "cut" => literals.is_some_and(|words| has_only(&words, &["-d", "-f", "-c"])),
+        "tr" => all(&|word| !word.starts_with("--")),
+        "rev" | "sha256sum" | "md5sum" => given.is_empty(),
+        "base64" => all(&|word| matches!(word, "-d" | "-w0")),
         "grep" | "egrep" | "fgrep" => literals.is_some_and(|words| is_filter_by_pattern(&words)),
         "jq" => is_filter_of_jq(given),
-        "mkdir" => all(&|word| matches!(word, "-p") || is_own(word)),
-        "tee" => all(&|word| matches!(word, "-a") || is_own(word)),
-        "logger" => all(&|word| !matches!(word, "-f" | "--file") && !word.starts_with("-f") && !word.starts_with("--file")),
+        "mkdir" => all(&|word| word == "-p" || places.is_own_path(word)),
+        "tee" => all(&|word| word == "-a" || places.is_own_target(word)),
+        "logger" => all(&|word| !word.starts_with('-') || matches!(word, "-t" | "-s" | "-i" | "-p")),
         "spd-say" | "espeak" | "espeak-ng" => all(&|word| !word.starts_with('-')),
-        "paplay" | "aplay" | "pw-play" | "canberra-gtk-play" | "mpg123" | "ogg123" => {
-            all(&|word| is_own(word) || !word.contains(['/', '.']))
-        }
+        "paplay" | "aplay" | "pw-play" | "mpg123" | "ogg123" => all(&|word| places.is_own_path(word)),
+        "canberra-gtk-play" => matches!(literals.as_deref(), Some(["-i", _])),
         "curl" => is_plain_request(given),
-        "tmux" => literals.is_some_and(|words| matches!(words.as_slice(), ["display-message" | "display", rest @ ..] if rest.iter().all(|word| !word.contains("#(") && !word.contains(';')))),
-        "git" => literals.is_some_and(|words| GIT_TELLING.contains(&words.as_slice())),
+        "tmux" => is_plain_message(given),
         _ => false,
     }
+}
+
+/// True of words that are these options with their values, or numbers behind a `-`.
+fn has_only(words: &[&str], options: &[&str]) -> bool {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let is_attached = options.iter().any(|option| word.len() > option.len() && word.starts_with(option));
+        let is_number = word
+            .strip_prefix('-')
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|it| it.is_ascii_digit()));
+        let is_option = options.contains(word) && rest.next().is_some();
+        if !is_attached && !is_number && !is_option {
+            return false;
+        }
+    }
+    true
 }
 
 /// True of a format that takes texts alone.
 fn is_plain_format(format: &str) -> bool {
     !format.starts_with('-')
         && format.replace("%%", "").split('%').skip(1).all(|behind| behind.starts_with(['s', 'b', 'q', 'd']))
-}
-
-/// True of a test of one name or two texts. With more words one of an agent's could be taken for an operator.
-fn is_plain_test(given: &[PlainWord]) -> bool {
-    let words: Vec<&str> =
-        given.iter().map(|word| word.text.as_str()).filter(|word| !matches!(*word, "]" | "]]")).collect();
-    match words.as_slice() {
-        [test, _] | ["!", test, _] if UNARY_TESTS.contains(test) => true,
-        [_, test, _] => matches!(*test, "=" | "==" | "!="),
-        _ => false,
-    }
 }
 
 /// True of a grep that looks for one pattern in its input.
@@ -284,7 +248,7 @@ fn is_filter_of_jq(given: &[PlainWord]) -> bool {
         let Some(text) = word.literal() else { return false };
         match text {
             "--arg" | "--argjson" => {
-                let is_named = rest.next().is_some_and(PlainWord::is_literal);
+                let is_named = rest.next().is_some_and(|word| word.literal().is_some());
                 if !is_named || rest.next().is_none() {
                     return false;
                 }
@@ -299,13 +263,27 @@ fn is_filter_of_jq(given: &[PlainWord]) -> bool {
             // A module is read from a file.
             filter => {
                 n_filters += 1;
-                if filter.contains("import") || filter.contains("include") {
+                if ["import", "include", "modulemeta"].iter().any(|it| filter.contains(it)) {
                     return false;
                 }
             }
         }
     }
     n_filters == 1
+}
+
+/// True of a message of tmux's in which nothing is filled in.
+fn is_plain_message(given: &[PlainWord]) -> bool {
+    let Some(("display-message" | "display", rest)) =
+        given.split_first().and_then(|(name, rest)| Some((name.literal()?, rest)))
+    else {
+        return false;
+    };
+    let is_pane = |at: usize| 0 < at && rest[at - 1].text == "-t" && rest[at].of_person().is_some();
+    let is_plain = |word: &PlainWord| {
+        word.literal().is_some_and(|text| !text.contains("#(") && !text.contains("#{") && !text.contains(';'))
+    };
+    (0..rest.len()).all(|at| is_plain(&rest[at]) || is_pane(at))
 }
 
 /// True of a request that sends what is written down, or the event, and writes no file.
@@ -321,7 +299,7 @@ fn is_plain_request(given: &[PlainWord]) -> bool {
             }
             option if CURL_VALUES.contains(&option) => {
                 let Some(value) = rest.next() else { return false };
-                let is_sent_as_it_is = option == "--data-raw" || value.is_literal();
+                let is_sent_as_it_is = option == "--data-raw" || value.literal().is_some();
                 if !is_sent_as_it_is || value.text.starts_with('@') && value.text != "@-" {
                     return false;
                 }

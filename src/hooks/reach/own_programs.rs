@@ -1,14 +1,15 @@
 //! Which files lie outside of what agents write, and which programs among them are a person's own?
 
 use std::{
+    ffi::OsStr,
     iter,
+    os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
 };
 
-use super::{
-    filled,
-    plain_text::{DATA, OWN_VALUE, PlainWord},
-};
+use crate::command_words::with_folders;
+
+use super::{DATA, OWN_VALUE, PlainWord, filled, known_commands::is_plain_option};
 
 /// Variables with the folder of a person's own hooks. Its beginning here, as nobody but the person knows the path.
 pub(super) const OWN_FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
@@ -31,34 +32,23 @@ const INSTALLED: &[&str] = &[
     "/opt/local",
     "/home/linuxbrew",
     "/var/lib/flatpak",
+    "/opt",
 ];
-/// The same below the home.
-const INSTALLED_AT_HOME: &[&str] = &[
-    ".asdf",
-    ".bun",
-    ".cargo",
-    ".deno",
-    ".goenv",
-    ".jenv",
-    ".linuxbrew",
-    ".local",
-    ".nix-profile",
-    ".nodenv",
-    ".npm-global",
-    ".nvm",
-    ".pixi",
-    ".poetry",
-    ".proto",
-    ".pyenv",
-    ".rbenv",
-    ".rustup",
-    ".rvm",
-    ".sdkman",
-    ".volta",
-    "go/bin",
-    "miniconda3",
-    "anaconda3",
+/// Folders of the home with a dot in front in which people keep scripts.
+const DOTTED_OF_PERSON: &[&str] = &[
+    ".agents",
+    ".bin",
+    ".claude",
+    ".codex",
+    ".config",
+    ".cursor",
+    ".dotfiles",
+    ".gemini",
+    ".hooks",
+    ".scripts",
 ];
+/// Names of folders in which installed programs lie.
+const FOR_PROGRAMS: &[&str] = &["bin", "sbin", ".bin", "shims", "Scripts", "exe"];
 /// The same anywhere.
 const INSTALLED_IN: &[&str] = &[
     "shims",
@@ -163,6 +153,22 @@ const OF_FOLDER: &[&str] = &[
     "lake",
     "forge",
     "swiftlint",
+    "lein",
+    "sbt",
+    "mill",
+    "clojure",
+    "clj",
+    "bats",
+    "repo",
+    "git-clang-format",
+    "run-clang-tidy",
+    "gradlew",
+    "mvnw",
+    "git-secrets",
+    "cpplint",
+    "cpplint.py",
+    "yapf",
+    "autopep8",
 ];
 /// Programs that shims lead to: they look in the folder for the version that they start
 /// (https://rust-lang.github.io/rustup/overrides.html, https://asdf-vm.com/manage/configuration.html, https://mise.jdx.dev/dev-tools/shims.html).
@@ -196,36 +202,45 @@ const OF_NAMES: &[&str] = &[".pyenv/shims", ".rbenv/shims", ".nodenv/shims"];
 const INTERPRETERS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "python", "pypy", "node", "perl", "ruby"];
 
+/// Ends of names of files to which something is only added.
+const ENDS_OF_LOGS: &[&str] = &["log", "jsonl", "txt", "csv", "tsv", "out", "md"];
+/// Ends of names of files that are run or obeyed.
+const ENDS_OF_CODE: &[&str] = &[
+    "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "pm", "lua", "vim", "toml",
+    "yaml", "yml", "json", "ini", "conf", "cfg", "desktop", "service", "timer", "el",
+];
+
 /// The roots, the home, and where programs are found by their names.
 pub(super) struct OwnPlaces<'a> {
-    roots: &'a [String],
-    first: &'a str,
-    home: &'a Path,
-    program_folders: &'a [PathBuf],
+    pub roots: &'a [String],
+    pub first: &'a str,
+    pub home: &'a Path,
+    pub program_folders: &'a [PathBuf],
+    /// The values of [`OWN_FOLDERS`], where they are known.
+    pub own_folder: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl<'a> OwnPlaces<'a> {
-    /// None without a root.
-    pub fn new(roots: &'a [String], home: &'a Path, program_folders: &'a [PathBuf]) -> Option<OwnPlaces<'a>> {
-        Some(OwnPlaces { roots, first: roots.first()?, home, program_folders })
-    }
-
+impl OwnPlaces<'_> {
     /// The value of a variable, where it is known.
     pub fn variable(&self, name: &str) -> Option<String> {
         if OWN_FOLDERS.contains(&name) {
-            return Some(format!("{OWN_FOLDER}{name}"));
+            return (self.own_folder)(name).or_else(|| Some(format!("{OWN_FOLDER}{name}")));
         }
         KNOWN.contains(&name).then(|| filled(&format!("${name}"), self.first, self.home))
     }
 
-    /// A word that no shell reads: the daemon fills in the folders alone.
+    /// True of the folder that a hook is started in.
+    pub fn is_first_root(&self, folder: &str) -> bool {
+        folder == self.first
+    }
+
+    /// A word that no shell reads: the daemon fills in some folders alone. Another `$` stays, and leads nobody knows where.
     pub fn word(&self, text: &str) -> PlainWord {
-        let mut text = text.to_owned();
-        for name in OWN_FOLDERS.iter().chain(KNOWN) {
-            let Some(value) = self.variable(name) else { continue };
-            text = text.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
-        }
-        PlainWord { text }
+        let text = with_folders(text, |name| {
+            let is_home = matches!(name, "HOME" | "PWD" | "PROJECT_DIR");
+            self.variable(name).filter(|_| !is_home)
+        });
+        PlainWord { text: if text.contains('$') { DATA.to_string() } else { text } }
     }
 
     /// True of a path that surely leads to what no agent writes: an absolute one, through no link into the workspace.
@@ -252,11 +267,60 @@ impl<'a> OwnPlaces<'a> {
         there.and_then(|it| it.canonicalize().ok()).is_some_and(|real| is_outside(&real))
     }
 
-    /// True of a file that a person has made a program of, and that starts no other one by what a folder says.
-    pub fn is_own_program(&self, text: &str) -> bool {
+    /// True of a script of a person's own. `is_given`: an interpreter is given it, so that its first line says nothing. Of a file that is not
+    /// there nobody can tell more than where it would lie.
+    pub fn is_own_script(&self, text: &str, is_given: bool) -> bool {
+        if !self.is_own_path(text) || DEVICES.contains(&text) {
+            return false;
+        }
+        let path = Path::new(text);
+        if text.starts_with(OWN_FOLDER) {
+            return true;
+        }
+        let Ok(real) = path.canonicalize() else { return !self.is_installed(path) };
+        // What hooks write is never executable, and has no such end.
+        let is_code = |path: &Path| {
+            path.extension().and_then(OsStr::to_str).is_some_and(|end| ENDS_OF_CODE.contains(&end))
+                || path.metadata().is_ok_and(|it| it.mode() & 0o111 != 0)
+        };
+        let is_persons = real.is_file() && !self.is_installed(path) && !self.is_installed(&real);
+        // Perl and Ruby read the options of a first line also where they are given the script (perlrun(1)).
+        let has_known = || self.first_line_is_known(&real);
+        let has_none = || sys::owner_programs::whole_first_line(&real).is_none();
+        is_persons && if is_given { is_code(&real) && (has_none() || has_known()) } else { has_known() }
+    }
+
+    /// The path without links, `.` and double `/`, as far as it is there.
+    pub fn real(&self, text: &str) -> PathBuf {
+        let path: PathBuf = Path::new(text).components().collect();
+        let there = path.ancestors().find_map(|there| Some((there.canonicalize().ok()?, there)));
+        there.map_or_else(
+            || path.clone(),
+            |(real, there)| match path.strip_prefix(there) {
+                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+                _ => real,
+            },
+        )
+    }
+
+    /// True of a file of a person's own that something may be written to: one that nobody runs or obeys.
+    pub fn is_own_target(&self, text: &str) -> bool {
+        if DEVICES.contains(&text) {
+            return true;
+        }
+        let path = Path::new(text);
+        let (name, end) =
+            (path.file_name().and_then(OsStr::to_str), path.extension().and_then(OsStr::to_str));
+        let is_start_file = name.is_some_and(|name| name.starts_with('.'))
+            && !end.is_some_and(|end| ENDS_OF_LOGS.contains(&end));
+        let is_run = || {
+            path.metadata().is_ok_and(|it| it.is_file() && it.mode() & 0o111 != 0)
+                || sys::owner_programs::whole_first_line(path).is_some()
+        };
         self.is_own_path(text)
-            && !self.is_installed(Path::new(text))
-            && self.first_line_is_known(Path::new(text))
+            && !is_start_file
+            && !end.is_some_and(|end| ENDS_OF_CODE.contains(&end))
+            && !is_run()
     }
 
     /// The name of a program that is found by it, or that lies where programs are installed, unless it starts another by what the
@@ -277,23 +341,39 @@ impl<'a> OwnPlaces<'a> {
         INTERPRETERS.iter().copied().find(|it| *it == bare)
     }
 
+    /// True of a place in which programs lie that somebody installed, and not one that a person wrote.
     fn is_installed(&self, path: &Path) -> bool {
-        INSTALLED.iter().any(|folder| path.starts_with(folder))
-            || INSTALLED_AT_HOME.iter().any(|folder| path.starts_with(self.home.join(folder)))
+        let below_home = path.strip_prefix(self.home).ok();
+        let first = below_home.and_then(|below| below.iter().next()).and_then(OsStr::to_str);
+        // A folder with a dot is some program's own.
+        let is_of_program =
+            first.is_some_and(|first| first.starts_with('.') && !DOTTED_OF_PERSON.contains(&first));
+        let folder = path.parent();
+        let is_for_programs =
+            folder.and_then(Path::file_name).is_some_and(|name| FOR_PROGRAMS.iter().any(|it| name == *it));
+        let is_own_bin = folder.is_some_and(|folder| folder == self.home.join("bin"));
+        is_of_program
+            || is_for_programs && !is_own_bin
+            || INSTALLED.iter().any(|folder| path.starts_with(folder))
             || path.iter().any(|name| INSTALLED_IN.iter().any(|it| name == *it))
             || path.file_name().is_some_and(|name| OF_FOLDER.iter().any(|it| name == *it))
-            || path.parent().is_some_and(|folder| BESIDE.iter().any(|it| folder.join(it).exists()))
+            || folder.is_some_and(|folder| BESIDE.iter().any(|it| folder.join(it).exists()))
     }
 
-    /// True of a file that no other program is started for, or only an interpreter that loads nothing from where it is started. Of one that
-    /// is not there nobody can tell more.
+    /// True of a script whose first line names an interpreter that loads nothing from where it is started. The kernel hands all behind the
+    /// interpreter's path on as one word, `env` looks its word up (execve(2), env(1)).
     fn first_line_is_known(&self, path: &Path) -> bool {
-        let by_name = sys::owner_programs::names_on_first_line(path);
-        // `env`, and what stands behind it.
-        let mut names = by_name.iter().filter(|word| !word.starts_with('-') && !word.contains('=')).take(1);
-        let by_path = sys::owner_programs::interpreter_of(path).map(|it| it.to_string_lossy().into_owned());
-        let Some(interpreter) = names.next().cloned().or(by_path) else { return true };
-        self.installed_name(&interpreter).is_some_and(|name| OwnPlaces::interpreter(name).is_some())
+        let Some(line) = sys::owner_programs::whole_first_line(path) else { return false };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (program, option) = match words.as_slice() {
+            ["/usr/bin/env" | "/bin/env", name] => (*name, None),
+            [path] => (*path, None),
+            [path, option] => (*path, Some(*option)),
+            _ => return false,
+        };
+        let interpreter = self.installed_name(program).and_then(OwnPlaces::interpreter);
+        let is_found = program.starts_with('/') || words.len() == 2;
+        interpreter.is_some_and(|it| is_found && option.is_none_or(|option| is_plain_option(it, option)))
     }
 
     /// True if a program is one that starts another by what the folder says.

@@ -2,7 +2,18 @@
 
 use std::path::Path;
 
-use crate::{WorkspaceReach, reach};
+use super::{HookText, of_hook};
+use crate::WorkspaceReach;
+
+/// The same of a text for a shell or of words.
+fn read_at(
+    (command, args): (&str, Option<&[String]>),
+    roots: &[String],
+    home: &Path,
+    folders: &[std::path::PathBuf],
+) -> WorkspaceReach {
+    of_hook(HookText { command, args }, roots, (home, folders), &|_| None)
+}
 
 /// Made of what is known alone.
 const OUTSIDE: &[&str] = &[
@@ -11,49 +22,128 @@ const OUTSIDE: &[&str] = &[
     "~/bin/guard --root=\"$CLAUDE_PROJECT_DIR\"",
     "cd \"$CLAUDE_PROJECT_DIR\" && /elsewhere/guard",
     "cd \"$CLAUDE_PROJECT_DIR\" && node \"${CLAUDE_PLUGIN_ROOT}/run.js\" \"$PWD\"",
-    "P=\"$CLAUDE_PROJECT_DIR\"; ~/bin/guard \"$P\"",
-    "ROOT=$(git rev-parse --show-toplevel); ~/bin/guard --root \"$ROOT\"",
     "python3 \"${CLAUDE_PLUGIN_ROOT}/guard.py\" --folder .",
     "bash -e ~/guard.sh . x",
-    ". ~/guard.sh",
-    "source \"${CLAUDE_PLUGIN_ROOT}/lib.sh\" && ~/guard \"$PWD\"",
     "bash -euo pipefail ~/guard.sh",
     "python3 -I ~/guard.py",
-    "MODE=fast ~/bin/guard",
-    "FILE=$(jq -r .tool_input.file_path); ~/bin/guard \"$FILE\"",
+    "~/bin/guard \"$(jq -r .tool_input.file_path)\"",
     "command -v make >/dev/null && ~/bin/guard",
     "which npm && ~/bin/guard",
-    "cd \"$(git rev-parse --show-toplevel)\" && ~/bin/guard",
     "echo make test >> ~/log",
     "~/bin/guard make test",
     "printf '%s\\n' \"$INPUT\" | python3 ~/guard.py",
     "echo \"make it so\" | sh ~/guard.sh",
     "grep -E \"\\.(ts|js)$\" && ~/guard",
-    "B=$(git branch --show-current); ~/guard \"$B\"",
     "jq -r '.tool_input.file_path' >> ~/log 2>&1",
     "curl -s -d @- https://example.com > /dev/null || true",
-    "x=$(jq -r .x); printf '%s\\n' \"$x\" >> ~/log",
     "curl -sf -m 5 -d @- \"$SLACK_URL\" > /dev/null",
     "tmux display-message -t \"$TMUX_PANE\" 'done'",
     "notify-send \"Agent\" \"$(jq -r .message)\" &",
     "command -v notify-send >/dev/null && notify-send 'done'",
     "jq -r '\"\\(.tool_name) \\(.tool_input.command // \"\")\"' >> ~/.claude/log.txt",
-    "INPUT=$(cat); echo \"$INPUT\" | jq -r .tool_input.file_path >> \"$HOME/log\"",
-    "if ! echo \"$CMD\" | grep -qE 'rm -rf|sudo'; then exit 0; fi; echo 'no' >&2; exit 2",
     "curl -s -H 'Title: done' -d 'The agent waits' https://ntfy.example/me >/dev/null 2>&1 || true",
     "mkdir -p ~/logs && tee -a ~/logs/all.jsonl > /dev/null",
     "timeout 10 python3 ~/hooks/guard.py \"$(pwd)\"",
     "/usr/bin/env python3 ~/hooks/guard.py",
     "exec ~/hooks/guard",
     "bash -c 'echo done >> ~/log'",
+    "export CLAUDE_PLUGIN_ROOT=\"$HOME/plugins/guard\"; node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=~/plugins/guard && \"${CLAUDE_PLUGIN_ROOT}/hook.sh\" \"$PWD\"",
     "paplay ~/sounds/done.wav & exit 0",
+    "echo \"$(date -Iseconds) $(basename \"$PWD\")\" >> ~/log",
+    "jq -c . | head -n 1 | cut -d , -f1 >> ~/log # one line",
+];
+
+/// Written in a way that is not followed, though nothing of it is known to be bad.
+const NOT_FOLLOWED: &[&str] = &[
+    "P=\"$CLAUDE_PROJECT_DIR\"; ~/bin/guard \"$P\"",
+    "ROOT=$(git rev-parse --show-toplevel); ~/bin/guard --root \"$ROOT\"",
+    ". ~/guard.sh",
+    "source \"${CLAUDE_PLUGIN_ROOT}/lib.sh\" && ~/guard \"$PWD\"",
+    "MODE=fast ~/bin/guard",
+    "FILE=$(jq -r .tool_input.file_path); ~/bin/guard \"$FILE\"",
+    "cd \"$(git rev-parse --show-toplevel)\" && ~/bin/guard",
+    "if ! echo \"$CMD\" | grep -qE 'rm -rf|sudo'; then exit 0; fi; echo 'no' >&2; exit 2",
     "G=~/bin/guard; \"$G\" x",
     "MODE=fast; sh -c \"~/guard $MODE\"",
-    "export CLAUDE_PLUGIN_ROOT=\"$HOME/plugins/guard\"; node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=\"$HOME/plugins/guard\" | node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=\"~/plugins/guard\"; node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=\"$HOME/$X\"; node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=/a/../w; node \"${CLAUDE_PLUGIN_ROOT}/hooks/guard.js\"",
+    "export CLAUDE_PLUGIN_ROOT=/a; export CLAUDE_PLUGIN_ROOT=.; node \"${CLAUDE_PLUGIN_ROOT}/x.js\"",
     "~/guard 2>> ~/errors; cat ~/errors; [ -s ~/errors ] && exit 2",
     "[[ \"$TERM\" == dumb ]] || ~/guard",
-    "[[ -f ~/x ]] && echo \"${X:+set}${Y:-none} ${F##*/} ${F%.rs} $$\" >> ~/log",
-    "echo \"$(date -Iseconds) $(git branch --show-current)\" >> ~/log",
+    "echo \"${X:+set}${Y:-none} ${F##*/} $$ $?\" >> ~/log",
+    "true && \\\n  ~/guard",
+    // A line that goes on.
+    "bash -c \\\n  'make -s lint'",
+    "sh -c \\\n 'npx prettier --write .'",
+    "curl -s -X POST --data-binary \\\n  @notes.md https://example.com",
+    "printf \\\n \"$A\" \"$B\"",
+    "~/dot\\\nfiles/guard.sh",
+    "~/dot\\files/guard.sh",
+    "echo \"a\\\nb\" >> ~/log",
+    // Assignments that a shell makes now and then, or for one command alone.
+    "F=\"$(jq -r .tool_input.file_path)\"; S=\"$(dirname \"$F\")/.check.sh\"; [ -f \"$S\" ] || S=~/hooks/check.sh; bash \"$S\" \"$F\"",
+    "F=\"$(jq -r .x)\"; [ -f \"$F\" ] || F=/dev/null; cat \"$F\" >&2; exit 2",
+    "F=\"$(jq -r .x)\"; F=~/a true; cat \"$F\"",
+    "F=\"$(jq -r .x)\"; true | F=~/a; cat \"$F\"",
+    "F=~/a cat \"$F\"",
+    "OPTIND=\"$(jq -r .tool_input.content)\"; true",
+    "RANDOM=\"$(jq -r .seed)\" true",
+    "D=\"$HOME/dotfiles/hooks\"; \"$D/guard\"",
+    // What is read or written.
+    "cat ~/dotfiles/RULES.md >&2; exit 2",
+    "head -1 x",
+    "head x",
+    "cut -f1 1",
+    "wc notes",
+    "paplay done",
+    "canberra-gtk-play -f done",
+    "echo x > ~/.bashrc",
+    "jq -r .x >> ~/.profile",
+    "jq -r .x > ~/hooks/last.sh",
+    "tee ~/bin/x.py",
+    "echo x >> ~/.config/app.toml",
+    "tmux display-message '#(make)'",
+    "tmux display-message '#{E:pane_title}'",
+    // Where a shell reads otherwise.
+    "\"\"~/guard",
+    "''~/bin/guard",
+    "\"\"L=~/x true",
+    "\"F\"=x",
+    "'export' F=x",
+    "bash \"5\">/dev/null ~/guard.sh",
+    "echo $\"text\" >> ~/log",
+    "bash -o \"$F\" ~/guard.sh",
+    "bash -o noexec ~/guard.sh",
+    "wc --files0-from -",
+    "rev -",
+    "logger -sf notes",
+    "hostname -Fnotes",
+    "mpg123 -w out",
+    "jq '.x|modulemeta'",
+    "tmux display-message \"$_\"",
+    "tmux display-message \"$PWD $X\"",
+    "cd ~ && ~/guard",
+    // Written, and run.
+    "jq -r .x > ~/a.txt; bash ~/./a.txt",
+    "jq -r .x | timeout 5 tee ~/a; bash ~//a",
+    "bash -c 'jq -r .x > ~/a'; bash ~/a",
+    "jq -r .x > ~/.jq; jq .",
+    "echo x > ~/.curlrc; curl -s https://example.com",
+    // Programs that are installed, by their paths.
+    "~/.npm-packages/bin/cspell .",
+    "~/.yarn/bin/xo",
+    "~/.fnm/aliases/default/bin/eslint_d .",
+    "~/.swiftly/bin/swift build",
+    "/opt/sonar/bin/scan",
+    "/opt/guard",
+    "~/tools/bin/lint",
+    "node /usr/lib/node_modules/npm/bin/npx-cli.js prettier .",
+    "python3 ~/.local/bin/pylint src",
+    "git rev-parse --show-toplevel",
+    "exec bash -c 'make'",
 ];
 
 /// Commands that lead into the workspace, whether the folders that they lead to are there or not: an agent makes them.
@@ -474,7 +564,7 @@ const CONFINED: &[&str] = &[
 ];
 
 fn reached(text: &str, root: &Path) -> WorkspaceReach {
-    reach::of_text(text, &[root.to_str().unwrap().to_owned()], Path::new("/home/ann"), &[])
+    read_at((text, None), &[root.to_str().unwrap().to_owned()], Path::new("/home/ann"), &[])
 }
 
 #[test]
@@ -489,7 +579,12 @@ fn a_place_of_the_workspace_from_which_something_is_run_is_told_from_one_that_is
         }
         let is_nothing = |text: &&&str| reached(text, &root) == WorkspaceReach::Nothing;
         wrong.extend(
-            LEADING.iter().chain(CONFINED).filter(is_nothing).map(|text| format!("{is_made} leads: {text}")),
+            LEADING
+                .iter()
+                .chain(CONFINED)
+                .chain(NOT_FOLLOWED)
+                .filter(is_nothing)
+                .map(|text| format!("{is_made} leads: {text}")),
         );
         let apart = OUTSIDE.iter().filter(|text| !is_nothing(text));
         wrong.extend(apart.map(|text| format!("{is_made} apart: {text}: {:?}", reached(text, &root))));
@@ -516,7 +611,7 @@ fn a_command_without_a_shell_is_read_alike() {
     let roots = ["/w".to_owned()];
     let read = |words: &[&str]| {
         let args: Vec<String> = words[1..].iter().map(|word| (*word).to_owned()).collect();
-        reach::of_words(words[0], &args, &roots, (Path::new("/home/ann"), &[]))
+        read_at((words[0], Some(&args)), &roots, Path::new("/home/ann"), &[])
     };
     for words in [
         &["make", "lint"][..],
@@ -553,6 +648,17 @@ fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder(
     ] {
         std::fs::write(at(path), text).unwrap();
     }
+    for (path, text) in [
+        ("own/binary", "\u{7f}ELF"),
+        ("own/plain", "echo x\n"),
+        ("own/imports.ts", "#!/usr/bin/env -S node --import tsx\n"),
+        ("own/lib.pl", "#!/usr/bin/perl -Ilib\n"),
+        ("own/env.py", "#!/usr/bin/env -S PYTHONPATH=. python3\n"),
+        ("own/strict.sh", "#!/bin/bash -eu\n"),
+    ] {
+        std::fs::write(at(path), text).unwrap();
+    }
+    std::os::unix::fs::symlink("/usr/bin/make", at("own/linked")).unwrap();
     std::os::unix::fs::symlink(at("bin/mise"), at("bin/curl")).unwrap();
     let roots = [at("w").to_str().unwrap().to_owned()];
     let folders = [at("shims"), at("bin")];
@@ -563,6 +669,15 @@ fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder(
         (format!("python3 {own}/link/x/later.py"), true),
         (format!(". {own}/link/later.sh"), true),
         (format!("sh {own}/later.sh"), false),
+        (format!("sh {own}"), true),
+        (format!("{own}/linked"), true),
+        (format!("{own}/binary"), true),
+        (format!("{own}/plain"), true),
+        (format!("sh {own}/plain"), true),
+        (format!("{own}/imports.ts"), true),
+        (format!("{own}/lib.pl"), true),
+        (format!("{own}/env.py"), true),
+        (format!("{own}/strict.sh"), false),
         ("jq .".to_owned(), true),
         ("curl -s x".to_owned(), true),
         ("cat".to_owned(), false),
@@ -573,7 +688,7 @@ fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder(
         (format!("{own}/guard.js"), false),
         (format!("cd {own} && jq ."), true),
     ] {
-        let found = reach::of_text(&text, &roots, Path::new("/home/ann"), &folders);
+        let found = read_at((&text, None), &roots, Path::new("/home/ann"), &folders);
         assert_eq!(found != WorkspaceReach::Nothing, is_taking, "{text}: {found:?}");
     }
 }

@@ -37,8 +37,10 @@ pub struct OwnerScript {
     pub words: Vec<String>,
     /// The name that people are shown.
     pub name: String,
-    /// Absolute; those that are there and are run are its files.
+    /// Absolute; those that are there and may be run by their modes, ends or first lines are its files.
     pub named: Vec<PathBuf>,
+    /// Absolute; those that are there are its files: it is known that they are run.
+    pub run: Vec<PathBuf>,
 }
 
 /// The digests of files that were read before. Which file it is and when it was last changed is the kernel's word, which nobody who
@@ -206,12 +208,14 @@ impl OwnerProgram {
     ) -> Result<OwnerProgram, String> {
         let mut files = BTreeSet::new();
         let mut names = BTreeSet::new();
-        for named in &script.named {
+        let run = script.run.iter().map(|file| (file, true));
+        for (named, is_known) in script.named.iter().map(|file| (file, false)).chain(run) {
             let Ok(path) = named.canonicalize() else { continue };
             let is_run = fs::metadata(&path).is_ok_and(|found| {
                 let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
                 found.is_file()
-                    && (found.permissions().mode() & 0o111 != 0
+                    && (is_known
+                        || found.permissions().mode() & 0o111 != 0
                         || SCRIPT_ENDS.iter().any(|known| known.eq_ignore_ascii_case(end))
                         || !first_line(&path).is_empty())
             });

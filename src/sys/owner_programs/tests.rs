@@ -136,7 +136,12 @@ fn a_script_is_held_to_its_files_where_agents_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
     let named = vec![path("guard.sh"), path("helper.py"), path("notes.md")];
-    let guard = OwnerScript { words: vec!["hook".to_owned(), "x".to_owned()], name: "x".to_owned(), named };
+    let guard = OwnerScript {
+        words: vec!["hook".to_owned(), "x".to_owned()],
+        name: "x".to_owned(),
+        named,
+        run: Vec::new(),
+    };
     script(&path("guard.sh"), "#!/bin/sh\n");
     fs::write(path("notes.md"), "a\n").unwrap();
     let programs = OwnerPrograms::default();

@@ -151,7 +151,8 @@ impl AutorunGuard {
                     && !roots.iter().any(|root| root.starts_with(real))
             });
             // The folder around it is kept by others.
-            let real = real.filter(|real| has_covers && !is_of_what_waits(real));
+            let is_written = watched.names_within(&path, &[]);
+            let real = real.filter(|real| has_covers && !is_written && !is_of_what_waits(real));
             let is_covered = real.is_some();
             covered.extend(real);
             if is_covered && why != DOTTED {
@@ -266,8 +267,7 @@ impl WatchedPlaces {
         between.filter(is_new).last().map(Path::to_owned)
     }
 
-    /// True if the command's words name this path, something in it, or a folder around it whose name alone says so; `others`: those of the
-    /// commands beside it.
+    /// True if the command's words name this path, or a folder around it whose name alone says so; `others`: those of the commands beside it.
     fn is_named(&self, path: &Path, others: &[PathBuf]) -> bool {
         self.told.named.iter().chain(others).any(|named| self.covers(named, path))
     }
@@ -278,7 +278,12 @@ impl WatchedPlaces {
         let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
         let is_root = || self.roots.iter().any(|root| root.starts_with(named));
         let is_home = || self.further.dotted.is_around(named);
-        named.starts_with(place) || place.starts_with(named) && !is_root() && !is_home() && !is_further()
+        named == place || place.starts_with(named) && !is_root() && !is_home() && !is_further()
+    }
+
+    /// True if the words name something within this place: that is theirs, the rest of the place is not.
+    fn names_within(&self, place: &Path, others: &[PathBuf]) -> bool {
+        self.told.named.iter().chain(others).any(|named| named != place && named.starts_with(place))
     }
 
     /// True if it would see something come at this path, which is there.
@@ -344,6 +349,9 @@ impl WatchedPlaces {
                 (Some(_), None) if is_of_what_waits(&path) && is_link(&path) => {
                     self.put_aside(&path, why, None, &mut done);
                 }
+                (None, None) if self.names_within(&path, others) => {
+                    self.compare((&path, why), &nothing, None, others, &mut done);
+                }
                 (None, None) => {
                     // Of a place that a new link leads to, it is the link that came.
                     let link = self.link_on_way(&path).filter(|link| !self.links.contains_key(link));
@@ -351,7 +359,7 @@ impl WatchedPlaces {
                 }
                 (before, begun) => {
                     let before = before.and_then(Option::as_ref).unwrap_or(&nothing);
-                    self.compare((&path, why), before, begun, &mut done);
+                    self.compare((&path, why), before, begun, others, &mut done);
                 }
             }
         }
@@ -384,13 +392,14 @@ impl WatchedPlaces {
         (path, why): (&Path, &'static str),
         before: &PlaceState,
         begun: Option<&PlaceState>,
+        others: &[PathBuf],
         done: &mut DoneAtEnd,
     ) {
         let now = PlaceState::of(path, &mut 0);
         self.tell_if_cut((path, why), before, &now, done);
         for (file, state) in &now.files {
             let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
-            if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) {
+            if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) || self.is_named(file, others) {
                 continue;
             }
             match before.files.get(file) {

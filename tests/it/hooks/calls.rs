@@ -310,8 +310,7 @@ async fn script_of_the_settings_finds_the_modules_beside_it() {
     fs::set_permissions(open.path(), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(open.path().join("helper.py"), "WORD = 'another'\n").unwrap();
     let seen = open.path().join("helper.py");
-    let command =
-        format!("cat {} > /dev/null; python3 \"{}\" {}", seen.display(), script.display(), told.display());
+    let command = format!("python3 \"{}\" {} {}", script.display(), told.display(), seen.display());
     let (_house, _script, running) =
         play(json!({ "PreToolUse": [command] }), vec![read("a.txt"), Reply::done("ok")]).await;
     running.stop().await;

@@ -9,7 +9,9 @@ async fn late_end(event: &str, closes: bool) -> (Running, Client, Value) {
     let house = House::new().script(&script).agent("worker", WORKER);
     let gate = house.dir.path().join("gate");
     rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::RWXU).unwrap();
-    let command = format!("cat {} > /dev/null; echo 'no such key' >&2; exit 3", gate.display());
+    let own = house.dir.path().join("late.sh");
+    fs::write(&own, format!("cat {} > /dev/null; echo 'no such key' >&2; exit 3", gate.display())).unwrap();
+    let command = format!("sh {}", own.display());
     let hook = json!({ "type": "command", "command": command, "async": true });
     let mut settings = json!({ "hooks": {} });
     settings["hooks"][event] = json!([{ "hooks": [hook] }]);

@@ -36,11 +36,11 @@ async fn what_a_confined_hook_makes_by_code_of_the_workspace_is_put_aside_and_to
     assert_ne!(text(".autoenv"), "", "the hook's own words name it");
     let told: Vec<&Value> = log.iter().filter(|it| it["type"] == "hook.fired").collect();
     let message = told.iter().find_map(|it| it["data"]["message"].as_str()).expect("the person is told");
-    for name in [".vscode", ".envrc", ".claude/settings.json"] {
-        assert!(message.contains(name), "{name}: {message}");
-    }
-    assert!(!message.contains("hooks.jsonl") && !message.contains(".autoenv"), "{message}");
+    assert!(message.contains("was not left as it was: `.claude/"), "{message}");
     let asked = format!("{:?}", script.requests());
-    assert!(asked.contains("was not left as it was"), "the agent is told");
+    for name in [".vscode", ".envrc", ".claude/settings.json", ".claude/logs/run.sh"] {
+        assert!(asked.contains(&format!("`{name}`")), "the agent is told of {name}");
+    }
+    assert!(!asked.contains("hooks.jsonl`") && !asked.contains(".autoenv`"));
     running.stop().await;
 }

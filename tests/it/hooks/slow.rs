@@ -23,7 +23,9 @@ async fn a_hook_at_work_is_told_of_and_shown_until_it_has_answered() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
         .unwrap();
     let named = folder.path().join("pid");
-    let quick = format!("echo $$ > {}; cat > /dev/null", named.display());
+    let own = folder.path().join("quick.sh");
+    fs::write(&own, format!("echo $$ > {}; cat > /dev/null", named.display())).unwrap();
+    let quick = format!("sh {}", own.display());
     let (house, clock) = house(&script, &json!({ "PreToolUse": [quick, waits(&pipe)] })).manual_clock();
     let running = house.boot().await;
     let mut client = running.client();

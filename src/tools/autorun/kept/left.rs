@@ -329,7 +329,7 @@ impl WatchedPlaces {
                 let is_harmless = || is_of_what_waits(file) && !runs_more(file, None);
                 match was.files.get(file) {
                     Some(was) if was.is_same(state, file) => (),
-                    _ if brought.contains(file) || is_harmless() => (),
+                    _ if brought.contains(file) || is_harmless() || self.is_named(file, others) => (),
                     Some(_) => self.leave((file, why), true, killed, done),
                     None if was.is_cut || killed.is_before(file) => {
                         self.leave((file, why), false, killed, done)

@@ -88,6 +88,31 @@ fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
     assert!(root.join(".envrc").exists(), "whoever allowed it was told");
 }
 
+/// A log in the folder of a product's settings is a usual place for one; who names it has not named the settings.
+#[test]
+fn what_words_name_within_a_folder_frees_nothing_else_of_it() {
+    for was_there in [false, true] {
+        for has_covers in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            if was_there {
+                put(&root, ".claude/settings.json", "a person's");
+            }
+            let told = WritesTold { named: vec![root.join(".claude/hooks.log")], ..WritesTold::default() };
+            let (mut guard, covered) = guarded(&root, told, has_covers);
+            assert!(covered.is_empty(), "what is named can be written: {covered:?}");
+            put(&root, ".claude/hooks.log", "one");
+            put(&root, ".claude/settings.json", "evil");
+            put(&root, ".claude/agents/x.md", "evil");
+            assert_eq!(guard.finish().len(), 2, "{was_there} {has_covers}");
+            assert_eq!(read(&root, ".claude/hooks.log"), "one");
+            assert!(!root.join(".claude/agents/x.md").exists());
+            assert_eq!(root.join(".claude/settings.json").exists(), was_there);
+            assert!(!was_there || read(&root, ".claude/settings.json") == "a person's");
+        }
+    }
+}
+
 /// What one has planted is no person's for the next, in whatever order they end.
 #[test]
 fn what_one_command_planted_is_put_aside_although_another_began_since() {

@@ -24,6 +24,8 @@ pub struct GitNames {
     pub worktrees: Vec<String>,
     /// A working tree has settings of its own: `extensions.worktreeConfig`.
     pub has_worktree_config: bool,
+    /// References are kept in tables: `extensions.refStorage`.
+    pub has_reference_tables: bool,
 }
 
 impl GitNames {
@@ -54,6 +56,10 @@ impl GitNames {
                 key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
                 key if key.eq_ignore_ascii_case("worktreeconfig") => {
                     names.has_worktree_config |= !value.eq_ignore_ascii_case("false");
+                    continue;
+                }
+                key if key.eq_ignore_ascii_case("refstorage") => {
+                    names.has_reference_tables |= value == "reftable";
                     continue;
                 }
                 _ => continue,

@@ -37,6 +37,7 @@ mod notes;
 mod objects;
 mod remotes;
 mod roots;
+mod search_budget;
 mod settings;
 mod state;
 

@@ -210,7 +210,10 @@ impl WatchedPlaces {
         let (is_over, has_git_beside) = (AtomicBool::new(false), AtomicBool::new(false));
         let root_modes = roots.iter().filter_map(|root| Some((root.clone(), mode_of(root).ok()?))).collect();
         let stashed = match told.git.is_some_and(|git| git.puts_back) {
-            true => roots.iter().flat_map(|root| stashed_in(&repositories_of_root(root))).collect(),
+            true => {
+                let all: Vec<_> = roots.iter().flat_map(|root| repositories_of_root(root)).collect();
+                stashed_in(&all)
+            }
             false => Vec::new(),
         };
         let mut watched = WatchedPlaces {

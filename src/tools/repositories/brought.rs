@@ -22,6 +22,7 @@ use super::{
     gitlinks::{IndexEntry, NAME_LENGTHS, index_entries},
     objects::{FileTime, GitObjects, ObjectKind, ObjectTimes, object_name},
     repositories_of_root,
+    search_budget::SearchBudget,
 };
 use crate::digest;
 use sys::regular_file;
@@ -64,7 +65,7 @@ impl BroughtObjects<'_> {
 }
 
 /// Answers those of these files, absolute and without links on their way, with the digests of their bytes. Only in repositories of the `roots`.
-/// Blocks.
+/// All of it is one search, with one budget: what that has no room for is not answered. Blocks.
 pub fn brought_by_git(
     roots: &[PathBuf],
     files: &[PathBuf],
@@ -85,13 +86,13 @@ pub fn brought_by_git(
         let entry = by_repository.entry(repository.folder.clone()).or_insert((repository, Vec::new()));
         entry.1.extend(below);
     }
-    let mut brought = Vec::new();
+    let (mut brought, budget) = (Vec::new(), SearchBudget::default());
     for (repository, paths) in by_repository.into_values() {
         let (Some(folder), Some(top)) = (folder_at(&repository.folder), repository.tops.first()) else {
             continue;
         };
         let (entries, objects) =
-            (index_entries(&folder, &paths), GitObjects::of(repository.common.join("objects")));
+            (index_entries(&folder, &paths), GitObjects::of(repository.common.join("objects"), &budget));
         let mut at_path: Vec<(CommittedFile, String)> = Vec::new();
         for path in paths {
             let Some(found) = WorkingTreeFile::at(&top.join(&path)) else { continue };

@@ -14,25 +14,23 @@ use super::{
     RepositoryAround,
     gitlinks::NAME_LENGTHS,
     objects::{GitObjects, ObjectKind, ObjectTimes},
+    search_budget::SearchBudget,
 };
+use crate::git_settings::{GitNames, LONGEST_CONFIG};
 use reftable::names_in_table;
 use sys::regular_file;
 
 mod reftable;
 
-/// Commits that are looked at. Those of the references come first, then the newest.
-const MOST_COMMITS: usize = 20_000;
-/// Trees that are remembered.
+/// Trees that are remembered, and bytes of all of them.
 const MOST_TREES: usize = 500;
+const MOST_TREE_BYTES: usize = 16 << 20;
 /// Tags that stand for one another.
 const MOST_TAGS: usize = 5;
-/// Entries below `refs` that are looked at, and folders in one another.
-const MOST_REFERENCES: usize = 20_000;
+/// Folders in one another below `refs`.
 const DEEPEST_REFERENCE: usize = 16;
 /// Tables that are read. git has few of them, of which each is much longer than the next.
 const MOST_TABLES: usize = 100;
-/// Bytes of one file in which git names commits.
-const LONGEST_NAMES: u64 = 32 << 20;
 /// Files of a working tree that name the commits with which git works: gitrepository-layout(5), gitrevisions(7).
 const HEADS: &[&str] = &[
     "HEAD",
@@ -75,7 +73,7 @@ struct Commit {
 
 /// The search for contents that no commit has yet.
 struct CommitSearch<'a> {
-    objects: &'a GitObjects,
+    objects: &'a GitObjects<'a>,
     times: &'a ObjectTimes,
     missing: Vec<CommittedFile>,
     found: Vec<CommittedFile>,
@@ -83,21 +81,23 @@ struct CommitSearch<'a> {
     /// Trees of whole commits in which nothing was found.
     searched: HashSet<Vec<u8>>,
     trees: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    tree_bytes: usize,
     pending: BinaryHeap<Commit>,
 }
 
-/// The names of commits in these repositories that were stashed, which are named nowhere once they are put back.
+/// The names of commits in these repositories that were stashed, which are named nowhere once they are put back; as many as one search finds.
 pub fn stashed_in(repositories: &[RepositoryAround]) -> Vec<Vec<u8>> {
+    let budget = SearchBudget::default();
     let files = repositories.iter().flat_map(|it| STASHES.iter().map(|name| it.common.join(name)));
-    let tables = repositories.iter().flat_map(|it| in_tables(&it.common));
-    files.flat_map(|file| names_in(&file)).chain(tables).collect()
+    let tables = repositories.iter().flat_map(|it| in_tables(&it.common, &budget));
+    files.flat_map(|file| names_in(&file, &budget)).chain(tables).collect()
 }
 
 /// Answers those of these files that a commit has whose object came at one of the times. `further`: names of commits with which the search
-/// begins, beside those that the repository names. Blocks.
+/// begins, beside those that the repository names. What the budget of the objects has no room for is not found. Blocks.
 pub(super) fn committed(
     repository: &RepositoryAround,
-    objects: &GitObjects,
+    objects: &GitObjects<'_>,
     (wanted, further): (Vec<CommittedFile>, &[Vec<u8>]),
     times: &ObjectTimes,
 ) -> Vec<CommittedFile> {
@@ -109,12 +109,14 @@ pub(super) fn committed(
         seen: HashSet::new(),
         searched: HashSet::new(),
         trees: HashMap::new(),
+        tree_bytes: 0,
         pending: BinaryHeap::new(),
     };
-    let heads = HEADS.iter().flat_map(|name| names_in(&repository.folder.join(name)).into_iter().rev());
+    let budget = objects.budget;
+    let heads = HEADS.iter().flat_map(|name| names_in(&repository.folder.join(name), budget));
     let first = heads.chain(further.iter().cloned());
     // Perf: what git has just brought is in one of the first, and the others are read only then.
-    let others = std::iter::once_with(|| references(&repository.common)).flatten();
+    let others = std::iter::once_with(|| references(&repository.common, budget)).flatten();
     for name in first.chain(others) {
         if search.is_over() {
             return search.found;
@@ -134,12 +136,12 @@ pub(super) fn committed(
 
 impl CommitSearch<'_> {
     fn is_over(&self) -> bool {
-        self.missing.is_empty() || MOST_COMMITS <= self.seen.len()
+        self.missing.is_empty() || self.objects.budget.is_spent()
     }
 
     /// Looks into a commit, and keeps it, so that those before it are looked at, too.
     fn look_at(&mut self, name: Vec<u8>) {
-        if !self.seen.insert(name.clone()) {
+        if !self.seen.insert(name.clone()) || self.objects.budget.commits.take(1).is_none() {
             return;
         }
         let Some(commit) = self.commit(name) else { return };
@@ -159,7 +161,7 @@ impl CommitSearch<'_> {
         for _ in 0..MOST_TAGS {
             let (kind, bytes) = self.objects.read(&name)?;
             match kind {
-                ObjectKind::Commit => return Commit::of(name, &bytes),
+                ObjectKind::Commit => return Commit::of(name, &bytes, self.objects.budget),
                 ObjectKind::Tag => name = after(bytes.split(|byte| *byte == b'\n').next()?, b"object ")?,
                 ObjectKind::Tree | ObjectKind::Blob => return None,
             }
@@ -181,14 +183,18 @@ impl CommitSearch<'_> {
 
     /// The mode and the object of an entry.
     fn entry(&mut self, tree: &[u8], name: &[u8]) -> Option<(u32, Vec<u8>)> {
-        if MOST_TREES <= self.trees.len() {
-            self.trees.clear();
+        if !self.trees.contains_key(tree) {
+            let read = self.objects.read(tree).filter(|(kind, _)| *kind == ObjectKind::Tree);
+            let read = read.map(|(_, bytes)| bytes);
+            let length = read.as_ref().map_or(0, Vec::len);
+            if MOST_TREES <= self.trees.len() || MOST_TREE_BYTES < self.tree_bytes + length {
+                (self.trees, self.tree_bytes) = (HashMap::new(), 0);
+            }
+            self.tree_bytes += length;
+            self.trees.insert(tree.to_vec(), read);
         }
-        let objects = self.objects;
-        let read =
-            || objects.read(tree).filter(|(kind, _)| *kind == ObjectKind::Tree).map(|(_, bytes)| bytes);
-        let bytes = self.trees.entry(tree.to_vec()).or_insert_with(read).as_deref()?;
-        let mut rest = bytes;
+        let mut rest = self.trees.get(tree)?.as_deref()?;
+        self.objects.budget.scanned.take(rest.len() as u64)?;
         while !rest.is_empty() {
             let end = memchr::memchr(0, rest)?;
             let (head, behind) = (rest.get(..end)?, rest.get(end + 1..)?);
@@ -205,11 +211,15 @@ impl CommitSearch<'_> {
 }
 
 impl Commit {
-    fn of(name: Vec<u8>, bytes: &[u8]) -> Option<Commit> {
+    /// Those before it are left out for whose names the search has no room.
+    fn of(name: Vec<u8>, bytes: &[u8], budget: &SearchBudget) -> Option<Commit> {
         let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
         let tree = after(lines.next()?, b"tree ")?;
         let mut parents = Vec::new();
         while let Some(parent) = lines.peek().and_then(|line| after(line, b"parent ")) {
+            if budget.names.take(1).is_none() {
+                break;
+            }
             parents.push(parent);
             lines.next();
         }
@@ -236,42 +246,52 @@ fn object_named(digits: &[u8]) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
-/// All words of a file that are objects' names.
-fn names_in(file: &Path) -> Vec<Vec<u8>> {
-    let bytes = regular_file::read_bounded(file, LONGEST_NAMES).ok().flatten().unwrap_or_default();
-    let words = bytes.split(u8::is_ascii_whitespace);
+/// All words of a file that are objects' names, the last one first: so the newest stands in front of a log.
+fn names_in(file: &Path, budget: &SearchBudget) -> Vec<Vec<u8>> {
+    let bytes = budget.read_file(file).unwrap_or_default();
+    let words = bytes.rsplit(u8::is_ascii_whitespace);
     // Behind `^` stands what a tag stands for.
-    words.filter_map(|word| object_named(word.strip_prefix(b"^").unwrap_or(word))).collect()
+    let names = words.filter_map(|word| object_named(word.strip_prefix(b"^").unwrap_or(word)));
+    names.take_while(|_| budget.names.take(1).is_some()).collect()
 }
 
 /// The names in all references of a repository, and of what was stashed.
-fn references(common: &Path) -> Vec<Vec<u8>> {
+fn references(common: &Path, budget: &SearchBudget) -> Vec<Vec<u8>> {
     let files = STASHES.iter().chain(&["packed-refs"]);
-    let mut names: Vec<Vec<u8>> = files.flat_map(|name| names_in(&common.join(name))).collect();
-    names.extend(in_tables(common));
+    let mut names: Vec<Vec<u8>> = files.flat_map(|name| names_in(&common.join(name), budget)).collect();
+    names.extend(in_tables(common, budget));
     let mut folders = vec![(common.join("refs"), 0)];
-    let mut left = MOST_REFERENCES;
     while let Some((folder, depth)) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Some(rest) = left.checked_sub(1) else { return names };
-            left = rest;
             match entry.file_type() {
+                Ok(kind) if kind.is_file() => names.extend(names_in(&entry.path(), budget)),
+                _ if budget.files.take(1).is_none() => return names,
                 Ok(kind) if kind.is_dir() && depth < DEEPEST_REFERENCE => {
                     folders.push((entry.path(), depth + 1));
                 }
-                Ok(kind) if kind.is_file() => names.extend(names_in(&entry.path())),
                 _ => (),
+            }
+            if budget.files.left() == 0 || budget.names.left() == 0 {
+                return names;
             }
         }
     }
     names
 }
 
-/// The names in the tables of a repository's references.
-fn in_tables(common: &Path) -> Vec<Vec<u8>> {
+/// The names in the tables of a repository's references, where its settings say that it has some.
+fn in_tables(common: &Path, budget: &SearchBudget) -> Vec<Vec<u8>> {
+    let mut names = Vec::new();
+    let config = regular_file::read_bounded(&common.join("config"), LONGEST_CONFIG).ok().flatten();
+    if config.is_none_or(|text| !GitNames::of(&String::from_utf8_lossy(&text)).has_reference_tables) {
+        return names;
+    }
     let tables = fs::read_dir(common.join(TABLES)).into_iter().flatten().flatten().take(MOST_TABLES);
-    let read = |path: PathBuf| regular_file::read_bounded(&path, LONGEST_NAMES).ok().flatten();
-    tables.filter_map(|table| read(table.path())).flat_map(|bytes| names_in_table(&bytes)).collect()
+    for table in tables {
+        let Some(bytes) = budget.read_file(&table.path()) else { continue };
+        names_in_table(&bytes, budget, &mut names);
+    }
+    names
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! digest; and what lies about it, as lists of commits or of what stands for what, is not read.
 
 use std::{
-    cell::Cell,
     fs::{self, File},
     io::{self, BufReader, Read},
     os::unix::fs::{FileExt as _, MetadataExt as _},
@@ -15,7 +14,7 @@ use flate2::bufread::ZlibDecoder;
 use sha1::Sha1;
 use sha2::Sha256;
 
-use super::gitlinks::NAME_LENGTHS;
+use super::{gitlinks::NAME_LENGTHS, search_budget::SearchBudget};
 use packs::Pack;
 use sys::regular_file;
 
@@ -25,8 +24,6 @@ mod packs;
 const MOST_PACKS: usize = 200;
 /// Bytes of one object that is read.
 const LONGEST_OBJECT: u64 = 16 << 20;
-/// Bytes of all that is read at once, so that nobody waits long for what an agent has made.
-const MOST_READ: u64 = 512 << 20;
 /// Bytes of what stands in front of an object's own: its kind and length.
 const LONGEST_HEADER: usize = 32;
 /// Bytes of a file that are read at once. Most objects are small.
@@ -60,10 +57,11 @@ pub(super) enum ObjectKind {
 }
 
 /// All objects of a repository, looked at once.
-pub(super) struct GitObjects {
+pub(super) struct GitObjects<'a> {
     folder: PathBuf,
     packs: Vec<Pack>,
-    bytes_left: Cell<u64>,
+    /// Shared with the rest of the search.
+    pub budget: &'a SearchBudget,
 }
 
 impl ObjectTimes {
@@ -93,23 +91,23 @@ impl ObjectKind {
     }
 }
 
-impl GitObjects {
+impl GitObjects<'_> {
     /// Those in this folder, without links on its way. Blocks for a look.
-    pub fn of(folder: PathBuf) -> GitObjects {
+    pub fn of(folder: PathBuf, budget: &SearchBudget) -> GitObjects<'_> {
         let packed = folder.join("pack");
         // A link in its place would lead to what another repository has.
         let entries = is_own_folder(&packed).then(|| fs::read_dir(&packed).into_iter().flatten().flatten());
         let indexes = entries.into_iter().flatten().map(|entry| entry.path());
         let indexes = indexes.filter(|path| path.extension().is_some_and(|it| it == "idx"));
         let packs = indexes.take(MOST_PACKS).filter_map(|index| Pack::of(&index)).collect();
-        GitObjects { folder, packs, bytes_left: Cell::new(MOST_READ) }
+        GitObjects { folder, packs, budget }
     }
 
     /// The times at which files came that have an object of this name, by what they are called.
     pub fn times_of(&self, object: &[u8]) -> Vec<FileTime> {
         let loose = self.loose(object).and_then(|path| fs::symlink_metadata(path).ok());
         let loose = loose.filter(fs::Metadata::is_file).map(|found| (found.ctime(), found.ctime_nsec()));
-        let packs = self.packs.iter().filter(|pack| pack.has(object));
+        let packs = self.packs.iter().filter(|pack| pack.has(object, self.budget));
         loose.into_iter().chain(packs.map(|pack| pack.came)).collect()
     }
 
@@ -117,8 +115,7 @@ impl GitObjects {
     pub fn read(&self, object: &[u8]) -> Option<(ObjectKind, Vec<u8>)> {
         let is_it = |(kind, bytes): &(ObjectKind, Vec<u8>)| object_name(*kind, bytes, object.len()) == object;
         let loose = || self.loose(object).and_then(|path| self.read_loose(&path));
-        let mut packed =
-            self.packs.iter().filter_map(|pack| pack.read(object, &self.bytes_left)).filter(is_it);
+        let mut packed = self.packs.iter().filter_map(|pack| pack.read(object, self.budget)).filter(is_it);
         packed.next().or_else(|| loose().filter(is_it))
     }
 
@@ -132,10 +129,10 @@ impl GitObjects {
 
     fn read_loose(&self, path: &Path) -> Option<(ObjectKind, Vec<u8>)> {
         let mut bytes = Vec::new();
-        let longest = LONGEST_OBJECT.min(self.bytes_left.get()) + LONGEST_HEADER as u64;
+        let longest = LONGEST_OBJECT.min(self.budget.inflated.left()) + LONGEST_HEADER as u64;
         let file = BufReader::with_capacity(READ_AT_ONCE, regular_file::open(path).ok()?);
         ZlibDecoder::new(file).take(longest).read_to_end(&mut bytes).ok()?;
-        spend(&self.bytes_left, bytes.len() as u64)?;
+        self.budget.inflated.take(bytes.len() as u64)?;
         let end = bytes.iter().take(LONGEST_HEADER).position(|byte| *byte == 0)?;
         let header = std::str::from_utf8(bytes.get(..end)?).ok()?;
         let (word, length) = header.split_once(' ')?;
@@ -148,12 +145,6 @@ impl GitObjects {
 
 fn is_own_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-/// Takes so many bytes of those that may be read; `None` = there are not so many left.
-fn spend(bytes_left: &Cell<u64>, bytes: u64) -> Option<()> {
-    bytes_left.set(bytes_left.get().checked_sub(bytes)?);
-    Some(())
 }
 
 /// The name of the object of this kind that has these bytes, where names are so long.

@@ -6,6 +6,8 @@ use std::io::Read as _;
 
 use flate2::bufread::ZlibDecoder;
 
+use super::super::search_budget::SearchBudget;
+
 /// The beginning of a file, and the version and the letters by which names are of 32 bytes.
 const MAGIC: &[u8] = b"REFT";
 const WITH_HASH: u8 = 2;
@@ -30,15 +32,13 @@ const SYMBOLIC: usize = 3;
 /// Bytes of a time zone.
 const ZONE: usize = 2;
 
-/// The names in all references and their logs.
-pub(super) fn names_in_table(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut names = Vec::new();
-    // Of one that is cut off, what is whole counts.
-    let _cut = collect(bytes, &mut names);
-    names
+/// Adds the names in all references and their logs.
+pub(super) fn names_in_table(bytes: &[u8], budget: &SearchBudget, names: &mut Vec<Vec<u8>>) {
+    // Of one that is cut off, or for which there is no room, what was read counts.
+    let _cut = collect(bytes, budget, names);
 }
 
-fn collect(bytes: &[u8], names: &mut Vec<Vec<u8>>) -> Option<()> {
+fn collect(bytes: &[u8], budget: &SearchBudget, names: &mut Vec<Vec<u8>>) -> Option<()> {
     let more = if *bytes.strip_prefix(MAGIC)?.first()? == WITH_HASH { MORE } else { 0 };
     let header = HEADER + more;
     let name_length = if more > 0 && bytes.get(HEADER..header)? == SHA256 { 32 } else { 20 };
@@ -49,10 +49,16 @@ fn collect(bytes: &[u8], names: &mut Vec<Vec<u8>>) -> Option<()> {
     while bytes.get(records_of(at)) == Some(&OF_REFERENCES) {
         let begin = records_of(at);
         let end = at + number(bytes.get(begin + 1..begin + BEFORE_RECORDS)?);
+        let next = if block_size == 0 { end } else { at + block_size };
+        // Else what stands in it would be read once more with each that begins in it.
+        if next < end {
+            return None;
+        }
         let records = without_restarts(bytes.get(begin + BEFORE_RECORDS..end)?)?;
         each_record(records, |rest, kind| {
             varint(rest)?;
             let count = if kind == SYMBOLIC { 0 } else { kind.min(TAG) };
+            budget.names.take(count as u64)?;
             for _ in 0..count {
                 names.push(take(rest, name_length)?.to_vec());
             }
@@ -62,7 +68,7 @@ fn collect(bytes: &[u8], names: &mut Vec<Vec<u8>>) -> Option<()> {
             }
             Some(())
         })?;
-        at = if block_size == 0 { end } else { at + block_size };
+        at = next;
     }
     let footer = bytes.len().checked_sub(FOOTER + more)? + header;
     let mut at = number(bytes.get(footer + LOGS_AT..footer + LOGS_AT + 8)?);
@@ -70,12 +76,14 @@ fn collect(bytes: &[u8], names: &mut Vec<Vec<u8>>) -> Option<()> {
         let begin = records_of(at);
         let length = number(bytes.get(begin + 1..begin + BEFORE_RECORDS)?);
         let mut packed = ZlibDecoder::new(bytes.get(begin + BEFORE_RECORDS..)?);
-        let mut records = Vec::new();
+        budget.inflated.take(length as u64)?;
+        let mut records = Vec::with_capacity(length);
         packed.by_ref().take(length as u64).read_to_end(&mut records).ok()?;
         each_record(without_restarts(&records)?, |rest, kind| {
             if kind != OBJECT {
                 return Some(());
             }
+            budget.names.take(2)?;
             for _ in 0..2 {
                 names.push(take(rest, name_length)?.to_vec());
             }

@@ -1,7 +1,6 @@
 //! Where in a pack does an object stand, and of which others is it made?
 
 use std::{
-    cell::Cell,
     fs::File,
     io::{self, BufReader, Read as _},
     os::unix::fs::{FileExt as _, MetadataExt as _},
@@ -10,7 +9,7 @@ use std::{
 
 use flate2::bufread::ZlibDecoder;
 
-use super::{FileFrom, FileTime, LONGEST_OBJECT, ObjectKind, READ_AT_ONCE, spend};
+use super::{FileFrom, FileTime, LONGEST_OBJECT, ObjectKind, READ_AT_ONCE, SearchBudget};
 use sys::regular_file;
 
 /// The beginning of a pack's index, and its version.
@@ -68,27 +67,32 @@ impl Pack {
     }
 
     /// True if the index has this name.
-    pub fn has(&self, object: &[u8]) -> bool {
-        matches!(self.number_of(object), Ok(Some(_)))
+    pub fn has(&self, object: &[u8], budget: &SearchBudget) -> bool {
+        matches!(self.number_of(object, budget), Ok(Some(_)))
     }
 
-    pub fn read(&self, object: &[u8], bytes_left: &Cell<u64>) -> Option<(ObjectKind, Vec<u8>)> {
+    /// `None` also where that takes more memory than an object.
+    pub fn read(&self, object: &[u8], budget: &SearchBudget) -> Option<(ObjectKind, Vec<u8>)> {
         let pack = self.pack.as_ref()?;
-        let mut entry = PackedEntry::at(pack, self.place_of(object).ok()??, object.len())?;
-        let mut changes = Vec::new();
+        let mut entry = PackedEntry::at(pack, self.place_of(object, budget).ok()??, object.len())?;
+        let (mut changes, mut held) = (Vec::new(), 0);
         let kind = loop {
             let before = match entry.made {
                 MadeOf::Nothing(kind) => break kind,
                 _ if changes.len() == MOST_DELTAS => return None,
                 MadeOf::EntryAt(place) => place,
-                MadeOf::Named(ref name) => self.place_of(name).ok()??,
+                MadeOf::Named(ref name) => self.place_of(name, budget).ok()??,
             };
-            changes.push(entry.bytes(pack, bytes_left)?);
+            held += entry.length;
+            if LONGEST_OBJECT < held {
+                return None;
+            }
+            changes.push(entry.bytes(pack, budget)?);
             entry = PackedEntry::at(pack, before, object.len())?;
         };
-        let mut bytes = entry.bytes(pack, bytes_left)?;
+        let mut bytes = entry.bytes(pack, budget)?;
         for change in changes.iter().rev() {
-            bytes = changed_by(&bytes, change, bytes_left)?;
+            bytes = changed_by(&bytes, change, budget)?;
         }
         Some((kind, bytes))
     }
@@ -104,12 +108,13 @@ impl Pack {
     }
 
     /// The number of an object among those of the index, by their names.
-    fn number_of(&self, object: &[u8]) -> io::Result<Option<u64>> {
+    fn number_of(&self, object: &[u8], budget: &SearchBudget) -> io::Result<Option<u64>> {
         let Some(first) = object.first().map(|byte| u64::from(*byte)) else { return Ok(None) };
         let mut low = if first == 0 { 0 } else { self.count_to(first - 1)? };
         let mut high = self.count_to(first)?;
         let mut name = vec![0; object.len()];
         while low < high {
+            budget.lookups.take(1).ok_or(io::ErrorKind::QuotaExceeded)?;
             let middle = low + (high - low) / 2;
             self.index.read_exact_at(&mut name, NAMES_AT + middle * object.len() as u64)?;
             match name.as_slice().cmp(object) {
@@ -121,8 +126,8 @@ impl Pack {
         Ok(None)
     }
 
-    fn place_of(&self, object: &[u8]) -> io::Result<Option<u64>> {
-        let Some(number) = self.number_of(object)? else { return Ok(None) };
+    fn place_of(&self, object: &[u8], budget: &SearchBudget) -> io::Result<Option<u64>> {
+        let Some(number) = self.number_of(object, budget)? else { return Ok(None) };
         let (all, length) = (self.count_to(255)?, object.len() as u64);
         let places_at = NAMES_AT + all * (length + CHECKSUM);
         let place = self.number(places_at + number * PLACE)?;
@@ -177,28 +182,28 @@ impl PackedEntry {
         Some(PackedEntry { made, length, at: place.checked_add(used as u64)? })
     }
 
-    fn bytes(&self, pack: &File, bytes_left: &Cell<u64>) -> Option<Vec<u8>> {
+    fn bytes(&self, pack: &File, budget: &SearchBudget) -> Option<Vec<u8>> {
         if LONGEST_OBJECT < self.length {
             return None;
         }
-        spend(bytes_left, self.length)?;
+        budget.inflated.take(self.length)?;
         let file = BufReader::with_capacity(READ_AT_ONCE, FileFrom { file: pack, at: self.at });
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(usize::try_from(self.length).ok()?);
         ZlibDecoder::new(file).take(self.length + 1).read_to_end(&mut bytes).ok()?;
         (bytes.len() as u64 == self.length).then_some(bytes)
     }
 }
 
 /// The bytes that git makes of others by what an entry says: pieces of them, and new ones.
-fn changed_by(before: &[u8], change: &[u8], bytes_left: &Cell<u64>) -> Option<Vec<u8>> {
+fn changed_by(before: &[u8], change: &[u8], budget: &SearchBudget) -> Option<Vec<u8>> {
     let mut change = change.iter().copied();
     let of_before = length_in(&mut change)?;
     let length = length_in(&mut change)?;
     if of_before != before.len() as u64 || LONGEST_OBJECT < length {
         return None;
     }
-    spend(bytes_left, length)?;
-    let mut bytes = Vec::new();
+    budget.inflated.take(length)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
     while let Some(what) = change.next() {
         if what & GOES_ON != 0 {
             let mut number = |bits: std::ops::Range<u8>| {
@@ -212,6 +217,9 @@ fn changed_by(before: &[u8], change: &[u8], bytes_left: &Cell<u64>) -> Option<Ve
             };
             let (from, count) = (number(0..4)?, number(4..7)?);
             let count = if count == 0 { 0x1_0000 } else { count };
+            if length < (bytes.len() + count) as u64 {
+                return None;
+            }
             bytes.extend_from_slice(before.get(from..from.checked_add(count)?)?);
         } else {
             let count = usize::from(what);

@@ -42,7 +42,8 @@ fn all_objects_are_read_by_themselves_and_in_packs() {
         let check = |least: usize| {
             let all = git(&root, &["cat-file", "--batch-all-objects", "--batch-check"]);
             assert!(least < all.lines().count(), "{all}");
-            let objects = GitObjects::of(root.join(".git/objects"));
+            let budget = SearchBudget::default();
+            let objects = GitObjects::of(root.join(".git/objects"), &budget);
             for line in all.lines() {
                 let (name, kind) = line.split_once(' ').unwrap();
                 let (read, bytes) =
@@ -73,8 +74,9 @@ fn bytes_of_another_name_and_too_many_of_them_are_none() {
         fs::write(root.join(name), name).unwrap();
         git(&root, &["hash-object", "-w", name]).trim().to_owned()
     });
+    let budget = SearchBudget::default();
     let path = |name: &str| root.join(".git/objects").join(&name[..2]).join(&name[2..]);
-    let objects = GitObjects::of(root.join(".git/objects"));
+    let objects = GitObjects::of(root.join(".git/objects"), &budget);
     assert_eq!(objects.read(&bytes_of(&one)), Some((ObjectKind::Blob, b"one".to_vec())));
     fs::set_permissions(path(&one), Permissions::from_mode(0o644)).unwrap();
     fs::copy(path(&other), path(&one)).unwrap();
@@ -87,9 +89,9 @@ fn bytes_of_another_name_and_too_many_of_them_are_none() {
     git(&root, &["gc", "-q"]);
     fs::create_dir_all(path(&one).parent().unwrap()).unwrap();
     fs::write(path(&one), "no object").unwrap();
-    let objects = GitObjects::of(root.join(".git/objects"));
+    let objects = GitObjects::of(root.join(".git/objects"), &budget);
     assert_eq!(objects.read(&bytes_of(&one)), Some((ObjectKind::Blob, b"one".to_vec())));
-    objects.bytes_left.set(2);
+    budget.inflated.take(budget.inflated.left() - 2).unwrap();
     assert_eq!(objects.read(&bytes_of(&one)), None, "there are no bytes left");
 }
 

@@ -85,6 +85,11 @@ trait BuiltInDefinition: Send + Sync + 'static {
         cx.skills.are_compared()
     }
 
+    /// Bytes of the file that `check` has in memory, of one that changes a file.
+    fn changed_bytes(_arguments: &Self::Arguments, _cx: &PrepareContext) -> u64 {
+        0
+    }
+
     /// Checks what a schema cannot say. May read, never write.
     fn check(arguments: Self::Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError>;
 }
@@ -127,7 +132,15 @@ impl<T: BuiltInDefinition> Tool for BuiltIn<T> {
             Err(error) => Box::pin(ready(Err(error))),
             Ok(arguments) if T::is_heavy(&arguments, cx) => {
                 let cx = cx.clone();
-                Box::pin(work::aside(move || T::check(arguments, &cx)))
+                Box::pin(async move {
+                    let turn = cx.own_files.changes().next(T::changed_bytes(&arguments, &cx)).await;
+                    work::aside(move || {
+                        // Held to the end, also where nobody waits for it any more.
+                        let _turn = turn;
+                        T::check(arguments, &cx)
+                    })
+                    .await
+                })
             }
             Ok(arguments) => Box::pin(ready(T::check(arguments, cx))),
         }

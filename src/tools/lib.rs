@@ -30,6 +30,7 @@ mod discovered;
 mod foreign;
 mod git_settings;
 mod glob_bounds;
+mod large_changes;
 mod lent;
 mod links;
 pub mod mcp;

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     ArtifactFolder, OutputStore, UndoStore, autorun,
+    large_changes::LargeChangeTurns,
     repositories::is_repository,
     workspace::{PROJECT_CONFIG, Workspace},
 };
@@ -41,6 +42,7 @@ pub struct OwnFiles {
     artifacts: ArtifactFolder,
     undo: UndoStore,
     outputs: OutputStore,
+    changes: LargeChangeTurns,
 }
 
 impl OwnFiles {
@@ -62,6 +64,7 @@ impl OwnFiles {
             sources: SourcePlaces::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
+            changes: LargeChangeTurns::default(),
             artifacts,
         }
     }
@@ -97,6 +100,11 @@ impl OwnFiles {
     /// What the daemon goes by.
     pub fn sources(&self) -> &SourcePlaces {
         &self.sources
+    }
+
+    /// The turns of large files that are to be changed.
+    pub fn changes(&self) -> &LargeChangeTurns {
+        &self.changes
     }
 
     /// Files and folders whose change is critical, wherever they lie.

@@ -35,6 +35,21 @@ pub async fn off_thread(
     }
 }
 
+/// Waits for something that a call needs before it begins, as long as the run goes on and the call has time. The error is what the call
+/// came to.
+pub async fn in_time<T>(cx: &CallContext, wait: impl Future<Output = T>) -> Result<T, ToolResult> {
+    let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(cancelled()),
+        () = cx.clock.sleep(limit) => {
+            let message = format!("not begun after {} s: others come first; try it again", limit.as_secs());
+            Err(ToolResult::failure(ToolErrorType::TimedOut, message))
+        }
+        done = wait => Ok(done),
+    }
+}
+
 /// Like [`off_thread`], for work that is not all of a call. The error is what the call came to.
 pub async fn beside<T: Send + 'static>(
     cx: &CallContext,

@@ -16,6 +16,7 @@ use crate::{
     CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests,
     autorun::AutorunGuards,
     digest,
+    large_changes::{LARGE_BYTES, LargeChangeHold},
     undo::PlannedChange,
     work,
     workspace::{ExistingFile, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
@@ -42,6 +43,12 @@ const RESULT_DIFF_BYTES: usize = 16 * 1024;
 /// Smaller files are worked on at once: handing one to another thread costs more than the work.
 pub const SMALL_BYTES: u64 = 256 * 1024;
 
+/// The bytes of a file that is there; none of one that cannot be looked at.
+pub fn bytes_at(path: &str, cx: &PrepareContext) -> u64 {
+    let facts = cx.workspace.resolve(path).ok().and_then(|place| cx.workspace.facts(&place).ok());
+    facts.map_or(0, |facts| facts.size)
+}
+
 /// Where a change happens, and by whom it is told.
 #[derive(Clone)]
 pub struct ChangeContext {
@@ -62,6 +69,11 @@ impl ChangeContext {
             redactor: cx.redactor.clone(),
             guards: cx.commands.autorun_guards().clone(),
         }
+    }
+
+    /// Waits for the turn of a file with so many bytes, as long as the call has time. The error is what the call came to.
+    pub async fn turn(&self, bytes: u64, cx: &CallContext) -> Result<Option<LargeChangeHold>, ToolResult> {
+        work::in_time(cx, self.own_files.changes().next(bytes)).await
     }
 
     /// How dangerous it is to change this place; `None` = no more than the tool is.
@@ -124,11 +136,15 @@ pub struct PreparedChange {
     accesses: Vec<ResourceAccess>,
     /// The digest of what is there.
     before: Option<String>,
-    /// What would be, and its digest; `None` = nothing.
-    after: Option<(Arc<Vec<u8>>, String)>,
+    /// What would be, and its digest; `None` = nothing. Without a content nothing is written.
+    after: Option<(Option<Arc<Vec<u8>>>, String)>,
     details: ConfirmationDetails,
     /// For people, where the result shows what changed.
     display: String,
+    /// Bytes of the longer one of both.
+    bytes: u64,
+    /// Room for both, of large ones.
+    held: Option<LargeChangeHold>,
     /// Lines added and removed.
     pub counts: (usize, usize),
 }
@@ -178,16 +194,33 @@ impl PreparedChange {
         };
         let mut accesses = vec![ResourceAccess::Write { path: workspace.access_path(&place) }];
         accesses.extend(made_folders(workspace, &place));
+        let length = |bytes: Option<&Arc<Vec<u8>>>| bytes.map_or(0, |bytes| bytes.len() as u64);
+        let bytes = length(before.as_ref().map(|before| &before.found.bytes)).max(length(after.as_ref()));
         // Perf: both at once; see `OriginalFile::digest`.
         let (before, after) = thread::scope(|scope| {
             let hashing = scope.spawn(|| before.as_ref().map(|before| before.digest().to_owned()));
             let after = after.map(|bytes| {
                 let digest = digest::of(&bytes);
-                (bytes, digest)
+                (Some(bytes), digest)
             });
             (hashing.join().unwrap_or_else(|panic| resume_unwind(panic)), after)
         });
-        PreparedChange { ground, place, accesses, before, after, details, display, counts }
+        PreparedChange { ground, place, accesses, before, after, details, display, bytes, held: None, counts }
+    }
+
+    /// Has the contents stay in memory until the change is made, if there is room for them; else, it is to be used [without
+    /// them](PreparedChange::without_content).
+    pub fn takes_room(&mut self) -> bool {
+        if LARGE_BYTES <= self.bytes {
+            self.held = self.ground.own_files.changes().hold(2 * self.bytes);
+        }
+        self.bytes < LARGE_BYTES || self.held.is_some()
+    }
+
+    /// The same without what would be, for whoever makes it anew when it is to be written.
+    #[must_use]
+    pub fn without_content(self) -> PreparedChange {
+        PreparedChange { after: self.after.map(|(_, digest)| (None, digest)), ..self }
     }
 
     pub fn accesses(&self) -> &[ResourceAccess] {
@@ -228,11 +261,32 @@ impl PreparedChange {
         permit: Permit,
         cx: CallContext,
     ) -> BoxFuture<'static, ToolResult> {
-        let session = cx.session.clone();
-        Box::pin(work::to_the_end(cx, move |stop| match self.make(&session, permit.call(), stop) {
-            Ok(changed) => self.result(changed, said, data),
+        self.run_by(permit, cx, move |change, session, call, stop| match change.make(session, call, stop) {
+            Ok(changed) => change.result(changed, said, data),
             Err(error) => ToolResult::failure(error.kind, error.message),
-        }))
+        })
+    }
+
+    /// Has `make` make the change when it is its turn.
+    pub fn run_by(
+        self,
+        permit: Permit,
+        cx: CallContext,
+        make: impl FnOnce(&PreparedChange, &SessionId, &CallId, &CancellationToken) -> ToolResult + Send + 'static,
+    ) -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move {
+            let turn = match self.ground.turn(self.bytes, &cx).await {
+                Ok(turn) => turn,
+                Err(result) => return result,
+            };
+            let session = cx.session.clone();
+            let making = move |stop: &CancellationToken| {
+                // Held to the end, also where nobody waits for it any more.
+                let _turn = turn;
+                make(&self, &session, permit.call(), stop)
+            };
+            work::to_the_end(cx, making).await
+        })
     }
 
     /// The result of the change once it is made: `said` is what the model reads.
@@ -291,7 +345,8 @@ impl PreparedChange {
                 may_go_on
             };
             let placed = match (&self.after, found) {
-                (Some((bytes, _)), over) => {
+                (Some((None, _)), _) => Ok(WriteOutcome::Changed),
+                (Some((Some(bytes), _)), over) => {
                     let wish = WriteRequest { bytes, over, attributes: None };
                     workspace.put(&self.place, &wish, stop, &mut may_go_on)
                 }
@@ -328,7 +383,8 @@ impl PreparedChange {
         Ok(kept.made())
     }
 
-    fn is_changed(&self) -> ToolError {
+    /// The refusal of what is not as it was when the call was prepared.
+    pub fn is_changed(&self) -> ToolError {
         let message = format!(
             "`{}` was changed after this call was prepared, so nothing was written; read it again, then decide anew",
             self.shown()

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, text::TextFile},
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, bytes_at, text::TextFile},
     declared,
 };
 use crate::{CallContext, Invocation, Permit, PrepareContext};
@@ -43,9 +43,11 @@ impl BuiltInDefinition for DeleteFileTool {
     }
 
     fn is_heavy(arguments: &DeleteFileArguments, cx: &PrepareContext) -> bool {
-        cx.workspace
-            .resolve(&arguments.path)
-            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+        SMALL_BYTES < Self::changed_bytes(arguments, cx)
+    }
+
+    fn changed_bytes(arguments: &DeleteFileArguments, cx: &PrepareContext) -> u64 {
+        bytes_at(&arguments.path, cx)
     }
 
     fn check(arguments: DeleteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {

@@ -3,18 +3,23 @@
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     BuiltInDefinition,
     changing::{
-        ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, keeps_secrets, text::TextFile,
+        ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, bytes_at, keeps_secrets,
+        text::TextFile,
     },
     declared,
 };
-use crate::{CallContext, FileTelling, Invocation, Permit, PrepareContext, parameters::refusal};
+use crate::{
+    CallContext, FileTelling, Invocation, Permit, PrepareContext, large_changes::LARGE_BYTES,
+    parameters::refusal,
+};
 use protocol::{
-    CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation, ToolDeclaration,
-    ToolError, ToolErrorType, ToolKind, ToolResult,
+    CallId, CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation,
+    SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 use redact::Redactor;
 
@@ -101,12 +106,26 @@ impl BuiltInDefinition for EditFileTool {
     }
 
     fn is_heavy(arguments: &EditFileArguments, cx: &PrepareContext) -> bool {
-        cx.workspace
-            .resolve(&arguments.path)
-            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+        SMALL_BYTES < Self::changed_bytes(arguments, cx)
+    }
+
+    fn changed_bytes(arguments: &EditFileArguments, cx: &PrepareContext) -> u64 {
+        bytes_at(&arguments.path, cx)
     }
 
     fn check(arguments: EditFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let is_large = LARGE_BYTES <= Self::changed_bytes(&arguments, cx);
+        let again = is_large.then(|| Box::new(EditAgain { arguments: arguments.clone(), cx: cx.clone() }));
+        let mut invocation = EditFileInvocation::of(arguments, cx)?;
+        Ok(Box::new(match again {
+            Some(again) if !invocation.change.takes_room() => invocation.without_content(again),
+            _ => invocation,
+        }))
+    }
+}
+
+impl EditFileInvocation {
+    fn of(arguments: EditFileArguments, cx: &PrepareContext) -> Result<EditFileInvocation, ToolError> {
         let path = arguments.path.clone();
         let replacements = arguments.replacements()?;
         let place = cx.place_to_write(&path)?;
@@ -147,11 +166,12 @@ impl BuiltInDefinition for EditFileTool {
             return Err(if is_told { unchanged } else { without_contents(&shown) });
         }
         let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
-        Ok(Box::new(EditFileInvocation { change, path, old, edited }))
+        let old = EditedFile::Held(old);
+        Ok(EditFileInvocation { change, path, old, edited: edited.told })
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EditFileArguments {
     path: String,
@@ -162,7 +182,7 @@ pub struct EditFileArguments {
     edits: Option<Vec<EditReplacement>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EditReplacement {
     old_string: String,
@@ -200,6 +220,11 @@ fn without_contents(shown: &str) -> ToolError {
 /// What the edits make of a text.
 struct EditedText {
     text: TextFile,
+    told: EditTold,
+}
+
+/// The part of it that a result tells.
+struct EditTold {
     replaced: usize,
     /// The first line of the first edit, from 1.
     line: usize,
@@ -257,7 +282,7 @@ fn edited(
     }
     // Invariant: the schema and `replacements` give at least one edit, and each leaves a text.
     let text = text.unwrap_or_else(|| TextFile::new(""));
-    Ok(EditedText { text, replaced, line: line.unwrap_or(1), notes })
+    Ok(EditedText { text, told: EditTold { replaced, line: line.unwrap_or(1), notes } })
 }
 
 /// What stands in the file where the text was probably meant.
@@ -280,9 +305,74 @@ fn nearest(text: &TextFile, old: &str, redactor: &Redactor) -> String {
 struct EditFileInvocation {
     change: PreparedChange,
     path: String,
-    /// What is there; `None` when nothing is.
-    old: Option<TextFile>,
-    edited: EditedText,
+    old: EditedFile,
+    edited: EditTold,
+}
+
+/// The file as it is.
+enum EditedFile {
+    /// `None` when nothing is there.
+    Held(Option<TextFile>),
+    /// It is large, and there is no room for it beside others that wait: it is read again when the edit is made.
+    Large(Box<EditAgain>),
+}
+
+/// All that it takes to prepare an edit once more.
+struct EditAgain {
+    arguments: EditFileArguments,
+    cx: PrepareContext,
+}
+
+impl EditFileInvocation {
+    fn without_content(self, again: Box<EditAgain>) -> EditFileInvocation {
+        EditFileInvocation { change: self.change.without_content(), old: EditedFile::Large(again), ..self }
+    }
+
+    /// The words for the model and the data, of a change that is made.
+    fn said(&self) -> (String, Value) {
+        let EditTold { replaced, line, notes } = &self.edited;
+        let (added, removed) = self.change.counts;
+        let verb = if self.change.is_new() { "Created" } else { "Edited" };
+        let count =
+            if *replaced == 1 { "1 replacement".to_owned() } else { format!("{replaced} replacements") };
+        let shown = self.change.shown();
+        let mut said = format!("{verb} `{shown}`: {count}, from line {line} on, +{added} -{removed} lines.");
+        for note in notes {
+            said.push_str(&format!("\nNote: {note}."));
+        }
+        let data = json!({
+            "replacements": replaced,
+            "line": line,
+            "added": added,
+            "removed": removed,
+            "corrected": notes,
+        });
+        (said, data)
+    }
+}
+
+impl EditAgain {
+    /// Makes the edit, if it would still do what was shown: `shown` is the change that was. Blocks.
+    fn make(
+        self,
+        shown: &PreparedChange,
+        (session, call): (&SessionId, &CallId),
+        stop: &CancellationToken,
+    ) -> ToolResult {
+        let made = EditFileInvocation::of(self.arguments, &self.cx).and_then(|anew| {
+            if anew.change.basis() != shown.basis() {
+                return Err(shown.is_changed());
+            }
+            Ok((anew.change.make(session, call, stop)?, anew))
+        });
+        match made {
+            Ok((changed, anew)) => {
+                let (said, data) = anew.said();
+                anew.change.result(changed, said, data)
+            }
+            Err(error) => ToolResult::failure(error.kind, error.message),
+        }
+    }
 }
 
 impl Invocation for EditFileInvocation {
@@ -314,32 +404,29 @@ impl Invocation for EditFileInvocation {
 
     fn with_content(&self, content: &str) -> Option<Value> {
         // The whole of it is replaced. Bytes that are no text cannot be named, and an empty text names nothing.
-        let old = match &self.old {
-            None => "",
-            Some(old) => old.as_str().filter(|old| !old.is_empty())?,
+        let replacing = |old: Option<&TextFile>| {
+            let old = match old {
+                None => "",
+                Some(old) => old.as_str().filter(|old| !old.is_empty())?,
+            };
+            Some(json!({ "path": self.path, "oldString": old, "newString": content }))
         };
-        Some(json!({ "path": self.path, "oldString": old, "newString": content }))
+        match &self.old {
+            EditedFile::Held(old) => replacing(old.as_ref()),
+            EditedFile::Large(again) => {
+                let place = again.cx.place_to_write(&self.path).ok()?;
+                let before = OriginalFile::of(&again.cx.workspace, &place).ok()?;
+                let old = before.map(|before| TextFile::of(&before.found.bytes)).transpose().ok()?;
+                replacing(old.as_ref())
+            }
+        }
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let EditFileInvocation { change, edited, .. } = *self;
-        let EditedText { replaced, line, notes, .. } = edited;
-        let (added, removed) = change.counts;
-        let verb = if change.is_new() { "Created" } else { "Edited" };
-        let count =
-            if replaced == 1 { "1 replacement".to_owned() } else { format!("{replaced} replacements") };
-        let mut said =
-            format!("{verb} `{}`: {count}, from line {line} on, +{added} -{removed} lines.", change.shown());
-        for note in &notes {
-            said.push_str(&format!("\nNote: {note}."));
-        }
-        let data = json!({
-            "replacements": replaced,
-            "line": line,
-            "added": added,
-            "removed": removed,
-            "corrected": notes,
-        });
-        change.run(said, data, permit, cx)
+        let (said, data) = self.said();
+        let EditFileInvocation { change, old, .. } = *self;
+        let EditedFile::Large(again) = old else { return change.run(said, data, permit, cx) };
+        change
+            .run_by(permit, cx, move |change, session, call, stop| again.make(change, (session, call), stop))
     }
 }

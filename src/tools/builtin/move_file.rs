@@ -3,10 +3,11 @@
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, SMALL_BYTES, made_folders, stopped},
+    changing::{ChangeContext, OriginalFile, SMALL_BYTES, bytes_at, made_folders, stopped},
     declared,
 };
 use crate::{
@@ -55,9 +56,11 @@ impl BuiltInDefinition for MoveFileTool {
     }
 
     fn is_heavy(arguments: &MoveFileArguments, cx: &PrepareContext) -> bool {
-        cx.workspace
-            .resolve(&arguments.from)
-            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+        SMALL_BYTES < Self::changed_bytes(arguments, cx)
+    }
+
+    fn changed_bytes(arguments: &MoveFileArguments, cx: &PrepareContext) -> u64 {
+        bytes_at(&arguments.from, cx)
     }
 
     fn check(arguments: MoveFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
@@ -89,7 +92,8 @@ impl BuiltInDefinition for MoveFileTool {
             ResourceAccess::Write { path: workspace.access_path(&to) },
         ];
         accesses.extend(made_folders(workspace, &to));
-        let call = MoveFileInvocation { ground, from, to, digest: before.digest().to_owned(), accesses };
+        let (digest, bytes) = (before.digest().to_owned(), before.found.bytes.len() as u64);
+        let call = MoveFileInvocation { ground, from, to, digest, bytes, accesses };
         Ok(Box::new(call))
     }
 }
@@ -106,6 +110,7 @@ struct MoveFileInvocation {
     to: WorkspacePath,
     /// Of the file.
     digest: String,
+    bytes: u64,
     accesses: Vec<ResourceAccess>,
 }
 
@@ -142,20 +147,29 @@ impl Invocation for MoveFileInvocation {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let session = cx.session.clone();
-        Box::pin(work::to_the_end(cx, move |stop| {
-            if stop.is_cancelled() {
-                let error = stopped();
-                return ToolResult::failure(error.kind, error.message);
-            }
-            match self.make(&session, permit.call()) {
-                Ok(changed) => ToolResult {
-                    effects: vec![ToolEffect::File(changed)],
-                    ..ToolResult::text(format!("Moved {}.", self.description()))
-                },
-                Err(error) => ToolResult::failure(error.kind, error.message),
-            }
-        }))
+        Box::pin(async move {
+            let turn = match self.ground.turn(self.bytes, &cx).await {
+                Ok(turn) => turn,
+                Err(result) => return result,
+            };
+            let session = cx.session.clone();
+            let moving = move |stop: &CancellationToken| {
+                // Held to the end, also where nobody waits for it any more.
+                let _turn = turn;
+                if stop.is_cancelled() {
+                    let error = stopped();
+                    return ToolResult::failure(error.kind, error.message);
+                }
+                match self.make(&session, permit.call()) {
+                    Ok(changed) => ToolResult {
+                        effects: vec![ToolEffect::File(changed)],
+                        ..ToolResult::text(format!("Moved {}.", self.description()))
+                    },
+                    Err(error) => ToolResult::failure(error.kind, error.message),
+                }
+            };
+            work::to_the_end(cx, moving).await
+        })
     }
 }
 

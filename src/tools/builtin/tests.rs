@@ -5,6 +5,7 @@ mod delete_and_move;
 mod edit_file;
 mod glob;
 mod grep;
+mod large_changes;
 mod list_directory;
 mod read_file;
 mod read_many_files;

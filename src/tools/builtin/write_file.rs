@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::{
     BuiltInDefinition,
-    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, keeps_secrets, text::TextFile},
+    changing::{
+        ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, bytes_at, keeps_secrets, text::TextFile,
+    },
     declared,
 };
 use crate::{CallContext, FileTelling, Invocation, Permit, PrepareContext};
@@ -50,12 +52,11 @@ impl BuiltInDefinition for WriteFileTool {
     }
 
     fn is_heavy(arguments: &WriteFileArguments, cx: &PrepareContext) -> bool {
-        let is_large = |size: u64| SMALL_BYTES < size;
-        is_large(arguments.content.len() as u64)
-            || cx
-                .workspace
-                .resolve(&arguments.path)
-                .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| is_large(facts.size)))
+        SMALL_BYTES < Self::changed_bytes(arguments, cx)
+    }
+
+    fn changed_bytes(arguments: &WriteFileArguments, cx: &PrepareContext) -> u64 {
+        (arguments.content.len() as u64).max(bytes_at(&arguments.path, cx))
     }
 
     fn check(arguments: WriteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {

@@ -12,6 +12,9 @@ use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 const CONTEXT: usize = 3;
 /// Lines of a stretch, old and new, in which the smallest difference is looked for. Its price is their product.
 const MAX_EXACT_LINES: usize = 4_000;
+/// Lines that are compared at all, old and new; of each one it is known where it lies. In files where more differ, all of that counts as
+/// changed.
+const MOST_LINES: usize = 1_000_000;
 /// Lines looked ahead for two that agree again, in larger stretches.
 const LOOK_AHEAD: usize = 200;
 
@@ -33,7 +36,11 @@ impl UnifiedDiff {
 
     fn without(same: &CommonEnds, shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> UnifiedDiff {
         let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
-        let (old_lines, new_lines) = (same.rest(old_bytes), same.rest(new_bytes));
+        let (old_rest, new_rest) = (same.part(old_bytes), same.part(new_bytes));
+        if MOST_LINES < count(old_rest) + count(new_rest) {
+            return UnifiedDiff::of_all(same, (shown, old.is_some(), new.is_some()), old_rest, new_rest);
+        }
+        let (old_lines, new_lines) = (lines(old_rest), lines(new_rest));
         let ops = operations(&old_lines, &new_lines);
         let mut diff = UnifiedDiff::default();
         for op in &ops {
@@ -50,15 +57,37 @@ impl UnifiedDiff {
         if diff.removed + diff.added == 0 && is_same_presence {
             return diff;
         }
-        let name = |side: char, content: Option<&[u8]>| match content {
-            Some(_) => format!("{side}/{shown}"),
-            None => "/dev/null".to_owned(),
-        };
-        let _ = writeln!(diff.text, "--- {}\n+++ {}", name('a', old), name('b', new));
+        diff.names(shown, old.is_some(), new.is_some());
         for group in group_diff_ops(ops, CONTEXT) {
             hunk(&mut diff.text, &group, (&old_lines, &new_lines), same.lines_before);
         }
         diff
+    }
+
+    /// All of these parts of two files, without a look at what is the same in them.
+    fn of_all(
+        same: &CommonEnds,
+        (shown, has_old, has_new): (&str, bool, bool),
+        old: &[u8],
+        new: &[u8],
+    ) -> UnifiedDiff {
+        let mut diff = UnifiedDiff { removed: count(old), added: count(new), ..UnifiedDiff::default() };
+        diff.names(shown, has_old, has_new);
+        let (removed, added) = (0..diff.removed, 0..diff.added);
+        let (removed, added) = (header(&removed, same.lines_before), header(&added, same.lines_before));
+        let _ = writeln!(diff.text, "@@ -{removed} +{added} @@");
+        for (sign, bytes) in [('-', old), ('+', new)] {
+            bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| push(&mut diff.text, sign, line));
+        }
+        diff
+    }
+
+    fn names(&mut self, shown: &str, has_old: bool, has_new: bool) {
+        let name = |side: char, is_there: bool| match is_there {
+            true => format!("{side}/{shown}"),
+            false => "/dev/null".to_owned(),
+        };
+        let _ = writeln!(self.text, "--- {}\n+++ {}", name('a', has_old), name('b', has_new));
     }
 }
 
@@ -89,9 +118,15 @@ impl CommonEnds {
         CommonEnds { before, lines_before: memchr_iter(b'\n', &old[..before]).count(), after }
     }
 
-    fn rest<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
-        lines(&bytes[self.before..bytes.len() - self.after])
+    /// The bytes of a file between them.
+    fn part<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.before..bytes.len() - self.after]
     }
+}
+
+/// The number of lines; the last may have no end.
+fn count(bytes: &[u8]) -> usize {
+    memchr_iter(b'\n', bytes).count() + usize::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
 }
 
 /// Bytes that are compared at once.
@@ -285,5 +320,14 @@ mod tests {
             assert_eq!(found.text, wanted.text, "round {round}");
             assert_eq!((found.added, found.removed), (wanted.added, wanted.removed), "round {round}");
         }
+    }
+
+    #[test]
+    fn what_differs_in_too_many_lines_counts_as_changed_whole() {
+        let (old, new) = (format!("x\n{}", "\n".repeat(600_000)), "a\n".repeat(600_000));
+        let diff = UnifiedDiff::of("f", Some(old.as_bytes()), Some(new.as_bytes()));
+        assert_eq!((diff.removed, diff.added), (600_001, 600_000));
+        assert!(diff.text.starts_with("--- a/f\n+++ b/f\n@@ -1,600001 +1,600000 @@\n-x\n-\n-\n"));
+        assert!(diff.text.ends_with("\n-\n+a\n") || diff.text.ends_with("+a\n+a\n"));
     }
 }

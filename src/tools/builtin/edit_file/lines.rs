@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use memchr::memchr_iter;
 
-/// A text as lines.
+/// Lines of a text that are told apart; of each one it is known where it lies. Texts with more are only searched byte by byte.
+const MOST_LINES: usize = 1_000_000;
+
+/// A text as lines; none of one that has too many.
 pub struct TextLines<'a> {
     pub text: &'a [u8],
     pub all: Vec<LineSpan>,
@@ -21,6 +24,9 @@ pub struct LineSpan {
 impl<'a> TextLines<'a> {
     pub fn of(text: &'a [u8]) -> TextLines<'a> {
         let mut all = Vec::new();
+        if MOST_LINES <= memchr_iter(b'\n', text).count() {
+            return TextLines { text, all };
+        }
         let mut start = 0;
         for at in memchr_iter(b'\n', text) {
             let end = if start < at && text[at - 1] == b'\r' { at - 1 } else { at };

@@ -7,7 +7,7 @@ use std::{borrow::Cow, ops::Range};
 use memchr::memmem;
 
 use super::{
-    super::changing::text::LineEnds,
+    super::{changing::text::LineEnds, reading::MAX_FILE_BYTES},
     fuzzy,
     lines::{self, TextLines},
 };
@@ -56,25 +56,25 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &TextEdit<'_>) -> Result<Applied
         let message = "oldString and newString are the same".to_owned();
         return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
     }
-    if let Some(swaps) = exact(text, &old, &new, edit.expected)? {
-        return Ok(applied(text, swaps, None));
+    if let Some(applied) = exact(text, &old, &new, edit.expected)? {
+        return Ok(applied);
     }
     let lines = TextLines::of(text);
     if let Some(swaps) = but_for_blanks(&lines, &old, &new, ends, edit.expected)? {
         let note = "oldString was matched ignoring indentation and trailing blanks, and newString indented like what \
                     it replaced";
-        return Ok(applied(text, swaps, Some(note.to_owned())));
+        return applied(text, swaps, Some(note.to_owned()));
     }
     if let Some((old, new)) = unescaped(&old, &new) {
         // A line end that was escaped has to be the file's own.
         let (old, new) = (ends.given_to(&old), ends.given_to(&new));
         let note = "oldString and newString were escaped once too often, and matched without that";
-        if let Some(swaps) = exact(text, &old, &new, edit.expected)? {
-            return Ok(applied(text, swaps, Some(note.to_owned())));
+        if let Some(applied) = exact(text, &old, &new, edit.expected)? {
+            return Ok(AppliedEdit { corrected: Some(note.to_owned()), ..applied });
         }
         if let Some(swaps) = but_for_blanks(&lines, &old, &new, ends, edit.expected)? {
             let note = format!("{note}, ignoring indentation and trailing blanks");
-            return Ok(applied(text, swaps, Some(note)));
+            return applied(text, swaps, Some(note));
         }
     }
     if edit.expected == ExpectedReplacements::Exactly(1) {
@@ -89,7 +89,7 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &TextEdit<'_>) -> Result<Applied
                     "oldString does not stand in the file; {lines_taken}, {percent:.0} % the same, was taken for it"
                 );
                 let swap = swap_lines(&lines, at, &old, &new, ends);
-                return Ok(applied(text, vec![swap], Some(note)));
+                return applied(text, vec![swap], Some(note));
             }
             fuzzy::FuzzyMatch::Several(at) => {
                 let message = format!(
@@ -114,20 +114,39 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &TextEdit<'_>) -> Result<Applied
     Err(ToolError { kind: ToolErrorType::EditNoOccurrenceFound, message })
 }
 
-/// Perf: one pass by memchr's searcher, and one copy.
+/// Perf: two passes by memchr's searcher, and one copy. Nothing is held for each place: there may be millions.
 fn exact(
     text: &[u8],
     old: &str,
     new: &str,
     expected: ExpectedReplacements,
-) -> Result<Option<Vec<ReplacedRange>>, ToolError> {
-    let starts: Vec<usize> = memmem::find_iter(text, old.as_bytes()).collect();
-    check(starts.len(), expected, || {
-        let line = |start: &usize| memchr::memchr_iter(b'\n', &text[..*start]).count() + 1;
-        starts.iter().take(SHOWN_PLACES).map(line).collect()
-    })?;
-    let swap = |start: usize| ReplacedRange { range: start..start + old.len(), new: new.as_bytes().to_vec() };
-    Ok((!starts.is_empty()).then(|| starts.into_iter().map(swap).collect()))
+) -> Result<Option<AppliedEdit>, ToolError> {
+    let starts = || memmem::find_iter(text, old.as_bytes());
+    let line = |start: usize| memchr::memchr_iter(b'\n', &text[..start]).count() + 1;
+    let count = starts().count();
+    check(count, expected, || starts().take(SHOWN_PLACES).map(line).collect())?;
+    let Some(first) = starts().next() else { return Ok(None) };
+    let length = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
+    let mut bytes = Vec::with_capacity(bearable(length)?);
+    let mut done = 0;
+    for start in starts() {
+        bytes.extend_from_slice(&text[done..start]);
+        bytes.extend_from_slice(new.as_bytes());
+        done = start + old.len();
+    }
+    bytes.extend_from_slice(&text[done..]);
+    Ok(Some(AppliedEdit { bytes, replaced: count, line: line(first), corrected: None }))
+}
+
+/// The length of what an edit makes, if a file so long is changed at all.
+fn bearable(length: usize) -> Result<usize, ToolError> {
+    if length as u64 <= MAX_FILE_BYTES {
+        return Ok(length);
+    }
+    let message = format!(
+        "the edit would make a file of {length} bytes; files of more than {MAX_FILE_BYTES} are not changed"
+    );
+    Err(ToolError { kind: ToolErrorType::FileTooLarge, message })
 }
 
 fn but_for_blanks(
@@ -140,8 +159,13 @@ fn but_for_blanks(
     let (pattern, _) = lines::of_pattern(old);
     let starts = lines.find(&pattern);
     check(starts.len(), expected, || starts.iter().take(SHOWN_PLACES).map(|at| at + 1).collect())?;
-    let swap = |at: usize| swap_lines(lines, at, old, new, ends);
-    Ok((!starts.is_empty()).then(|| starts.into_iter().map(swap).collect()))
+    let (mut swaps, mut length) = (Vec::new(), 0);
+    for at in starts {
+        let swap = swap_lines(lines, at, old, new, ends);
+        length = bearable(length + swap.new.len())?;
+        swaps.push(swap);
+    }
+    Ok((!swaps.is_empty()).then_some(swaps))
 }
 
 /// None is not too few: there are other ways to look.
@@ -188,10 +212,14 @@ fn swap_lines(lines: &TextLines<'_>, at: usize, old: &str, new: &str, ends: Line
     ReplacedRange { range: first.start..end, new: swapped }
 }
 
-fn applied(text: &[u8], swaps: Vec<ReplacedRange>, corrected: Option<String>) -> AppliedEdit {
+fn applied(
+    text: &[u8],
+    swaps: Vec<ReplacedRange>,
+    corrected: Option<String>,
+) -> Result<AppliedEdit, ToolError> {
     let grown: usize = swaps.iter().map(|swap| swap.new.len()).sum();
     let shrunk: usize = swaps.iter().map(|swap| swap.range.len()).sum();
-    let mut bytes = Vec::with_capacity((text.len() + grown).saturating_sub(shrunk));
+    let mut bytes = Vec::with_capacity(bearable((text.len() + grown).saturating_sub(shrunk))?);
     let mut done = 0;
     for swap in &swaps {
         bytes.extend_from_slice(&text[done..swap.range.start]);
@@ -201,7 +229,7 @@ fn applied(text: &[u8], swaps: Vec<ReplacedRange>, corrected: Option<String>) ->
     bytes.extend_from_slice(&text[done..]);
     let first = swaps.first().map_or(0, |swap| swap.range.start);
     let line = memchr::memchr_iter(b'\n', &text[..first]).count() + 1;
-    AppliedEdit { bytes, replaced: swaps.len(), line, corrected }
+    Ok(AppliedEdit { bytes, replaced: swaps.len(), line, corrected })
 }
 
 /// Both texts without a level of escapes, if the old one has any. In the new one only those go that the old one had:

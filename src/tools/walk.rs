@@ -52,6 +52,8 @@ pub struct WalkResult {
     pub cut: Option<WalkLimit>,
     /// Folders that could not be read.
     pub unreadable: usize,
+    /// Lines of ignore files that have no effect.
+    pub rules_left_out: usize,
 }
 
 impl WalkResult {
@@ -60,8 +62,14 @@ impl WalkResult {
         let cut = self.cut.map(|cut| format!("[{cut}; name a folder further down with `path`]"));
         let unreadable =
             (self.unreadable != 0).then(|| format!("[{} folders cannot be read]", self.unreadable));
-        cut.into_iter().chain(unreadable).collect()
+        cut.into_iter().chain(unreadable).chain(rules_note(self.rules_left_out)).collect()
     }
+}
+
+/// Words about lines of ignore files that have no effect, so that more is found than they would leave.
+pub fn rules_note(left_out: usize) -> Option<String> {
+    (left_out != 0)
+        .then(|| format!("[{left_out} lines of ignore files have no effect: they are too many, or too long]"))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +119,8 @@ pub struct FolderListing {
     pub rules: Arc<IgnoreRules>,
     /// Whether there were more than `MAX_ENTRIES`.
     pub is_cut: bool,
+    /// Lines of this folder's ignore files that have no effect.
+    pub rules_left_out: usize,
 }
 
 /// Lists one folder. `above` are the rules that the folders above set.
@@ -159,7 +169,8 @@ pub fn list(
     for entry in &mut entries {
         entry.is_ignored = rules.hides(&path.join(&entry.name), entry.kind == EntryKind::Folder);
     }
-    Ok(FolderListing { entries, rules, is_cut })
+    let rules_left_out = if Arc::ptr_eq(&rules, above) { 0 } else { rules.left_out_here() };
+    Ok(FolderListing { entries, rules, is_cut, rules_left_out })
 }
 
 struct WalkFolder {
@@ -178,6 +189,7 @@ pub fn walk(request: &WalkRequest<'_>) -> Result<WalkResult, Errno> {
         return Ok(walk);
     }
     let rules = IgnoreRules::above(request.workspace, request.start, request.respects_git);
+    walk.rules_left_out = rules.left_out();
     let mut level = vec![WalkFolder { place: request.start.clone(), rules }];
     let mut seen = 0;
     for depth in 0.. {
@@ -219,6 +231,7 @@ fn read_level(
                 walk.unreadable += 1;
                 continue;
             };
+            walk.rules_left_out += listing.rules_left_out;
             if listing.is_cut {
                 walk.cut = Some(WalkLimit::Entries);
             }

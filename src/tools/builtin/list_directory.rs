@@ -147,6 +147,9 @@ impl ListDirectoryInvocation {
         if listing.is_cut {
             page.note("[the folder has more entries than are looked at]");
         }
+        if let Some(note) = walk::rules_note(listing.rules.left_out()) {
+            page.note(&note);
+        }
         if hidden != 0 {
             page.note(&format!("[{hidden} ignored entries are not shown]"));
         }

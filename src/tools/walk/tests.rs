@@ -164,3 +164,51 @@ fn every_thread_of_a_walk_sees_the_same_tree() {
         assert_eq!(found(&bench, ".", true), names.iter().cloned().collect::<Vec<_>>());
     }
 }
+
+fn notes(bench: &Bench) -> Vec<String> {
+    let start = bench.workspace.resolve(".").unwrap();
+    let stop = CancellationToken::new();
+    let request = WalkRequest { workspace: &bench.workspace, start: &start, respects_git: true, stop: &stop };
+    walk(&request).unwrap().notes()
+}
+
+/// Each such pattern takes some hundred kilobytes once it is compiled.
+#[test]
+fn patterns_of_ignore_files_have_bounds_and_those_beyond_are_told() {
+    let line = format!("{}b\n", "a*".repeat(50));
+    let bench = Bench::new(&[("last", ""), ("aab", "")]);
+    bench.write(".subagentignore", format!("{}last\n", line.repeat(3_000)));
+    assert_eq!(
+        notes(&bench),
+        ["[2910 lines of ignore files have no effect: they are too many, or too long]"]
+    );
+    let start = bench.workspace.resolve(".").unwrap();
+    let listed = list(&bench.workspace, &start, &IgnoreRules::above(&bench.workspace, &start, true)).unwrap();
+    let hidden = listed.entries.iter().filter(|entry| entry.is_ignored).count();
+    assert_eq!(hidden, 1, "a name takes next to nothing, wherever it stands");
+}
+
+#[test]
+fn patterns_of_all_ignore_files_of_a_walk_have_bounds() {
+    let line = format!("{}b\n", "a*".repeat(50));
+    let bench = Bench::new(&[]);
+    for at in 0..10 {
+        bench.write(format!("{at}/.gitignore"), line.repeat(90));
+        bench.write(format!("{at}/below/file"), "");
+    }
+    let told = notes(&bench);
+    assert_eq!(told, ["[446 lines of ignore files have no effect: they are too many, or too long]"]);
+    bench.write("0/.gitignore", "");
+    bench.write("1/.gitignore", "");
+    assert_ne!(notes(&bench), told, "they take no room any more");
+}
+
+#[test]
+fn half_a_pattern_at_the_end_of_what_is_read_is_none() {
+    let bench = Bench::new(&[("x", "")]);
+    bench.write(".gitignore", format!("{}\n*.long\n", "#".repeat(1024 * 1024 - 2)));
+    let start = bench.workspace.resolve(".").unwrap();
+    let listed = list(&bench.workspace, &start, &IgnoreRules::above(&bench.workspace, &start, true)).unwrap();
+    assert!(listed.entries.iter().all(|entry| !entry.is_ignored), "half of it would be `*`");
+    assert!(!notes(&bench).is_empty());
+}

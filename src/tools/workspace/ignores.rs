@@ -10,7 +10,10 @@ use std::{
     io::Read,
     os::{fd::OwnedFd, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -28,10 +31,15 @@ const GIT_FILE: &str = ".gitignore";
 /// Folders of version control: never of interest to a search, unless it starts inside one.
 const METADATA_FOLDERS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
-/// More of an ignore file than this is not read; real ones have a few kilobytes.
+/// More of an ignore file than this is not read, from the last whole line on; real ones have a few kilobytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 /// Nor more lines: each that is a pattern takes memory as long as the file counts.
 const MAX_IGNORE_LINES: usize = 5_000;
+/// Weight of the patterns of one file, and of all files of a workspace that are in use or kept. A unit is about 150 bytes of memory.
+const MAX_FILE_WEIGHT: usize = 100_000;
+const MAX_WEIGHT: usize = 500_000;
+/// Weight of a sign that stands for others, beside one for each letter of its pattern.
+const WILDCARD_WEIGHT: usize = 20;
 /// Compiled files kept per workspace; beyond that all are dropped and compiled anew as needed.
 const MAX_KEPT: usize = 4096;
 
@@ -39,10 +47,10 @@ const MAX_KEPT: usize = 4096;
 #[derive(Debug)]
 pub struct IgnoreRules {
     above: Option<Arc<IgnoreRules>>,
-    own: Vec<Arc<Gitignore>>,
-    git: Option<Arc<Gitignore>>,
+    own: Vec<Arc<CompiledIgnore>>,
+    git: Option<Arc<CompiledIgnore>>,
     /// The repository's and the user's excludes; weaker than every `.gitignore`.
-    excludes: Vec<Arc<Gitignore>>,
+    excludes: Vec<Arc<CompiledIgnore>>,
     respects_git: bool,
 }
 
@@ -108,8 +116,8 @@ impl IgnoreRules {
             return true;
         }
         // A pattern with `!` is an opinion too: shown.
-        let said = |files: &[Arc<Gitignore>]| {
-            let mut verdicts = files.iter().map(|file| file.matched(path, is_folder));
+        let said = |files: &[Arc<CompiledIgnore>]| {
+            let mut verdicts = files.iter().map(|file| file.patterns.matched(path, is_folder));
             verdicts.find(|verdict| !verdict.is_none()).map(|verdict| verdict.is_ignore())
         };
         let opinions = [
@@ -118,6 +126,16 @@ impl IgnoreRules {
             self.levels().find_map(|rules| said(&rules.excludes)),
         ];
         opinions.into_iter().flatten().next().unwrap_or(false)
+    }
+
+    /// The number of lines of these files, and of those above, that have no effect since they are too much.
+    pub fn left_out(&self) -> usize {
+        self.levels().map(IgnoreRules::left_out_here).sum()
+    }
+
+    /// The same of the folder's own files.
+    pub fn left_out_here(&self) -> usize {
+        self.own.iter().chain(&self.git).chain(&self.excludes).map(|file| file.left_out).sum()
     }
 
     fn levels(&self) -> impl Iterator<Item = &IgnoreRules> {
@@ -153,8 +171,8 @@ impl IgnoreRules {
 
     fn adding(
         self: Arc<IgnoreRules>,
-        git: Option<Arc<Gitignore>>,
-        excludes: Vec<Arc<Gitignore>>,
+        git: Option<Arc<CompiledIgnore>>,
+        excludes: Vec<Arc<CompiledIgnore>>,
     ) -> Arc<IgnoreRules> {
         let respects_git = self.respects_git;
         Arc::new(IgnoreRules { above: Some(self), own: Vec::new(), git, excludes, respects_git })
@@ -176,10 +194,53 @@ fn repository_of(root: &Path) -> Option<&Path> {
 pub struct IgnoreCache {
     global_excludes: Option<PathBuf>,
     compiled: Mutex<CompiledIgnores>,
+    /// Weight of all that are kept, or in use.
+    weight: Arc<AtomicUsize>,
+}
+
+/// The patterns of an ignore file.
+#[derive(Debug)]
+pub(super) struct CompiledIgnore {
+    patterns: Gitignore,
+    /// Lines without effect.
+    left_out: usize,
+    /// Given back when nobody uses them any more.
+    _weight: IgnoreWeight,
+}
+
+/// A part of the weight of a workspace's ignore files.
+#[derive(Debug)]
+struct IgnoreWeight {
+    of_all: Arc<AtomicUsize>,
+    own: usize,
+}
+
+impl IgnoreWeight {
+    fn none_of(of_all: &Arc<AtomicUsize>) -> IgnoreWeight {
+        IgnoreWeight { of_all: Arc::clone(of_all), own: 0 }
+    }
+
+    /// Takes a line's, if there is room for it in the file and beside the others.
+    fn takes(&mut self, line: &str) -> bool {
+        let wildcards = line.bytes().filter(|byte| b"*?[{".contains(byte)).count();
+        // Others are found by their names.
+        let weight = if wildcards == 0 { 0 } else { line.len() + WILDCARD_WEIGHT * wildcards };
+        let fits = |all: usize| Some(all + weight).filter(|all| *all <= MAX_WEIGHT);
+        let has_room = self.own + weight <= MAX_FILE_WEIGHT
+            && self.of_all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        self.own += if has_room { weight } else { 0 };
+        has_room
+    }
+}
+
+impl Drop for IgnoreWeight {
+    fn drop(&mut self) {
+        self.of_all.fetch_sub(self.own, Ordering::Relaxed);
+    }
 }
 
 /// By file and the folder its patterns are relative to: the user's own excludes hold in several.
-type CompiledIgnores = HashMap<(PathBuf, PathBuf), (FileStamp, Arc<Gitignore>)>;
+type CompiledIgnores = HashMap<(PathBuf, PathBuf), (FileStamp, Arc<CompiledIgnore>)>;
 
 /// What changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,10 +253,10 @@ struct FileStamp {
 
 impl IgnoreCache {
     pub fn new(global_excludes: Option<PathBuf>) -> IgnoreCache {
-        IgnoreCache { global_excludes, compiled: Mutex::default() }
+        IgnoreCache { global_excludes, compiled: Mutex::default(), weight: Arc::default() }
     }
 
-    fn compile(&self, handle: OwnedFd, path: PathBuf, base: &Path) -> Option<Arc<Gitignore>> {
+    fn compile(&self, handle: OwnedFd, path: PathBuf, base: &Path) -> Option<Arc<CompiledIgnore>> {
         let stat = fstat(&handle).ok()?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;
@@ -215,11 +276,21 @@ impl IgnoreCache {
         }
         let mut bytes = Vec::new();
         File::from(handle).take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        let is_cut = u64::try_from(stat.st_size).is_ok_and(|size| MAX_IGNORE_FILE_BYTES < size);
+        if is_cut {
+            // Half a pattern is another one.
+            bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0));
+        }
+        if MAX_WEIGHT / 2 < self.weight.load(Ordering::Relaxed) {
+            // Those that are in use stay.
+            self.lock().clear();
+        }
         let text = String::from_utf8_lossy(&bytes);
         let mut builder = GitignoreBuilder::new(base);
-        let mut left_out = 0_u32;
+        let mut left_out = usize::from(is_cut);
+        let mut weight = IgnoreWeight::none_of(&self.weight);
         for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            if MAX_IGNORE_LINES <= number || glob_bounds::excess(line).is_some() {
+            if MAX_IGNORE_LINES <= number || glob_bounds::excess(line).is_some() || !weight.takes(line) {
                 left_out += 1;
                 continue;
             }
@@ -230,10 +301,10 @@ impl IgnoreCache {
             tracing::warn!(
                 file = %key.0.display(),
                 lines = left_out,
-                "lines of an ignore file are not read: too many of them, too long, or too many braces"
+                "lines of an ignore file are not read: too many of them, too long, or too many signs that stand for others"
             );
         }
-        let file = Arc::new(builder.build().ok()?);
+        let file = Arc::new(CompiledIgnore { patterns: builder.build().ok()?, left_out, _weight: weight });
         let mut compiled = self.lock();
         if MAX_KEPT <= compiled.len() {
             compiled.clear();
@@ -250,13 +321,13 @@ impl IgnoreCache {
 
 impl Workspace {
     /// The rules of an ignore file; its patterns are relative to `folder`.
-    fn ignore_file(&self, file: &WorkspacePath, folder: &WorkspacePath) -> Option<Arc<Gitignore>> {
+    fn ignore_file(&self, file: &WorkspacePath, folder: &WorkspacePath) -> Option<Arc<CompiledIgnore>> {
         let handle = self.open_raw(file, OFlags::RDONLY | OFlags::NONBLOCK).ok()?;
         self.ignore_files.compile(handle, self.absolute(file), &self.absolute(folder))
     }
 
     /// As `ignore_file`, for the two kinds that lie above or outside of the roots. Only patterns leave them.
-    fn outer_ignore_file(&self, file: &Path, base: &Path) -> Option<Arc<Gitignore>> {
+    fn outer_ignore_file(&self, file: &Path, base: &Path) -> Option<Arc<CompiledIgnore>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let handle = openat(CWD, file, flags, Mode::empty()).ok()?;
         self.ignore_files.compile(handle, file.to_owned(), base)

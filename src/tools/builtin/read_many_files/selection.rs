@@ -218,7 +218,8 @@ impl FileSelection {
             is_link: entry.kind == EntryKind::Link,
         });
         let cut = listing.is_cut.then_some(walk::WalkLimit::Entries);
-        Ok(WalkResult { files: found.collect(), cut, unreadable: 0 })
+        let rules_left_out = listing.rules.left_out();
+        Ok(WalkResult { files: found.collect(), cut, unreadable: 0, rules_left_out })
     }
 }
 

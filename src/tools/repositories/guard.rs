@@ -20,7 +20,7 @@ use super::{
     below::RepositoriesBelow,
     notes::{NoteHold, RepositoryNotes},
     roots::{RootState, WatchedRoot, linked_repository},
-    state::{MendedPart, MendedPlace, RepositoryState, WatchedRepository},
+    state::{MendedPlace, RepositoryState, WatchedRepository},
 };
 use crate::{work, workspace_reports::WorkspaceReports};
 use sandbox::CommandEnder;
@@ -30,9 +30,12 @@ use sys::{
 };
 
 mod beside;
+mod exchanged;
+mod telling;
 
 pub use beside::RepositoryGuards;
 use beside::{EarlierGuards, SettledState};
+use telling::{tell, words};
 
 /// The task's name in the log.
 const TASK: &str = "what watches repositories while a command runs";
@@ -103,6 +106,8 @@ struct WatchedFolders {
 struct WatchedState {
     roots: Vec<WatchedRoot>,
     repositories: Vec<WatchedRepository>,
+    /// Those that were noted, and whose folders a new daemon did not find.
+    gone: Vec<RepositoryState>,
     earlier: EarlierGuards,
     /// `Some` = the last look is over: what changes from now on is a person's doing.
     settled: Option<SettledState>,
@@ -138,11 +143,16 @@ impl RepositoryNote {
     fn look_again(self, named: &[String]) -> Vec<String> {
         let RepositoryNote { settings, roots, repositories } = self;
         let paths: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
-        let state = WatchedState {
+        let mut state = WatchedState {
             roots: roots.into_iter().filter_map(WatchedRoot::again).collect(),
-            repositories: repositories.into_iter().filter_map(WatchedRepository::again).collect(),
             ..WatchedState::default()
         };
+        for noted in repositories {
+            match WatchedRepository::again(noted.clone()) {
+                Some(repository) => state.repositories.push(repository),
+                None => state.gone.push(noted),
+            }
+        }
         let (state, ending) = (Mutex::new(state), Mutex::default());
         let watched = WatchedFolders {
             settings,
@@ -458,38 +468,15 @@ impl WatchedFolders {
                 Some(Ok(_)) | None => (),
             }
         }
+        if is_due {
+            mended.extend(state.put_exchanged_right(named, &self.paths));
+        }
         if is_end {
             let left = std::mem::take(&mut *state).repositories.into_iter();
             let left = left.filter(|it| self.may_write() || it.is_new).map(|it| it.settled(named));
             state.settled = Some(self.guards.settle(left.collect()));
         }
         mended
-    }
-}
-
-/// Words for the log, and for whoever is told why something was ended.
-fn words(mended: &MendedPlace) -> String {
-    let path = mended.path.display();
-    let what = match &mended.what {
-        MendedPart::Way => format!("`{path}`, by which git tells which repository it has, was changed"),
-        MendedPart::Setting(danger) => {
-            format!("settings by which git runs something came into `{path}` ({danger})")
-        }
-        MendedPart::Hook => format!("`{path}`, a hook that git runs, was changed"),
-        MendedPart::NewRepository => {
-            format!("`{path}` made a repository of a folder, and git would run something by it")
-        }
-    };
-    match &mended.done {
-        Ok(()) => what,
-        Err(error) => format!("{what}, and could not be put right: {error}"),
-    }
-}
-
-fn tell(mended: &MendedPlace) {
-    match &mended.done {
-        Ok(()) => tracing::warn!("a program of an agent was not let have its way: {}", words(mended)),
-        Err(_) => tracing::error!("a program of an agent did harm: {}", words(mended)),
     }
 }
 

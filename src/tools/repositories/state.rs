@@ -62,6 +62,8 @@ pub enum MendedPart {
     Hook,
     /// There was no repository, and then one by which git runs something.
     NewRepository,
+    /// Another folder came in the place of a repository; why git would run something by it.
+    Exchanged(String),
 }
 
 /// Everything that decides about a repository.
@@ -181,6 +183,15 @@ impl RepositoryState {
         if now.has_commondir && !before.is_some_and(|before| before.has_commondir) {
             return Some("it takes its settings from elsewhere".to_owned());
         }
+        if let Some(before) = before {
+            // Of a note of an older daemon's nobody knows where to.
+            if before.commondir.is_some() && before.commondir != now.commondir {
+                return Some("it takes its settings from elsewhere".to_owned());
+            }
+            if now.old_remotes.iter().any(|name| !before.old_remotes.contains(name)) {
+                return Some("it has addresses of remotes as they were kept of old".to_owned());
+            }
+        }
         if before.is_none() && now.settings.iter().any(|settings| settings.link.is_some()) {
             return Some("its settings lie elsewhere".to_owned());
         }
@@ -270,6 +281,11 @@ impl WatchedRepository {
     /// One that came to be while it was watched, as it was then.
     pub fn anew(state: RepositoryState) -> Option<WatchedRepository> {
         WatchedRepository::again(state).map(|it| WatchedRepository { is_new: true, ..it })
+    }
+
+    /// The folder of this identity that is in the place of one, as if it were that one.
+    pub fn of_copy(state: &RepositoryState, id: FileIdentity) -> Option<WatchedRepository> {
+        WatchedRepository::anew(RepositoryState { id, ..state.clone() })
     }
 
     fn holding(state: RepositoryState, folder: OwnedFd) -> WatchedRepository {

@@ -9,6 +9,7 @@ use std::{
 use super::{super::KnownRepositories, *};
 
 mod beside;
+mod exchanged;
 mod more_ways;
 
 fn guarding(root: &Path, settings: GuardedSettings) -> RepositoryGuard {

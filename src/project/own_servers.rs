@@ -18,17 +18,20 @@ pub struct OwnServerFile {
     pub digest: Option<String>,
     /// An agent may have written it.
     pub is_of_agents: bool,
-    /// It was found in the `PATH`.
+    /// It was found in the `PATH`, or is no file.
     pub by_name: Option<OwnServerPlace>,
 }
 
-/// The way in which a program counts that a name led to.
+/// The way in which something counts that is more than a file by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnServerPlace {
     /// What is there counts.
     Content,
     /// It may change there: nobody but the person writes into the folder.
     PlaceAlone,
+    /// A folder in which agents work, and in which is looked for what the server runs: no file there is known that says it, so
+    /// anything in the folder counts, whatever it becomes.
+    Folder,
 }
 
 /// Everything that a server of the user's own is started with.
@@ -58,7 +61,7 @@ impl ProjectReader {
         let all: Vec<String> = agents.iter().cloned().chain([EVERYWHERE.to_owned()]).collect();
         let has_folder = matches!(transport, McpTransport::Stdio { cwd: Some(_), .. });
         let base = roots.first().map(String::as_str).filter(|_| has_folder);
-        let ServerPrograms { programs, links, places } = programs::of_server(
+        let ServerPrograms { programs, links, places, unknown_folders } = programs::of_server(
             ServerOwner::Person,
             (&all, base),
             transport,
@@ -84,6 +87,18 @@ impl ProjectReader {
                 files.push(OwnServerFile { is_of_agents: is_of_agents(&path), path, digest, by_name });
             }
         }
+        let has_agents = |folder: &Path| {
+            agents.iter().any(|root| folder.starts_with(root))
+                || worked.is_one(folder)
+                || worked.holding(folder).is_some()
+        };
+        files.extend(unknown_folders.into_iter().filter(|it| has_agents(it)).map(|path| {
+            let digest = Some(digest_of_place(&path));
+            OwnServerFile { path, digest, is_of_agents: true, by_name: Some(OwnServerPlace::Folder) }
+        }));
         OwnServerFiles { files, links: links.into_iter().filter(|link| is_of_agents(link)).collect() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,12 +12,15 @@ use std::{
 
 use super::{AcknowledgementState, TrustRecords, below, digest};
 use config::{command_words, expand, read_bounded};
+use folders::NamedFolders;
 use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
 use sys::{
     guarded::ResolvedPath,
     owner_programs::{interpreter_of, names_on_first_line},
     programs::folders_of_person,
 };
+
+mod folders;
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -43,6 +46,10 @@ const RUNNERS: &[(&[&str], &[&str])] = &[
     (&["bundle", "rake"], &["Gemfile", "Rakefile"]),
     (&["docker", "docker-compose", "podman"], &["compose.yaml", "docker-compose.yml", "Dockerfile"]),
 ];
+
+/// The ones of these files that say all of what is run.
+const WHOLE: &[&str] =
+    &["GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", ".justfile", "Rakefile"];
 
 /// A file of the workspace that one of its commands names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +81,8 @@ pub struct ServerPrograms {
     pub links: Vec<PathBuf>,
     /// Places to which names lead that are looked up in the `PATH`: of its command, and of words and first lines that may name one.
     pub places: Vec<PathBuf>,
+    /// Folders in which is looked for what it runs, and in which none of the programs lies. Without links.
+    pub unknown_folders: Vec<PathBuf>,
 }
 
 /// Whose server it is.
@@ -163,16 +172,17 @@ pub(super) fn of_server(
             named.add(Path::new(NOWHERE), &file.to_string_lossy(), true);
         }
     }
+    let all_words: Vec<String> = std::iter::once(program.clone()).chain(words.iter().cloned()).collect();
+    let variables = env.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
+    let folders = NamedFolders::of(&all_words, &variables, &directory, home.as_deref());
+    let unsaid = folders.add_files(&all_words, &mut named);
     let runner = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     // Which file says what is run, where the words do not.
     let (_, reads) = RUNNERS.iter().find(|(runners, _)| runners.contains(&runner)).unwrap_or(&(&[], &[]));
     reads.iter().for_each(|file| named.add(&directory, file, true));
     let mut modules = words.iter().zip(words.iter().skip(1)).filter(|(option, _)| *option == "-m");
     if let Some((_, module)) = modules.next() {
-        let path = module.replace('.', "/");
-        for file in [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")] {
-            named.add(&directory, &file, true);
-        }
+        files_of_module(module).iter().for_each(|file| named.add(&directory, file, true));
     }
     for folder in words.iter().filter(|word| directory.join(word).is_dir()) {
         if matches!(runner, "node" | "bun" | "deno") {
@@ -181,7 +191,16 @@ pub(super) fn of_server(
             }
         }
     }
+    named.found.unknown_folders = folders.unknown(&named.found.programs, &unsaid);
     named.found
+}
+
+/// The files of a module of Python's, below the folder that it is found in.
+fn files_of_module(module: &str) -> Vec<String> {
+    let path = module.replace('.', "/");
+    let packages = path.match_indices('/').map(|(at, _)| format!("{}/__init__.py", &path[..at]));
+    let own = ["{}.py", "{}/__init__.py", "{}/__main__.py"].map(|form| form.replace("{}", &path));
+    packages.chain(own).collect()
 }
 
 /// Finds the programs that a `PATH` leads to by names in these words, and by those on the first lines of files that they name. A folder

@@ -10,14 +10,14 @@ use agents::{AgentPlaces, PlaceSwitches};
 use protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted};
 use rules::RuleFiles;
 
-struct Ground {
-    base: tempfile::TempDir,
-    projects: ProjectReader,
+pub(super) struct Ground {
+    pub(super) base: tempfile::TempDir,
+    pub(super) projects: ProjectReader,
     user: DiscoveryCommands,
 }
 
 impl Ground {
-    fn new() -> Ground {
+    pub(super) fn new() -> Ground {
         let base = tempfile::tempdir().unwrap();
         let places = AgentPlaces::of_user(base.path().join("user"));
         let agents = AgentFileCache::new(places, PlaceSwitches::default());
@@ -32,7 +32,7 @@ impl Ground {
         Ground { projects, base, user: DiscoveryCommands::default() }
     }
 
-    fn root(&self) -> PathBuf {
+    pub(super) fn root(&self) -> PathBuf {
         self.base.path().join("w")
     }
 

@@ -22,5 +22,6 @@ pub mod source_places;
 pub mod systemd;
 pub mod tasks;
 pub mod warden;
+pub mod word_paths;
 pub mod words;
 pub mod worked_folders;

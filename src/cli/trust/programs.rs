@@ -1,5 +1,7 @@
 //! `subagent trust --programs`: which programs of the settings changed since they were noted, and may they be run as they are now?
 
+use std::path::Path;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -49,12 +51,16 @@ impl ProgramView {
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
         let short = |digest: &String| digest.chars().take(DIGEST_CHARACTERS).collect::<String>();
         self.files.iter().filter(|file| file.now != file.noted).flat_map(move |file| {
+            let is_folder = Path::new(&file.path).is_dir();
             let change = match (&file.noted, &file.now) {
+                (None, Some(_)) if is_folder => {
+                    "it is looked here for what is run: anything in it, whatever agents make of it".to_owned()
+                }
                 (Some(noted), Some(now)) => format!("changed · {} · was {}", short(now), short(noted)),
                 (None, Some(now)) => format!("new · {}", short(now)),
                 (_, None) => "gone, or cannot be read".to_owned(),
             };
-            [("file", file.path.clone()), ("", change)]
+            [(if is_folder { "folder" } else { "file" }, file.path.clone()), ("", change)]
         })
     }
 }

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::{
     lexical::lexical,
     plain_text::{PlainCommand, PlainScript, PlainWord},
+    word_paths::{absolute, pieces},
     worked_folders::WorkedFolders,
 };
-
-/// What stands between the names of files in a word.
-const BETWEEN: &str = "=:,;|&()<>'\"`{}[]";
 
 /// Programs that only read what they are given: a key may lie anywhere.
 const READERS: &[&str] = &["cat", "head", "gpg", "age", "sops", "base64"];
@@ -227,7 +225,7 @@ impl AgentsGround<'_> {
             words.first().is_some_and(|word| READERS.contains(&word.rsplit('/').next().unwrap_or_default()));
         let has_relative = pieces.iter().any(is_relative);
         let leads = |piece: &&&str| {
-            let Some(path) = resolved(piece, *home) else { return false };
+            let Some(path) = absolute(piece, *home) else { return false };
             let real = real(&path);
             let is_within = folders.iter().any(|folder| real.starts_with(folder));
             // From there a relative name may lead into it.
@@ -247,27 +245,6 @@ impl AgentsGround<'_> {
         let is_unknown = |file: &&PlainWord| file.literal().is_none_or(is_there);
         command.files.iter().find(is_unknown).map(|_| command.shown())
     }
-}
-
-/// A word, and the parts of it that may be names of files.
-fn pieces(word: &str) -> impl Iterator<Item = &str> {
-    let parts = word.split(|letter: char| letter.is_whitespace() || BETWEEN.contains(letter));
-    // `-I~/x`
-    let attached = parts.clone().filter_map(|part| {
-        let at = part.find(['/', '~', '$']).filter(|_| part.starts_with('-'))?;
-        Some(&part[at..])
-    });
-    std::iter::once(word).chain(parts).chain(attached)
-}
-
-/// The absolute path that a word names, if it is one.
-fn resolved(piece: &str, home: Option<&Path>) -> Option<PathBuf> {
-    let below = ["~", "$HOME"].iter().find_map(|it| piece.strip_prefix(it));
-    let path = match (below.filter(|rest| rest.is_empty() || rest.starts_with('/')), home) {
-        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
-        _ => PathBuf::from(piece),
-    };
-    path.is_absolute().then(|| lexical(&path))
 }
 
 /// The path without links, as far as it is there; a link that leads nowhere is followed by its text.

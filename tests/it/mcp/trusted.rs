@@ -193,6 +193,40 @@ async fn a_users_server_runs_no_file_that_an_agent_of_another_workspace_made() {
     running.stop().await;
 }
 
+/// Nobody can say which file there it runs, so a person says whether anything may be.
+#[tokio::test]
+async fn a_users_server_that_looks_in_a_folder_of_agents_waits_for_a_person() {
+    let script = calling(&[]);
+    let other = tempfile::tempdir().unwrap();
+    let folder = other.path().canonicalize().unwrap();
+    let mut entry = server::entry("plain");
+    let mut args = vec![json!(format!("PYTHONPATH={}", folder.display())), entry["command"].clone()];
+    args.extend(entry["args"].as_array().unwrap().clone());
+    (entry["command"], entry["args"]) = ("/usr/bin/env".into(), args.into());
+    let running = house(&script, "plain").settings(&json!({ "mcpServers": { "s": entry } })).boot().await;
+    let mut client = running.client();
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "ready");
+    client.call("session/create", json!({ "workspace": folder })).await;
+    for _ in 0..2 {
+        assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "failed");
+        let why = status(&mut client, &running, "s").await.1;
+        assert!(why.contains("for what it runs") && why.contains("`subagent trust --programs`"), "{why}");
+    }
+    let programs = client.call("programs/list", json!({})).await["programs"].clone();
+    let changed: Vec<&Value> =
+        programs.as_array().unwrap().iter().filter(|it| it["changed"] == true).collect();
+    assert_eq!((changed.len(), &changed[0]["name"]), (1, &json!("s")), "{programs}");
+    let files = changed[0]["files"].as_array().unwrap().iter();
+    let files: Vec<Value> =
+        files.map(|file| json!({ "path": file["path"], "digest": file["now"] })).collect();
+    assert!(files.iter().any(|file| file["path"] == json!(folder)), "{files:?}");
+    client.call("programs/acknowledge", json!({ "id": changed[0]["id"], "files": files })).await;
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "ready");
+    drop(client);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn a_pin_holds_program_and_version() {
     let program = std::env::current_exe().unwrap();

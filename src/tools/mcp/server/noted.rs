@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use super::{McpHost, McpServerInstance};
 use crate::{digest, work};
-use project::{OwnServerFile, digest_of_place};
+use project::{OwnServerFile, OwnServerPlace, digest_of_place};
 use protocol::{
     AgentName, McpServerConfig, McpTransport, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted,
     ProgramSource, TrustedFile,
@@ -39,13 +39,26 @@ impl McpServerInstance {
         // One that an older daemon wrote says nothing of where names led.
         let of_before = before.iter().flat_map(|it| &it.files);
         let knows_places = of_before.into_iter().any(|it| it.digest == digest_of_place(Path::new(&it.path)));
+        let mut unlooked = None;
         for OwnServerFile { path, digest, is_of_agents, by_name } in now {
             let path = path.to_string_lossy().into_owned();
             if digest.is_some() && noted.get(&path) == Some(&digest) {
                 continue;
             }
             // A file is what it is for whichever workspace a server is started.
-            let known: Vec<ProgramNoted> = log.servers();
+            let mut known: Vec<ProgramNoted> = log.servers();
+            if by_name == Some(OwnServerPlace::Folder) {
+                // What another server may take from there says nothing of this one.
+                known.retain(|it| it.name == name);
+                let is_acknowledged =
+                    known.iter().flat_map(noted_files).any(|it| (it.0 == path) && it.1 == digest);
+                if is_acknowledged {
+                    is_other |= noted.insert(path, digest).is_none();
+                } else {
+                    unlooked.get_or_insert(path);
+                }
+                continue;
+            }
             let mut elsewhere =
                 known.iter().flat_map(noted_files).filter(|(other, _)| *other == path).peekable();
             let is_known_elsewhere = elsewhere.peek().is_some();
@@ -74,7 +87,13 @@ impl McpServerInstance {
                 return Some(format!("which files it is started with could not be noted: {error}"));
             }
         }
-        None
+        unlooked.map(|path| {
+            format!(
+                "its words or variables have it look in {path} for what it runs, and agents work there: no file of it is known that could be \
+                 held to what it is; name the file by its full path, or, if agents may decide what the server runs, acknowledge the folder: \
+                 `subagent trust --programs`"
+            )
+        })
     }
 }
 

@@ -37,9 +37,11 @@ impl McpServerInstance {
         let files = work::aside(move || {
             if is_own {
                 let found = projects.files_of_own_server(&roots, &worked, &transport);
-                // Of a place alone there is nothing to be kept: commands do not write there.
+                // Of a place alone there is nothing to be kept: commands do not write there. A folder is where agents work.
                 let is_kept = |file: &OwnServerFile| {
-                    file.is_of_agents && file.by_name != Some(OwnServerPlace::PlaceAlone)
+                    let is_place =
+                        matches!(file.by_name, Some(OwnServerPlace::PlaceAlone | OwnServerPlace::Folder));
+                    file.is_of_agents && !is_place
                 };
                 let files = found.files.into_iter().filter(is_kept).map(|file| file.path);
                 return ServerFiles { files: files.collect(), links: found.links };

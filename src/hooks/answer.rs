@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use self::consent::drop_consent;
 pub(super) use self::end::HandlerEnd;
 use self::fields::{read_object, read_prompt};
 use self::printed::plain;
@@ -89,6 +90,7 @@ pub(super) fn read(
         answer.follow_up = None;
         answer.message.get_or_insert(NO_FOLLOW_UP.to_owned());
     }
+    drop_consent(&mut answer, json.is_alone, end.has_read_consent);
     if is_prompt && !json.is_alone && !is_strict(&answer) {
         // One that refuses in prose may quote the words that consent.
         let why = "did not answer with one object {\"ok\": …} and nothing else".to_owned();
@@ -256,6 +258,7 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
     }
 }
 
+mod consent;
 mod end;
 mod fields;
 mod printed;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::consent::is_spelled;
 use crate::unique_json::UniqueObject;
 use protocol::HookOutcome;
 
@@ -23,6 +24,8 @@ pub(crate) struct HandlerEnd {
     pub without_echo: Option<String>,
     /// Sentences about files that it made and that were put aside.
     pub put_aside: Vec<String>,
+    /// What it read spells a consent, so that one which it prints may be an agent's.
+    pub has_read_consent: bool,
 }
 
 impl HandlerEnd {
@@ -37,7 +40,7 @@ impl HandlerEnd {
     /// Notes where it printed what it read, as hooks do that hand their input on or write down what they are asked.
     pub fn beside(self, input: &Value) -> HandlerEnd {
         let without_echo = without_echo(&self.stdout, input);
-        HandlerEnd { without_echo, ..self }
+        HandlerEnd { without_echo, has_read_consent: is_spelled(input), ..self }
     }
 }
 

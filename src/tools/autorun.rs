@@ -18,6 +18,7 @@ mod home;
 mod kept;
 mod modules;
 mod rows;
+mod settings_files;
 mod shadowing;
 mod start_files;
 mod states;

@@ -1,4 +1,4 @@
-//! What do the start files of a home name: files that they read on, programs that they run, folders in which they look for such?
+//! What do the start files and settings of a home name: files that they read on, programs that they run, folders in which they look for such?
 //!
 //! No grammar is read. Each word of such a file that is a path below the home counts, whatever its line says of it.
 
@@ -9,7 +9,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::git_programs::is_text;
+use super::{
+    git_programs::is_text,
+    settings_files::{SETTINGS_FILES, SETTINGS_FOLDERS},
+};
 use shell::AutorunPlace;
 use sys::{guarded::ResolvedPath, regular_file};
 
@@ -77,7 +80,21 @@ const OF_FOLDERS: &[&str] = &["path", "rtp", "zdotdir", "run-parts", "includedir
 /// Parts of names of files in which shells and editors keep what was typed.
 const HISTORIES: &[&str] = &["hist", "viminfo"];
 
-const NAMED: &str = "a start file of the home names it, so it is read or run at a login or by a program that is started often";
+/// Folders in which no workspace lies.
+const OF_SYSTEM: &[&str] =
+    &["/bin", "/dev", "/etc", "/lib", "/nix", "/proc", "/run", "/sbin", "/sys", "/usr"];
+
+/// Words of programming languages for the home, behind which a path is put together: `os.getenv("HOME") .. "/x"`.
+const OF_HOME: &[&str] = &["HOME", "home_dir", "homedir", "Dir.home"];
+
+/// Folders and words that are put together, of one file.
+const MOST_APART: usize = 16;
+
+/// Ends of names of files that are run.
+const SCRIPT_ENDS: &[&str] =
+    &[".bash", ".cjs", ".js", ".lua", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh"];
+
+const NAMED: &str = "a start file or a program's settings in the home name it, so it is read or run at a login or by a program that is started often";
 
 /// Finds what the start files of this home name that lies below it, links in it followed. Blocks for a bounded look.
 pub(super) fn named(home: &Path) -> Vec<AutorunPlace> {
@@ -116,7 +133,23 @@ struct StartFiles<'a> {
     /// The ones among them that stand in a line which does more than give them a name.
     used: HashSet<PathBuf>,
     read: HashSet<PathBuf>,
-    left: VecDeque<(PathBuf, usize)>,
+    most_read: usize,
+    left: VecDeque<UnreadFile>,
+}
+
+struct UnreadFile {
+    path: PathBuf,
+    /// The number of files by which it is named.
+    depth: usize,
+    kind: FileKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    /// A shell or an editor reads it line by line.
+    Start,
+    /// Settings, and what these name: folders and patterns in them say where somebody works.
+    Settings,
 }
 
 /// Something that a line names: a path, or all that a pattern matches.
@@ -134,28 +167,42 @@ impl<'a> StartFiles<'a> {
             places: HashSet::new(),
             used: HashSet::new(),
             read: HashSet::new(),
+            most_read: 0,
             left: VecDeque::new(),
         };
-        reading.left.extend(START_FILES.iter().map(|file| (home.join(file), 0)));
-        for (folder, end) in START_FOLDERS {
-            let entries = fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
-            let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
-            reading.left.extend(entries.map(|entry| entry.path()).filter(is_meant).map(|path| (path, 0)));
-        }
+        let tables = [
+            (START_FILES, START_FOLDERS, FileKind::Start),
+            (SETTINGS_FILES, SETTINGS_FOLDERS, FileKind::Settings),
+        ];
         let mut variables = HashMap::new();
-        while let Some((file, depth)) = reading.left.pop_front() {
-            reading.read(&file, depth, &mut variables);
+        for (files, folders, kind) in tables {
+            let mut paths: Vec<PathBuf> = files.iter().map(|file| home.join(file)).collect();
+            for (folder, end) in folders {
+                let entries =
+                    fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
+                let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
+                paths.extend(entries.map(|entry| entry.path()).filter(is_meant));
+            }
+            // Perf: most of them are not there.
+            paths.retain(|path| fs::metadata(path).is_ok());
+            reading.left.extend(paths.into_iter().map(|path| UnreadFile { path, depth: 0, kind }));
+            reading.most_read = reading.read.len() + MOST_READ;
+            while let Some(file) = reading.left.pop_front() {
+                reading.read(&file, &mut variables);
+            }
         }
         reading
     }
 
-    fn read(&mut self, file: &Path, depth: usize, variables: &mut HashMap<String, String>) {
+    fn read(&mut self, file: &UnreadFile, variables: &mut HashMap<String, String>) {
+        let UnreadFile { path: file, depth, kind } = file;
+        let (depth, kind) = (*depth, *kind);
         let end = ResolvedPath::to(file).end;
         if !self.read.insert(end.clone()) {
             return;
         }
-        if MOST_READ < self.read.len() {
-            if depth > 0 {
+        if self.most_read < self.read.len() {
+            if depth > 0 && kind == FileKind::Start {
                 self.places.extend(end.parent().filter(|folder| *folder != self.home).map(Path::to_owned));
             }
             return;
@@ -163,7 +210,7 @@ impl<'a> StartFiles<'a> {
         let Some(text) = regular_file::read_bounded(file, MOST_BYTES).ok().flatten() else { return };
         let text = String::from_utf8_lossy(&text);
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-            note_assignment(line, variables);
+            line.split(';').for_each(|part| note_assignment(part.trim(), variables));
             let small = line.to_ascii_lowercase();
             let is_of_folders = OF_FOLDERS.iter().any(|sign| small.contains(sign));
             let is_used = !is_assignment(line);
@@ -174,12 +221,38 @@ impl<'a> StartFiles<'a> {
                 {
                     self.used.insert(ResolvedPath::to(path).end);
                 }
-                self.take(named, is_of_folders, depth);
+                self.take(named, is_of_folders, (depth, kind));
+            }
+        }
+        if kind == FileKind::Settings && depth == 0 {
+            self.take_apart(&text);
+        }
+    }
+
+    /// Takes what words mean below folders that stand beside them, as in `"--directory", "~/x", "run", "server.py"`.
+    fn take_apart(&mut self, text: &str) {
+        let none = HashMap::new();
+        let named = named_in(text, self.home, &none).into_iter();
+        let folders = named.filter_map(|named| match named {
+            NamedPath::One(path) if path.is_dir() => Some(path),
+            _ => None,
+        });
+        let folders: Vec<PathBuf> = folders.take(MOST_APART).collect();
+        let words = parts(text).filter(|word| {
+            !word.starts_with(['/', '~', '$', '-', '.', '@'])
+                && SCRIPT_ENDS.iter().any(|end| word.ends_with(end))
+        });
+        for word in words.take(MOST_APART) {
+            for path in folders.iter().map(|folder| folder.join(word)) {
+                if path.is_file() {
+                    self.used.insert(ResolvedPath::to(&path).end);
+                    self.take(NamedPath::One(path), false, (0, FileKind::Settings));
+                }
             }
         }
     }
 
-    fn take(&mut self, named: NamedPath, is_of_folders: bool, depth: usize) {
+    fn take(&mut self, named: NamedPath, is_of_folders: bool, (depth, kind): (usize, FileKind)) {
         if MOST_PLACES <= self.places.len() {
             return;
         }
@@ -189,6 +262,9 @@ impl<'a> StartFiles<'a> {
         };
         let found = fs::metadata(&path).ok();
         let is_folder = found.as_ref().is_some_and(fs::Metadata::is_dir);
+        if kind == FileKind::Settings && (is_folder || is_pattern) {
+            return;
+        }
         // A folder alone is where somebody works, unless the line says that something is looked for there.
         if is_folder && !is_pattern && !is_of_folders {
             return;
@@ -200,9 +276,10 @@ impl<'a> StartFiles<'a> {
         }
         if is_pattern {
             let entries = fs::read_dir(&end).into_iter().flatten().flatten().take(MOST_FILES);
-            self.left.extend(entries.map(|entry| (entry.path(), depth + 1)));
+            let entries = entries.map(|entry| UnreadFile { path: entry.path(), depth: depth + 1, kind });
+            self.left.extend(entries);
         } else if found.is_some_and(|found| found.is_file()) {
-            self.left.push_back((end, depth + 1));
+            self.left.push_back(UnreadFile { path: end, depth: depth + 1, kind });
         }
     }
 }
@@ -232,16 +309,24 @@ fn note_assignment(line: &str, variables: &mut HashMap<String, String>) {
 
 /// The paths below the home that a line names.
 fn named_in(line: &str, home: &Path, variables: &HashMap<String, String>) -> Vec<NamedPath> {
-    let parts = line.split(|letter: char| letter.is_whitespace() || ":;='\"()[]<>,&|`!".contains(letter));
-    parts
-        .filter(|part| part.contains('/') || part.starts_with(['~', '$']))
-        .filter_map(|part| path(part, home, variables))
-        .collect()
+    let named = parts(line).filter(|part| part.contains('/') || part.starts_with(['~', '$']));
+    let mut found: Vec<NamedPath> = named.filter_map(|part| path(part, home, variables)).collect();
+    if OF_HOME.iter().any(|word| line.contains(word)) {
+        let behind = parts(line).filter(|part| part.starts_with('/')).map(|part| home.join(&part[1..]));
+        found.extend(behind.filter(|path| path.is_file()).map(NamedPath::One));
+    }
+    found
+}
+
+fn parts(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| letter.is_whitespace() || ":;='\"()[]<>,&|`!".contains(letter))
 }
 
 fn path(part: &str, home: &Path, variables: &HashMap<String, String>) -> Option<NamedPath> {
-    let whole = expanded(part, home, variables)?;
-    let below = Path::new(&whole).strip_prefix(home).ok()?;
+    let whole = Path::new(&expanded(part, home, variables)?).to_owned();
+    let elsewhere = || whole.is_absolute() && !OF_SYSTEM.iter().any(|folder| whole.starts_with(folder));
+    let home = if whole.starts_with(home) { home } else { Path::new("/") };
+    let below = whole.strip_prefix(home).ok().filter(|_| home != Path::new("/") || elsewhere())?;
     let mut folder = home.to_owned();
     for component in below.components() {
         let Component::Normal(name) = component else { return None };
@@ -287,122 +372,4 @@ fn expanded(part: &str, home: &Path, variables: &HashMap<String, String>) -> Opt
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn found(home: &Path) -> Vec<String> {
-        let below = |place: AutorunPlace| place.path.strip_prefix(home).unwrap().display().to_string();
-        named(home).into_iter().map(below).collect()
-    }
-
-    fn write(home: &Path, name: &str, text: &str) {
-        fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
-        fs::write(home.join(name), text).unwrap();
-    }
-
-    #[test]
-    fn texts_that_start_files_name_are_kept_and_folders_products_and_what_is_missing_are_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
-        write(
-            &home,
-            ".bashrc",
-            ". ~/scripts/lib.sh\nexport GOPATH=~/go\nalias x=~/proj/target/x\n. ~/.more\n. ~/missing\n\
-             [ -s \"$HOME/.nvm/nvm.sh\" ] && . \"$HOME/.nvm/nvm.sh\"\n. ~/.cache/wal/colors.sh\nHISTFILE=~/.state/sh/log\n\
-             export Z_DATA=\"$HOME/.z\"\nhistory -r ~/.typed_history\nBASH_ENV=~/.tool/env\n",
-        );
-        write(&home, ".ssh/config", "Host x\n  ProxyCommand ~/tools/px.sh\n  IdentityFile ~/.ssh/key\n");
-        let names =
-            [".cache/wal/colors.sh", ".more", ".nvm/nvm.sh", ".tool/env", "scripts/lib.sh", "tools/px.sh"];
-        for name in names.iter().chain(&[".state/sh/log", ".z", ".typed_history", ".ssh/key"]) {
-            write(&home, name, "# a person's\n");
-        }
-        fs::set_permissions(home.join(".tool/env"), fs::Permissions::from_mode(0o755)).unwrap();
-        write(&home, "proj/target/x", "ELF\0");
-        fs::create_dir(home.join("go")).unwrap();
-        let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
-        let found: Vec<String> = named_texts(&home, &[home.join(".ssh")]).into_iter().map(below).collect();
-        assert_eq!(found, names);
-    }
-
-    #[test]
-    fn what_start_files_source_run_or_search_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
-        write(
-            &home,
-            ".bashrc",
-            "[ -f ~/dot/aliases ] && . ~/dot/aliases\nsource \"$HOME/dot/functions\"\nfor f in ~/dot/rc.d/*.sh; do . \"$f\"; done\n\
-             eval \"$(~/sdk/bin/tool env)\"\nexport SDK=$HOME/sdk2\nexport PATH=$PATH:$SDK/bin\nPROMPT_COMMAND=~/prompt/run\n\
-             complete -C ~/compl/aws aws\nalias w='cd ~/work'\n# . ~/old\n",
-        );
-        write(&home, "dot/aliases", "alias ll='~/scripts/ll'\n. ~/dot/more\n");
-        write(&home, "dot/more", ". ~/dot/third\n");
-        write(&home, "dot/third", ". ~/dot/fourth\n");
-        write(&home, "work/x", "");
-        write(
-            &home,
-            ".zshrc",
-            "fpath=(~/zfunc $fpath)\nZDOTDIR=~/zd\nexport ZSH=$HOME/omz\nsource $ZSH/omz.sh\n",
-        );
-        write(&home, "omz/omz.sh", "for f in $ZSH/lib/*.zsh; do source $f; done\n");
-        write(&home, ".vimrc", "source ~/vim/x.vim\nset rtp+=~/vimrt\n");
-        write(&home, ".tmux.conf", "source-file ~/tmux/x.conf\nrun-shell ~/tmux/y\n");
-        write(&home, ".ssh/config", "Include ~/ssh/*.conf\n");
-        write(&home, ".config/systemd/user/x.service", "[Service]\nExecStart=/bin/sh %h/svc/run.sh\n");
-        write(&home, ".config/autostart/x.desktop", &format!("Exec={}/auto/run.sh\n", home.display()));
-        write(&home, ".emacs", "(load \"~/lisp/x.el\")\n");
-        write(
-            &home,
-            ".gitconfig",
-            "[alias]\n\tst = !~/git/st\n[core]\n\tpager = ~/git/pager\n[init]\n\ttemplateDir = ~/git/tmpl\n",
-        );
-        fs::create_dir_all(home.join("vimrt")).unwrap();
-        fs::create_dir_all(home.join("git/tmpl/hooks")).unwrap();
-        let found = found(&home);
-        for wanted in [
-            "dot/aliases",
-            "dot/functions",
-            "dot/rc.d",
-            "sdk/bin/tool",
-            "sdk2/bin",
-            "prompt/run",
-            "compl/aws",
-            "scripts/ll",
-            "dot/more",
-            "dot/third",
-            "zfunc",
-            "zd",
-            "omz/omz.sh",
-            "omz/lib",
-            "vim/x.vim",
-            "vimrt",
-            "tmux/x.conf",
-            "tmux/y",
-            "ssh",
-            "svc/run.sh",
-            "auto/run.sh",
-            "lisp/x.el",
-            "git/st",
-            "git/pager",
-            "git/tmpl",
-        ] {
-            assert!(found.iter().any(|it| it == wanted), "{wanted}: {found:?}");
-        }
-        for other in ["work", "old", "dot", "", "dot/fourth"] {
-            assert!(!found.iter().any(|it| it == other), "{other}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn links_on_the_way_are_found_and_odd_files_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
-        write(&home, ".bashrc", ". ~/near/x\n. $A/y\n. ~/near/x\nA=$B\nB=$A\n. ~/../out\n. ~\n. $HOME/*\n");
-        write(&home, "far/x", ". ~/.bashrc\n. ~/near/x\n");
-        symlink(home.join("far"), home.join("near")).unwrap();
-        assert_eq!(found(&home), [".bashrc", "far/x", "near"]);
-    }
-}
+mod tests;

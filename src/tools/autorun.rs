@@ -17,6 +17,7 @@ mod git_runs;
 mod home;
 mod kept;
 mod modules;
+mod path_folders;
 mod rows;
 mod settings_files;
 mod shadowing;

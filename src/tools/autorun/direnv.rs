@@ -124,7 +124,8 @@ pub(super) fn program_folders(root: &Path) -> Vec<(PathBuf, bool)> {
     folders.into_iter().map(|folder| (folder.clone(), is_built(&folder, root))).collect()
 }
 
-fn is_built(folder: &Path, root: &Path) -> bool {
+/// True of a folder in which package managers or builds make programs, by its name.
+pub(super) fn is_built(folder: &Path, root: &Path) -> bool {
     let below = folder.strip_prefix(root).unwrap_or(folder);
     below.iter().any(|name| BUILT.iter().any(|built| name == *built))
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories, rows::kept_in,
-    shadowing, start_files,
+    direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories,
+    path_folders::PathFolders, rows::kept_in, shadowing, start_files,
 };
 use crate::{
     links::LinksBelow,
@@ -213,9 +213,12 @@ pub fn further_places<'a>(
     modules.retain(|folder| roots.iter().any(|root| folder.starts_with(root)));
     let submodules = SubmoduleRepositories::of(modules);
     let mut dotted = DottedEntries::default();
-    if let Some(home) = home {
+    let mut added = Vec::new();
+    if let Some(home) = home.clone() {
         let hidden = || hidden.iter().map(PathBuf::as_path);
-        places.extend(start_files::named_texts(&home, &with_ends(hidden())));
+        let (texts, folders) = start_files::named_texts(&home, &with_ends(hidden()));
+        places.extend(texts);
+        added = folders;
         let (ends, on_way) = if roots.iter().any(|root| home.starts_with(root)) {
             places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
             dotted = DottedEntries::of(&home, hidden(), roots, has_mounts);
@@ -229,7 +232,11 @@ pub fn further_places<'a>(
         links.extend(on_way);
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
-    places.extend(roots.iter().flat_map(|root| shadowing::missing(root)));
+    places.extend(roots.iter().flat_map(|root| shadowing::missing_by_envrc(root)));
+    let path = std::env::var_os("PATH");
+    let of_path = PathFolders::in_roots(roots, path.as_deref(), &added, home.as_deref());
+    places.extend(of_path.kept());
+    links.extend(of_path.links);
     // nix writes these itself.
     places.retain(|place| place.path.extension().is_none_or(|end| end != "lock"));
     for (path, why) in roots.iter().flat_map(|root| kept_in(root)) {

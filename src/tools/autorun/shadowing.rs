@@ -1,9 +1,12 @@
-//! Which names in folders that an `.envrc` puts in front of the `PATH` would have another program run than the one that people mean?
+//! Which names in folders that an `.envrc` or a person puts in front of the `PATH` would have another program run than the one that people mean?
 //!
 //! Builds and package managers make programs in such folders, under names of their own. A program that is called like one that people type
 //! every day is run in its place by the next shell that enters the folder.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::direnv;
 use shell::AutorunPlace;
@@ -148,13 +151,18 @@ const OF_PACKAGES: &[&str] = &[
 ];
 
 /// The ones of a root that are not there. Blocks for a bounded look.
-pub(super) fn missing(root: &Path) -> Vec<AutorunPlace> {
+pub(super) fn missing_by_envrc(root: &Path) -> Vec<AutorunPlace> {
+    missing(&direnv::program_folders(root), INSTEAD)
+}
+
+/// The same of folders, each with whether package managers or builds make programs there.
+pub(super) fn missing(folders: &[(PathBuf, bool)], why: &'static str) -> Vec<AutorunPlace> {
     let mut found = Vec::new();
-    for (folder, is_built) in direnv::program_folders(root) {
+    for (folder, is_built) in folders {
         let of_packages = OF_PACKAGES.iter().filter(|_| !is_built);
         let paths = OF_SYSTEM.iter().chain(of_packages).map(|name| folder.join(name));
         let missing = paths.filter(|path| fs::symlink_metadata(path).is_err());
-        found.extend(missing.map(|path| AutorunPlace { path, why: INSTEAD }));
+        found.extend(missing.map(|path| AutorunPlace { path, why }));
     }
     found
 }
@@ -167,11 +175,11 @@ mod tests {
     fn names_of_daily_programs_are_kept_free_and_those_that_packages_bring_only_where_none_makes_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        assert!(missing(&root).is_empty());
+        assert!(missing_by_envrc(&root).is_empty());
         fs::write(root.join(".envrc"), "PATH_add bin\nPATH_add .venv/bin\n").unwrap();
         fs::create_dir(root.join("bin")).unwrap();
         fs::write(root.join("bin/git"), "").unwrap();
-        let found: Vec<_> = missing(&root).into_iter().map(|place| place.path).collect();
+        let found: Vec<_> = missing_by_envrc(&root).into_iter().map(|place| place.path).collect();
         for name in ["bin/ls", "bin/node", ".venv/bin/ls", ".venv/bin/git"] {
             assert!(found.contains(&root.join(name)), "{name}");
         }

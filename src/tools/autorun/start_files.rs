@@ -105,8 +105,9 @@ pub(super) fn named(home: &Path) -> Vec<AutorunPlace> {
 
 /// The ones among them that are kept from commands: text files that are there. Folders are where somebody works, and what is no text is what
 /// builds make. Below a name with a dot in front, what a line only gives a name is left out, as shells and editors keep their histories in
-/// such files; and so is what is `hidden` from commands, which no mount may show. Blocks for a bounded look.
-pub(super) fn named_texts(home: &Path, hidden: &[PathBuf]) -> Vec<AutorunPlace> {
+/// such files; and so is what is `hidden` from commands, which no mount may show. With them the folders that lines about the `PATH` name, in
+/// which shells find programs. Blocks for a bounded look.
+pub(super) fn named_texts(home: &Path, hidden: &[PathBuf]) -> (Vec<AutorunPlace>, Vec<PathBuf>) {
     let reading = StartFiles::of(home);
     let is_dotted = |path: &Path| {
         let below = path.strip_prefix(home).ok().and_then(|below| below.iter().next());
@@ -124,7 +125,8 @@ pub(super) fn named_texts(home: &Path, hidden: &[PathBuf]) -> Vec<AutorunPlace> 
     let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
     places.retain(|path| !is_hidden(path) && path.is_file() && is_text(path));
     places.sort();
-    places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect()
+    let texts = places.into_iter().map(|path| AutorunPlace { path, why: NAMED }).collect();
+    (texts, reading.program_folders)
 }
 
 struct StartFiles<'a> {
@@ -132,6 +134,8 @@ struct StartFiles<'a> {
     places: HashSet<PathBuf>,
     /// The ones among them that stand in a line which does more than give them a name.
     used: HashSet<PathBuf>,
+    /// As lines about the `PATH` name them.
+    program_folders: Vec<PathBuf>,
     read: HashSet<PathBuf>,
     most_read: usize,
     left: VecDeque<UnreadFile>,
@@ -166,6 +170,7 @@ impl<'a> StartFiles<'a> {
             home,
             places: HashSet::new(),
             used: HashSet::new(),
+            program_folders: Vec::new(),
             read: HashSet::new(),
             most_read: 0,
             left: VecDeque::new(),
@@ -211,6 +216,7 @@ impl<'a> StartFiles<'a> {
         let text = String::from_utf8_lossy(&text);
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
             line.split(';').for_each(|part| note_assignment(part.trim(), variables));
+            let is_of_programs = kind == FileKind::Start && is_of_programs(line);
             let small = line.to_ascii_lowercase();
             let is_of_folders = OF_FOLDERS.iter().any(|sign| small.contains(sign));
             let is_used = !is_assignment(line);
@@ -220,6 +226,13 @@ impl<'a> StartFiles<'a> {
                     && self.used.len() < MOST_PLACES
                 {
                     self.used.insert(ResolvedPath::to(path).end);
+                }
+                if let NamedPath::One(path) = &named
+                    && is_of_programs
+                    && self.program_folders.len() < MOST_FILES
+                    && !path.is_file()
+                {
+                    self.program_folders.push(path.clone());
                 }
                 self.take(named, is_of_folders, (depth, kind));
             }
@@ -282,6 +295,17 @@ impl<'a> StartFiles<'a> {
             self.left.push_back(UnreadFile { path: end, depth: depth + 1, kind });
         }
     }
+}
+
+/// True of a line that says where shells find programs: of `PATH`, of zsh's `path`, and of functions that are called so (`fish_add_path`,
+/// `pathmunge`).
+fn is_of_programs(line: &str) -> bool {
+    let names = line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    let is_function = || {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        !first.contains(['=', '/', '+']) && first.to_ascii_lowercase().contains("path")
+    };
+    names.into_iter().any(|name| matches!(name, "PATH" | "path" | "fish_user_paths")) || is_function()
 }
 
 /// True of a line that is `NAME=value` and no more.

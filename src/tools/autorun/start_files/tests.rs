@@ -35,7 +35,7 @@ fn texts_that_start_files_name_are_kept_and_folders_products_and_what_is_missing
     write(&home, "proj/target/x", "ELF\0");
     fs::create_dir(home.join("go")).unwrap();
     let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
-    let found: Vec<String> = named_texts(&home, &[home.join(".ssh")]).into_iter().map(below).collect();
+    let found: Vec<String> = named_texts(&home, &[home.join(".ssh")]).0.into_iter().map(below).collect();
     assert_eq!(found, names);
 }
 
@@ -159,7 +159,7 @@ fn files_that_settings_of_any_program_name_are_found_and_folders_and_patterns_ar
     names.iter().for_each(|name| write(&home, &format!("dot/{name}"), "# a person's\n"));
     write(&home, "work/x", "");
     let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
-    let kept: Vec<String> = named_texts(&home, &[]).into_iter().map(below).collect();
+    let kept: Vec<String> = named_texts(&home, &[]).0.into_iter().map(below).collect();
     let found = found(&home);
     for name in names.iter().chain(&["status.sh"]) {
         let name = format!("dot/{name}");

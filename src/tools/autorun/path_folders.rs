@@ -51,7 +51,7 @@ impl PathFolders {
                 continue;
             }
             let beside = |name: &&str| end.parent().is_some_and(|above| above.join(name).exists());
-            let is_built = direnv::is_built(&end, root) || OF_ENVIRONMENT.iter().any(|name| beside(name));
+            let is_built = direnv::is_built(&end, root) || OF_ENVIRONMENT.iter().any(beside);
             found.links.extend(links);
             found.folders.push((end, is_built));
         }

@@ -6,9 +6,11 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use self::names::{FileKind, NameInFile, NamedPath, NamesInFile};
 use super::{
     git_programs::is_text,
     settings_files::{SETTINGS_FILES, SETTINGS_FOLDERS},
@@ -74,25 +76,11 @@ const DEEPEST: usize = 2;
 /// Places that are found. A start file that names more is no longer one that somebody wrote.
 const MOST_PLACES: usize = 2_000;
 
-/// Signs of lines that name a folder in which something looks for what it runs.
-const OF_FOLDERS: &[&str] = &["path", "rtp", "zdotdir", "run-parts", "includedir", "plugin", "templatedir"];
-
 /// Parts of names of files in which shells and editors keep what was typed.
 const HISTORIES: &[&str] = &["hist", "viminfo"];
 
-/// Folders in which no workspace lies.
-const OF_SYSTEM: &[&str] =
-    &["/bin", "/dev", "/etc", "/lib", "/nix", "/proc", "/run", "/sbin", "/sys", "/usr"];
-
-/// Words of programming languages for the home, behind which a path is put together: `os.getenv("HOME") .. "/x"`.
-const OF_HOME: &[&str] = &["HOME", "home_dir", "homedir", "Dir.home"];
-
-/// Folders and words that are put together, of one file.
+/// Folders of one file below which words of it are looked up.
 const MOST_APART: usize = 16;
-
-/// Ends of names of files that are run.
-const SCRIPT_ENDS: &[&str] =
-    &[".bash", ".cjs", ".js", ".lua", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh"];
 
 const NAMED: &str = "a start file or a program's settings in the home name it, so it is read or run at a login or by a program that is started often";
 
@@ -148,22 +136,6 @@ struct UnreadFile {
     kind: FileKind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileKind {
-    /// A shell or an editor reads it line by line.
-    Start,
-    /// Settings, and what these name: folders and patterns in them say where somebody works.
-    Settings,
-}
-
-/// Something that a line names: a path, or all that a pattern matches.
-#[derive(Debug, PartialEq, Eq)]
-enum NamedPath {
-    One(PathBuf),
-    /// All in this folder.
-    Below(PathBuf),
-}
-
 impl<'a> StartFiles<'a> {
     fn of(home: &'a Path) -> StartFiles<'a> {
         let mut reading = StartFiles {
@@ -212,51 +184,43 @@ impl<'a> StartFiles<'a> {
             }
             return;
         }
-        let Some(text) = regular_file::read_bounded(file, MOST_BYTES).ok().flatten() else { return };
-        let text = String::from_utf8_lossy(&text);
-        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-            line.split(';').for_each(|part| note_assignment(part.trim(), variables));
-            let is_of_programs = kind == FileKind::Start && is_of_programs(line);
-            let small = line.to_ascii_lowercase();
-            let is_of_folders = OF_FOLDERS.iter().any(|sign| small.contains(sign));
-            let is_used = !is_assignment(line);
-            for named in named_in(line, self.home, variables) {
-                if let NamedPath::One(path) = &named
-                    && is_used
-                    && self.used.len() < MOST_PLACES
-                {
+        let names = match kind {
+            FileKind::Start => {
+                let Some(text) = regular_file::read_bounded(file, MOST_BYTES).ok().flatten() else { return };
+                Arc::new(NamesInFile::of(&String::from_utf8_lossy(&text), kind, self.home, variables))
+            }
+            FileKind::Settings => {
+                let Some(names) = names::of_settings(file, self.home) else { return };
+                names
+            }
+        };
+        for NameInFile { named, is_used, is_of_folders, is_of_programs, is_guess } in &names.names {
+            if let NamedPath::One(path) = named {
+                if *is_guess && !path.is_file() {
+                    continue;
+                }
+                if *is_used && self.used.len() < MOST_PLACES {
                     self.used.insert(ResolvedPath::to(path).end);
                 }
-                if let NamedPath::One(path) = &named
-                    && is_of_programs
-                    && self.program_folders.len() < MOST_FILES
-                    && !path.is_file()
-                {
+                if *is_of_programs && self.program_folders.len() < MOST_FILES && !path.is_file() {
                     self.program_folders.push(path.clone());
                 }
-                self.take(named, is_of_folders, (depth, kind));
             }
+            self.take(named.clone(), *is_of_folders, (depth, kind));
         }
-        if kind == FileKind::Settings && depth == 0 {
-            self.take_apart(&text);
+        if depth == 0 && !names.scripts.is_empty() {
+            self.take_apart(&names);
         }
     }
 
     /// Takes what words mean below folders that stand beside them, as in `"--directory", "~/x", "run", "server.py"`.
-    fn take_apart(&mut self, text: &str) {
-        let none = HashMap::new();
-        let named = named_in(text, self.home, &none).into_iter();
-        let folders = named.filter_map(|named| match named {
+    fn take_apart(&mut self, names: &NamesInFile) {
+        let folders = names.names.iter().filter_map(|it| match &it.named {
             NamedPath::One(path) if path.is_dir() => Some(path),
             _ => None,
         });
-        let folders: Vec<PathBuf> = folders.take(MOST_APART).collect();
-        let words = parts(text).filter(|word| {
-            !word.starts_with(['/', '~', '$', '-', '.', '@'])
-                && SCRIPT_ENDS.iter().any(|end| word.ends_with(end))
-        });
-        for word in words.take(MOST_APART) {
-            for path in folders.iter().map(|folder| folder.join(word)) {
+        for folder in folders.take(MOST_APART) {
+            for path in names.scripts.iter().map(|script| folder.join(script)) {
                 if path.is_file() {
                     self.used.insert(ResolvedPath::to(&path).end);
                     self.take(NamedPath::One(path), false, (0, FileKind::Settings));
@@ -297,103 +261,6 @@ impl<'a> StartFiles<'a> {
     }
 }
 
-/// True of a line that says where shells find programs: of `PATH`, of zsh's `path`, and of functions that are called so (`fish_add_path`,
-/// `pathmunge`).
-fn is_of_programs(line: &str) -> bool {
-    let names = line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-    let is_function = || {
-        let first = line.split_whitespace().next().unwrap_or_default();
-        !first.contains(['=', '/', '+']) && first.to_ascii_lowercase().contains("path")
-    };
-    names.into_iter().any(|name| matches!(name, "PATH" | "path" | "fish_user_paths")) || is_function()
-}
-
-/// True of a line that is `NAME=value` and no more.
-fn is_assignment(line: &str) -> bool {
-    let words = ["export ", "typeset ", "declare "];
-    let line = words.iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line).trim();
-    line.split_once('=').is_some_and(|(name, value)| {
-        name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-            && !value.contains([' ', '\t', ';', '&', '|', '(', '`'])
-    })
-}
-
-/// `NAME=value`, also behind `export` and in the words of other programs: what stands for `$NAME` from then on.
-fn note_assignment(line: &str, variables: &mut HashMap<String, String>) {
-    let line =
-        ["export ", "set -gx ", "set -x "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line);
-    let Some((name, value)) = line.split_once('=').or_else(|| line.split_once(' ')) else { return };
-    let is_name =
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    let value = value.trim().trim_matches(['"', '\'']);
-    if is_name && !value.contains(char::is_whitespace) && variables.len() < MOST_PLACES {
-        variables.insert(name.to_owned(), value.to_owned());
-    }
-}
-
-/// The paths below the home that a line names.
-fn named_in(line: &str, home: &Path, variables: &HashMap<String, String>) -> Vec<NamedPath> {
-    let named = parts(line).filter(|part| part.contains('/') || part.starts_with(['~', '$']));
-    let mut found: Vec<NamedPath> = named.filter_map(|part| path(part, home, variables)).collect();
-    if OF_HOME.iter().any(|word| line.contains(word)) {
-        let behind = parts(line).filter(|part| part.starts_with('/')).map(|part| home.join(&part[1..]));
-        found.extend(behind.filter(|path| path.is_file()).map(NamedPath::One));
-    }
-    found
-}
-
-fn parts(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|letter: char| letter.is_whitespace() || ":;='\"()[]<>,&|`!".contains(letter))
-}
-
-fn path(part: &str, home: &Path, variables: &HashMap<String, String>) -> Option<NamedPath> {
-    let whole = Path::new(&expanded(part, home, variables)?).to_owned();
-    let elsewhere = || whole.is_absolute() && !OF_SYSTEM.iter().any(|folder| whole.starts_with(folder));
-    let home = if whole.starts_with(home) { home } else { Path::new("/") };
-    let below = whole.strip_prefix(home).ok().filter(|_| home != Path::new("/") || elsewhere())?;
-    let mut folder = home.to_owned();
-    for component in below.components() {
-        let Component::Normal(name) = component else { return None };
-        let is_open = name.to_string_lossy().contains(['*', '?', '{', '$', '%']);
-        if is_open {
-            // Of the home itself nothing is said by this.
-            return (folder != home).then_some(NamedPath::Below(folder));
-        }
-        folder.push(name);
-    }
-    (folder != home).then_some(NamedPath::One(folder))
-}
-
-/// A word with what its first letters stand for. Variables that nobody knows stay, as a pattern would.
-fn expanded(part: &str, home: &Path, variables: &HashMap<String, String>) -> Option<String> {
-    let home = home.to_str()?;
-    let mut whole = part.to_owned();
-    // A value may begin with another variable.
-    for _ in 0..4 {
-        if let Some(rest) = whole.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-            whole = format!("{home}{rest}");
-        }
-        for own in ["${HOME}", "$HOME", "@{HOME}", "%h"] {
-            if let Some(rest) =
-                whole.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('/'))
-            {
-                whole = format!("{home}{rest}");
-            }
-        }
-        let Some(rest) = whole.strip_prefix('$') else { break };
-        let (name, rest) = match rest.strip_prefix('{') {
-            Some(inner) => inner.split_once('}')?,
-            None => rest.split_at(
-                rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
-                    .unwrap_or(rest.len()),
-            ),
-        };
-        // `${NAME:-…}` was parted at its colon.
-        let value = variables.get(name)?;
-        whole = format!("{value}{rest}");
-    }
-    Some(whole)
-}
-
+mod names;
 #[cfg(test)]
 mod tests;

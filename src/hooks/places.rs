@@ -415,7 +415,8 @@ impl PlacesReader<'_> {
     fn add(&mut self, mut hook: Hook) {
         let is_system = hook.origin == HookOrigin::System;
         let is_off = self.places.disable_all || self.places.disabled.iter().any(|id| id == hook.id.as_str());
-        let told = reach::told_to_own_scripts(&hook, self.pins.roots, self.pins.home, self.places);
+        let around = (self.pins.home, &*self.places.program_folders);
+        let told = reach::told_to_own_scripts(&hook, self.pins.roots, around);
         let told = told.map(|words| self.pins.of_told(&words));
         let programs = told.unwrap_or_else(|| self.pins.of_handler(&hook.handler));
         for (root, path, now) in &programs.found {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 mod known_commands;
 mod own_programs;
 
-use super::{Hook, HookHandler, HookPlaces, WorkspaceReach, pins::filled};
+use super::{Hook, HookHandler, WorkspaceReach, pins::filled};
 use known_commands::{is_known, run_file, text_for_shell};
 use own_programs::OwnPlaces;
 use sys::plain_text::{DATA, OWN_VALUE, PlainCommand, PlainScript, PlainWord};
@@ -61,13 +61,12 @@ pub(super) fn of_hook(
 pub(super) fn told_to_own_scripts(
     hook: &Hook,
     roots: &[String],
-    home: &Path,
-    places: &HookPlaces,
+    (home, program_folders): (&Path, &[PathBuf]),
 ) -> Option<Vec<String>> {
     let HookHandler::Command { command, args } = &hook.handler else { return None };
     let text = HookText { command, args: args.as_deref() };
     let is_known = hook.origin.is_own()
-        && of_hook(text, roots, (home, &places.program_folders), &|_| None) == WorkspaceReach::Nothing;
+        && of_hook(text, roots, (home, program_folders), &|_| None) == WorkspaceReach::Nothing;
     is_known.then(|| touched(text, roots, home, &|_| None).told)
 }
 

@@ -3,23 +3,17 @@
 //! Each is known with the words that it may have (bash(1), coreutils(1), jq(1), curl(1), notify-send(1)). A value that an agent may have
 //! chosen is taken as a word of its own, which some programs would take for an option: it may stand only where that changes nothing.
 
-use super::{PlainCommand, PlainWord, own_programs::OwnPlaces};
+use super::{
+    PlainCommand, PlainWord,
+    own_programs::{OwnPlaces, is_plain_option},
+};
 
 /// Programs that start another with their words, and nothing else.
 const WRAPPERS: &[&str] = &["exec", "nohup", "nice", "timeout", "env"];
-/// Options of shells that change neither what they read nor from where.
-const SHELL_OPTIONS: &[&str] = &["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "-p"];
-/// The same, with the name of an option behind them.
+/// Options of shells that change neither what they read nor from where, with the name of an option behind them.
 const SHELL_OPTIONS_WITH_NAME: &[&str] = &["-o", "-eo", "-euo", "-euxo", "-uo", "-exo"];
 /// Names of such options.
 const SHELL_OPTION_NAMES: &[&str] = &["pipefail", "errexit", "nounset", "xtrace"];
-/// The same of other interpreters.
-const INTERPRETER_OPTIONS: &[(&str, &[&str])] = &[
-    ("python", &["-u", "-B", "-I", "-P", "-s", "-OO", "-O"]),
-    ("node", &["--no-warnings", "--no-deprecation", "--experimental-strip-types"]),
-    ("perl", &["-w"]),
-    ("ruby", &["-w"]),
-];
 /// Options of `curl` without a value.
 const CURL_OPTIONS: &[&str] = &[
     "-s",
@@ -147,14 +141,6 @@ fn script_of<'a>(interpreter: &str, given: &'a [PlainWord]) -> Option<&'a str> {
         }
     }
     None
-}
-
-/// True of an option by which an interpreter loads nothing.
-pub(super) fn is_plain_option(interpreter: &str, option: &str) -> bool {
-    let options = INTERPRETER_OPTIONS.iter().find(|(name, _)| *name == interpreter);
-    let options =
-        if interpreter.ends_with("sh") { SHELL_OPTIONS } else { options.map_or(&[][..], |(_, it)| *it) };
-    options.contains(&option)
 }
 
 fn is_known_by_name(name: &str, given: &[PlainWord], places: &OwnPlaces<'_>) -> bool {

@@ -9,7 +9,7 @@ use std::{
 
 use crate::command_words::with_folders;
 
-use super::{DATA, OWN_VALUE, PlainWord, filled, known_commands::is_plain_option};
+use super::{DATA, OWN_VALUE, PlainWord, filled};
 
 /// Variables with the folder of a person's own hooks. Its beginning here, as nobody but the person knows the path.
 pub(super) const OWN_FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
@@ -210,6 +210,16 @@ const ENDS_OF_CODE: &[&str] = &[
     "yaml", "yml", "json", "ini", "conf", "cfg", "desktop", "service", "timer", "el",
 ];
 
+/// Options of shells that change neither what they read nor from where.
+const SHELL_OPTIONS: &[&str] = &["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "-p"];
+/// The same of other interpreters.
+const INTERPRETER_OPTIONS: &[(&str, &[&str])] = &[
+    ("python", &["-u", "-B", "-I", "-P", "-s", "-OO", "-O"]),
+    ("node", &["--no-warnings", "--no-deprecation", "--experimental-strip-types"]),
+    ("perl", &["-w"]),
+    ("ruby", &["-w"]),
+];
+
 /// The roots, the home, and where programs are found by their names.
 pub(super) struct OwnPlaces<'a> {
     pub roots: &'a [String],
@@ -281,7 +291,7 @@ impl OwnPlaces<'_> {
         // What hooks write is never executable, and has no such end.
         let is_code = |path: &Path| {
             path.extension().and_then(OsStr::to_str).is_some_and(|end| ENDS_OF_CODE.contains(&end))
-                || path.metadata().is_ok_and(|it| it.mode() & 0o111 != 0)
+                || is_program(path)
         };
         let is_persons = real.is_file() && !self.is_installed(path) && !self.is_installed(&real);
         // Perl and Ruby read the options of a first line also where they are given the script (perlrun(1)).
@@ -313,10 +323,7 @@ impl OwnPlaces<'_> {
             (path.file_name().and_then(OsStr::to_str), path.extension().and_then(OsStr::to_str));
         let is_start_file = name.is_some_and(|name| name.starts_with('.'))
             && !end.is_some_and(|end| ENDS_OF_LOGS.contains(&end));
-        let is_run = || {
-            path.metadata().is_ok_and(|it| it.is_file() && it.mode() & 0o111 != 0)
-                || sys::owner_programs::whole_first_line(path).is_some()
-        };
+        let is_run = || is_program(path) || sys::owner_programs::whole_first_line(path).is_some();
         self.is_own_path(text)
             && !is_start_file
             && !end.is_some_and(|end| ENDS_OF_CODE.contains(&end))
@@ -357,7 +364,7 @@ impl OwnPlaces<'_> {
             || INSTALLED.iter().any(|folder| path.starts_with(folder))
             || path.iter().any(|name| INSTALLED_IN.iter().any(|it| name == *it))
             || path.file_name().is_some_and(|name| OF_FOLDER.iter().any(|it| name == *it))
-            || folder.is_some_and(|folder| BESIDE.iter().any(|it| folder.join(it).exists()))
+            || folder.is_some_and(|folder| BESIDE.iter().any(|it| is_program(&folder.join(it))))
     }
 
     /// True of a script whose first line names an interpreter that loads nothing from where it is started. The kernel hands all behind the
@@ -396,4 +403,16 @@ impl OwnPlaces<'_> {
         });
         is_of_shims || is_manager
     }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|it| it.is_file() && it.mode() & 0o111 != 0)
+}
+
+/// True of an option by which an interpreter loads nothing.
+pub(super) fn is_plain_option(interpreter: &str, option: &str) -> bool {
+    let options = INTERPRETER_OPTIONS.iter().find(|(name, _)| *name == interpreter);
+    let options =
+        if interpreter.ends_with("sh") { SHELL_OPTIONS } else { options.map_or(&[][..], |(_, it)| *it) };
+    options.contains(&option)
 }

@@ -216,8 +216,8 @@ async fn an_edit_with_a_secret_is_made_again_after_a_restart() {
     fs::write(&guarded.go, "").unwrap();
     wire.call("confirmation/respond", edit(&again, &secret())).await.unwrap();
     wire.ended(&run).await.unwrap();
-    assert_eq!(guarded.written(), Some(secret()));
     let log = wire.log(json!({}), 0).await.unwrap();
+    assert_eq!(guarded.written(), Some(secret()), "{}", lines(&log));
     drop(wire);
     served.stop().await;
     if let Err(violations) = laws::check_finished(&log) {

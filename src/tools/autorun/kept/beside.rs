@@ -175,7 +175,8 @@ impl WatchedPlaces {
         let mut is_any = false;
         for (path, written) in written {
             second_names::take_anew(&mut noted.second_names, path, *written);
-            for place in all.iter().filter(|place| self.covers(path, place)) {
+            let is_of = |place: &&PathBuf| path.starts_with(place) || self.covers(path, place);
+            for place in all.iter().filter(is_of) {
                 is_any = true;
                 noted.take_anew(place, path, *written);
             }

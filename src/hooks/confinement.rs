@@ -1,22 +1,22 @@
 //! Does the command of a hook run in a sandbox, and why?
 
-use super::{Hook, HookHandler, HookOrigin, WorkspaceReach};
+use super::{Hook, HookHandler, HookOrigin, WorkspaceReach, reach};
 use protocol::HookConfinement;
 
 /// Characters of a command in a reason.
 const MOST_WORDS: usize = 200;
 
 impl Hook {
-    /// True if its answer may count as a person's: it is the system's or the user's, and runs nothing that an agent of the
-    /// workspace could write.
+    /// True if its answer may count as a person's: it is the system's or the user's, runs nothing that an agent of the workspace could write, and
+    /// its text prints nothing of what it is handed.
     pub fn speaks_for_person(&self) -> bool {
-        self.origin.is_own() && self.reach == WorkspaceReach::Nothing
+        !self.is_confined() && !reach::repeats_input(&self.handler)
     }
 
     /// True if its command runs in the workspace's walls: an agent may exchange or make a file of the workspace between the look at it and
     /// its start.
     pub(super) fn is_confined(&self) -> bool {
-        !self.speaks_for_person()
+        !self.origin.is_own() || self.reach != WorkspaceReach::Nothing
     }
 
     /// The place where its command runs, and the reason; none if it is no command. `shown`: words of a command for people, without what

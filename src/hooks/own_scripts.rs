@@ -73,7 +73,7 @@ fn touched(handler: &HookHandler, roots: &[String], environment: &[(OsString, Os
     let HookHandler::Command { command, args } = handler else { return TouchedFiles::default() };
     let value = |name: &str| value_of(name, environment);
     let home = value("HOME").map(PathBuf::from).unwrap_or_default();
-    reach::touched(HookText { command, args: args.as_deref() }, roots, &home, &value)
+    reach::touched(HookText { command, args: args.as_deref() }, roots, &home, Some(&value))
 }
 
 /// The reason why a hook that runs outside of a sandbox must not be run now: it reads, writes or runs what agents of whatever session may have
@@ -89,12 +89,20 @@ pub(super) fn led_astray(
     let value = |name: &str| value_of(name, environment);
     let home = value("HOME").map(PathBuf::from).unwrap_or_default();
     let text = HookText { command, args: args.as_deref() };
-    if let WorkspaceReach::CouldRun { words } = reach::of_hook(text, &roots, (&home, program_folders), &value)
+    if let WorkspaceReach::CouldRun { words } =
+        reach::of_hook(text, &roots, (&home, program_folders), Some(&value))
     {
         return Some(format!("`{words}` in its command is not known to be harmless any more"));
     }
     let files = touched(handler, &roots, environment);
-    let is_held = |path: &Path| worked.is_one(path) || worked.holding(path).is_some();
+    // In a home that is a workspace, agents do not write in folders with a dot.
+    let is_dotted = |path: &Path, folder: &Path| {
+        let below = path.strip_prefix(folder).ok().and_then(|below| below.iter().next());
+        folder == home && below.is_some_and(|first| first.as_encoded_bytes().starts_with(b"."))
+    };
+    let is_held = |path: &Path| {
+        worked.is_one(path) || worked.holding(path).is_some_and(|folder| !is_dotted(path, &folder))
+    };
     let is_astray = |path: &&PathBuf| is_held(&real(path));
     let is_missing = |path: &&PathBuf| is_astray(path) && !path.is_file();
     if let Some(path) = files.named.iter().find(is_astray) {
@@ -105,9 +113,11 @@ pub(super) fn led_astray(
     }
     // Node looks for modules in every folder above a script (https://nodejs.org/api/modules.html).
     let is_of_node = |path: &&PathBuf| {
-        let end = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let line = sys::owner_programs::whole_first_line(path).unwrap_or_default();
-        is_astray(path) && (["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end) || line.contains("node"))
+        let real = real(path);
+        let end = real.extension().and_then(OsStr::to_str).unwrap_or_default();
+        let line = sys::owner_programs::whole_first_line(&real).unwrap_or_default();
+        let is_script = ["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end) || line.contains("node");
+        is_held(&real) && (is_script || command.contains("node"))
     };
     if let Some(path) = files.run.iter().find(is_of_node) {
         return Some(format!(

@@ -3,6 +3,8 @@
 //! A command is trusted by its words, but a word that names a file of the workspace means whatever stands in that file, which
 //! an agent may write. So such a file counts as somebody acknowledged it, whoever configured the hook.
 
+mod named_words;
+
 use std::{
     collections::BTreeMap,
     os::unix::fs::MetadataExt as _,
@@ -10,8 +12,7 @@ use std::{
 };
 
 use super::{HookHandler, PinnedProgram};
-use sys::lexical::lexical;
-use sys::regular_file;
+use sys::{lexical::lexical, regular_file};
 use trust::{AcknowledgementState, TrustRecords, digest};
 
 /// Largest file that a hook runs; larger ones nobody has read.
@@ -62,8 +63,9 @@ impl<'a> PinContext<'a> {
         PinContext { roots, home, program_folders, trust, digests: BTreeMap::new() }
     }
 
-    /// Looks at all files that a handler names. Blocks on the file system.
-    pub fn of_handler(&mut self, handler: &HookHandler) -> PinnedPrograms {
+    /// Looks at all files that a handler names. `is_own`: it is a person's own, in whose patterns and messages a name is no file's. Blocks on
+    /// the file system.
+    pub fn of_handler(&mut self, handler: &HookHandler, is_own: bool) -> PinnedPrograms {
         let HookHandler::Command { command, args } = handler else { return PinnedPrograms::default() };
         let texts = std::iter::once(command).chain(args.iter().flatten());
         let mut pieces: Vec<String> = match args {
@@ -76,14 +78,11 @@ impl<'a> PinContext<'a> {
         let whole = whole.join(" ");
         // A program that is found by its name is not a file of the workspace that an agent has called so, and neither is `then`, or a filter.
         pieces.retain(|piece| {
-            names_file(&whole, piece) && (piece.contains('/') || !self.is_found_by_name(piece))
+            names_file(&whole, piece)
+                && (piece.contains('/') || !self.is_found_by_name(piece))
+                && !(is_own && args.is_none() && named_words::is_within_text(command, piece))
         });
         self.of_pieces(pieces)
-    }
-
-    /// The files among words that a script of the person's own is told.
-    pub fn of_told(&mut self, words: &[String]) -> PinnedPrograms {
-        self.of_pieces(words.iter().filter(|word| names_file("", word)).cloned().collect())
     }
 
     fn of_pieces(&mut self, mut pieces: Vec<String>) -> PinnedPrograms {
@@ -468,7 +467,7 @@ mod tests {
         {
             let command = HookHandler::Command { command: command.to_owned(), args: None };
             let found: Vec<String> =
-                pins.of_handler(&command).found.into_iter().map(|(_, path, _)| path).collect();
+                pins.of_handler(&command, true).found.into_iter().map(|(_, path, _)| path).collect();
             assert_eq!(found, named, "{command:?}");
         }
     }

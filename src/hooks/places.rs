@@ -416,9 +416,9 @@ impl PlacesReader<'_> {
         let is_system = hook.origin == HookOrigin::System;
         let is_off = self.places.disable_all || self.places.disabled.iter().any(|id| id == hook.id.as_str());
         let around = (self.pins.home, &*self.places.program_folders);
-        let told = reach::told_to_own_scripts(&hook, self.pins.roots, around);
-        let told = told.map(|words| self.pins.of_told(&words));
-        let programs = told.unwrap_or_else(|| self.pins.of_handler(&hook.handler));
+        let is_apart = reach::is_apart(&hook, self.pins.roots, around);
+        let programs = (!is_apart).then(|| self.pins.of_handler(&hook.handler, hook.origin.is_own()));
+        let programs = programs.unwrap_or_default();
         for (root, path, now) in &programs.found {
             if let Some(now) = now.as_deref() {
                 self.program(root, path, now, &hook);
@@ -457,7 +457,7 @@ impl PlacesReader<'_> {
         }
         let text = HookText { command, args: args.as_deref() };
         let around = (self.pins.home, &*self.places.program_folders);
-        let by_words = reach::of_hook(text, self.pins.roots, around, &|_| None);
+        let by_words = reach::of_hook(text, self.pins.roots, around, None);
         match (by_words, &programs.leading) {
             (WorkspaceReach::Nothing, Some(word)) => WorkspaceReach::CouldRun { words: word.clone() },
             (by_words, _) => by_words,

@@ -14,7 +14,7 @@ mod own_programs;
 
 use super::{Hook, HookHandler, WorkspaceReach, pins::filled};
 use known_commands::{is_known, run_file, text_for_shell};
-use own_programs::OwnPlaces;
+use own_programs::{OwnFolder, OwnPlaces};
 use sys::plain_text::{DATA, OWN_VALUE, PlainCommand, PlainScript, PlainWord};
 
 /// The variable with the folder of a plugin's files.
@@ -37,17 +37,15 @@ pub(super) struct TouchedFiles {
     pub run: Vec<PathBuf>,
     /// Files that it reads or writes otherwise.
     pub named: Vec<PathBuf>,
-    /// Words behind those that it runs.
-    pub told: Vec<String>,
 }
 
-/// The words of a hook's command for which it is confined. `own_folder`: values of variables that name the folder of a hook's own, where
-/// they are known. Blocks for a look at the files that it names.
+/// The words of a hook's command for which it is confined. `own_folder`: values of variables that name the folder of a hook's own;
+/// `None` = nobody knows the environment yet. Blocks for a look at the files that it names.
 pub(super) fn of_hook(
     text: HookText<'_>,
     roots: &[String],
     (home, program_folders): (&Path, &[PathBuf]),
-    own_folder: &dyn Fn(&str) -> Option<String>,
+    own_folder: Option<&OwnFolder<'_>>,
 ) -> WorkspaceReach {
     let Some(first) = roots.first() else { return WorkspaceReach::Nothing };
     let places = OwnPlaces { roots, first, home, program_folders, own_folder };
@@ -57,17 +55,35 @@ pub(super) fn of_hook(
     }
 }
 
-/// The words that scripts of a person's own are told by a hook of theirs; `None` = it touches something else of the workspace.
-pub(super) fn told_to_own_scripts(
-    hook: &Hook,
-    roots: &[String],
-    (home, program_folders): (&Path, &[PathBuf]),
-) -> Option<Vec<String>> {
-    let HookHandler::Command { command, args } = &hook.handler else { return None };
+/// True of a command whose text itself prints something of the event, as `jq` does: a word of an agent's would be its answer. What a script of the
+/// person's prints is that script's doing.
+pub(super) fn repeats_input(handler: &HookHandler) -> bool {
+    let HookHandler::Command { command, args } = handler else { return false };
     let text = HookText { command, args: args.as_deref() };
-    let is_known = hook.origin.is_own()
-        && of_hook(text, roots, (home, program_folders), &|_| None) == WorkspaceReach::Nothing;
-    is_known.then(|| touched(text, roots, home, &|_| None).told)
+    let no_value = |_: &str| None;
+    let (roots, home) = ([String::new()], Path::new("/"));
+    let places =
+        OwnPlaces { roots: &roots, first: "", home, program_folders: &[], own_folder: Some(&no_value) };
+    let Ok(commands) = commands_of(text, &places, 0) else { return true };
+    !commands.iter().all(|command| {
+        let (program, given) = match command.words.split_first() {
+            Some((program, given)) => (program.text.rsplit('/').next().unwrap_or_default(), given),
+            None => return true,
+        };
+        match program {
+            "echo" | "printf" => given.iter().all(|word| word.literal().is_some()),
+            "cat" => command.files.iter().any(|file| file.text == "/dev/null"),
+            "true" | "false" | "exit" | ":" | "sleep" | "cd" | "mkdir" => true,
+            _ => run_file(&command.words, &places).is_some(),
+        }
+    })
+}
+
+/// True of a hook of a person's own that touches nothing of the workspace by its words: no file there is its own.
+pub(super) fn is_apart(hook: &Hook, roots: &[String], (home, program_folders): (&Path, &[PathBuf])) -> bool {
+    let HookHandler::Command { command, args } = &hook.handler else { return false };
+    let text = HookText { command, args: args.as_deref() };
+    hook.origin.is_own() && of_hook(text, roots, (home, program_folders), None) == WorkspaceReach::Nothing
 }
 
 /// The files of a hook's command, as far as it is read. `own_folder`: as for [`of_hook`].
@@ -75,7 +91,7 @@ pub(super) fn touched(
     text: HookText<'_>,
     roots: &[String],
     home: &Path,
-    own_folder: &dyn Fn(&str) -> Option<String>,
+    own_folder: Option<&OwnFolder<'_>>,
 ) -> TouchedFiles {
     // Nothing lies there.
     const NOWHERE: &str = "/\u{3}";
@@ -85,8 +101,6 @@ pub(super) fn touched(
     for command in commands_of(text, &places, 0).unwrap_or_default() {
         if let Some(run) = run_file(&command.words, &places) {
             files.run.push(run.into());
-            let told = command.words.iter().filter_map(PlainWord::literal).filter(|word| *word != run);
-            files.told.extend(told.skip(1).map(str::to_owned));
         }
         let named = known_commands::operands(&command).filter_map(PlainWord::literal);
         files.named.extend(named.filter(|word| word.starts_with('/')).map(PathBuf::from));
@@ -100,7 +114,9 @@ fn unknown_of(text: HookText<'_>, places: &OwnPlaces<'_>) -> Option<String> {
         Ok(commands) => commands,
         Err(unread) => return Some(unread),
     };
-    let unknown = commands.iter().find(|command| !is_known(command, places));
+    let is_harmless =
+        |command: &PlainCommand| is_known(command, places) && !known_commands::tells_file(command, places);
+    let unknown = commands.iter().find(|command| !is_harmless(command));
     // What the event says stands in it by then.
     let written = commands.iter().flat_map(known_commands::written).map(|file| places.real(&file.text));
     let written: Vec<PathBuf> = written.collect();
@@ -121,7 +137,7 @@ fn commands_of(
         && let Some((folder, rest)) = behind_plugin_folder(text.command, places.home)
     {
         let own_folder = |name: &str| (name == PLUGIN_FOLDER).then(|| folder.clone());
-        let places = OwnPlaces { own_folder: &own_folder, ..*places };
+        let places = OwnPlaces { own_folder: Some(&own_folder), ..*places };
         // Twice it is set by nobody.
         return commands_of(HookText { command: rest, args: None }, &places, depth + 1);
     }

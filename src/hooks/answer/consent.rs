@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use anstream::adapter::strip_str;
 use serde_json::Value;
 
 use super::HookAnswer;
@@ -75,6 +76,14 @@ fn spells(text: &str) -> bool {
 
 /// Letters and digits alone are compared, since quotes and the like may be anything; between name and value stands no other letter.
 fn spells_plainly(text: &str) -> bool {
+    // Colours are taken out of what a hook prints before it is read, and a hook may take out more.
+    let letters: String = match text.contains('\u{1b}') {
+        true => letters_of(&strip_str(text).to_string()),
+        false => letters_of(text),
+    };
+    if CONSENTS.iter().any(|(name, value)| letters.contains(&format!("{name}{value}"))) {
+        return true;
+    }
     let is_between =
         |letter: char| matches!(letter, '"' | '\'' | ':' | '\\' | '{' | '`' | '$') || letter.is_whitespace();
     CONSENTS.iter().any(|(name, value)| {
@@ -93,6 +102,10 @@ fn spells_plainly(text: &str) -> bool {
     })
 }
 
+fn letters_of(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
 /// The text with `\042`, `\0042`, `\x22` and `\u0022` read, and with what other signs a backslash stands before.
 fn without_escapes(text: &str) -> String {
     let mut read = String::with_capacity(text.len());
@@ -100,6 +113,11 @@ fn without_escapes(text: &str) -> String {
     while let Some((before, behind)) = rest.split_once('\\') {
         read.push_str(before);
         let (digits, radix, most) = match behind.as_bytes().first() {
+            Some(b'e' | b'E') => {
+                read.push('\u{1b}');
+                rest = &behind[1..];
+                continue;
+            }
             Some(b'x') => (&behind[1..], 16, 2),
             Some(b'u') => (&behind[1..], 16, 4),
             Some(b'U') => (&behind[1..], 16, 8),

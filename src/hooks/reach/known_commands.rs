@@ -3,9 +3,11 @@
 //! Each is known with the words that it may have (bash(1), coreutils(1), jq(1), curl(1), notify-send(1)). A value that an agent may have
 //! chosen is taken as a word of its own, which some programs would take for an option: it may stand only where that changes nothing.
 
+use std::{ffi::OsStr, path::Path};
+
 use super::{
-    PlainCommand, PlainWord,
-    own_programs::{OwnPlaces, is_plain_option},
+    DATA, OWN_VALUE, PlainCommand, PlainWord,
+    own_programs::{ENDS_OF_CODE, OwnPlaces, is_plain_option},
 };
 
 /// Programs that start another with their words, and nothing else.
@@ -68,7 +70,7 @@ pub(super) fn written(command: &PlainCommand) -> impl Iterator<Item = &PlainWord
 
 /// The files that a command opens by its words, or by redirections.
 pub(super) fn operands(command: &PlainCommand) -> impl Iterator<Item = &PlainWord> {
-    const OPENING: &[&str] = &["tee", "mkdir", "paplay", "aplay", "pw-play", "mpg123", "ogg123"];
+    const OPENING: &[&str] = &["tee", "mkdir"];
     let words = behind_wrappers(&command.words);
     let is_opening =
         words.first().is_some_and(|word| OPENING.contains(&word.text.rsplit('/').next().unwrap_or_default()));
@@ -104,6 +106,23 @@ pub(super) fn run_file<'a>(words: &'a [PlainWord], places: &OwnPlaces<'_>) -> Op
     }
 }
 
+/// True if a script of a person's own is told a file of the workspace, which it may run: a relative path, a name with a program's end, a path below
+/// a root, or one behind a value. The root itself is a place to work on.
+pub(super) fn tells_file(command: &PlainCommand, places: &OwnPlaces<'_>) -> bool {
+    let Some(run) = run_file(&command.words, places) else { return false };
+    let behind = command.words.iter().skip_while(|word| word.text != run).skip(1);
+    behind.map(|word| word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value)).any(|text| {
+        let path = Path::new(text);
+        let is_code = path.extension().and_then(OsStr::to_str).is_some_and(|end| ENDS_OF_CODE.contains(&end));
+        let is_relative = !text.starts_with(['/', '-', DATA, OWN_VALUE]);
+        let is_file = || text.contains('/') && !text.contains(char::is_whitespace) && !text.contains("://");
+        let is_behind_value = text.starts_with([DATA, OWN_VALUE]) && text.contains('/');
+        is_relative && (is_file() && text != "./" || is_code)
+            || is_behind_value
+            || text.starts_with('/') && places.is_within_root(path)
+    })
+}
+
 /// The words behind `exec`, `timeout 5` and the like.
 fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
     let mut rest = words;
@@ -134,7 +153,7 @@ fn script_of<'a>(interpreter: &str, given: &'a [PlainWord]) -> Option<&'a str> {
     while let Some(word) = rest.next() {
         match word.literal()? {
             option if is_plain_option(interpreter, option) => {}
-            option if is_shell && SHELL_OPTIONS_WITH_NAME.contains(&option) => {
+            option if is_shell && interpreter != "fish" && SHELL_OPTIONS_WITH_NAME.contains(&option) => {
                 rest.next()?.literal().filter(|name| SHELL_OPTION_NAMES.contains(name))?;
             }
             script => return Some(script).filter(|script| script.starts_with('/')),

@@ -16,7 +16,7 @@ pub(super) const OWN_FOLDERS: &[&str] = &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_D
 /// The beginning of a path in such a folder.
 const OWN_FOLDER: &str = "/\u{1}";
 /// Variables whose value is known.
-const KNOWN: &[&str] = &["HOME", "PWD", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "PROJECT_DIR"];
+const KNOWN: &[&str] = &["HOME", "PWD", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 /// Folders whose names lead elsewhere for each process, or to no file at all.
 const NO_FOLDERS: &[&str] = &["/proc", "/dev", "/sys"];
 /// Files of them that only take or tell.
@@ -205,7 +205,7 @@ const INTERPRETERS: &[&str] =
 /// Ends of names of files to which something is only added.
 const ENDS_OF_LOGS: &[&str] = &["log", "jsonl", "txt", "csv", "tsv", "out", "md"];
 /// Ends of names of files that are run or obeyed.
-const ENDS_OF_CODE: &[&str] = &[
+pub(super) const ENDS_OF_CODE: &[&str] = &[
     "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "pm", "lua", "vim", "toml",
     "yaml", "yml", "json", "ini", "conf", "cfg", "desktop", "service", "timer", "el",
 ];
@@ -226,17 +226,31 @@ pub(super) struct OwnPlaces<'a> {
     pub first: &'a str,
     pub home: &'a Path,
     pub program_folders: &'a [PathBuf],
-    /// The values of [`OWN_FOLDERS`], where they are known.
-    pub own_folder: &'a dyn Fn(&str) -> Option<String>,
+    /// The values of [`OWN_FOLDERS`]; `None` = nobody knows the environment yet.
+    pub own_folder: Option<&'a OwnFolder<'a>>,
 }
+
+/// The value of a variable that names the folder of a hook's own; `None` = it has none.
+pub(super) type OwnFolder<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 impl OwnPlaces<'_> {
     /// The value of a variable, where it is known.
     pub fn variable(&self, name: &str) -> Option<String> {
         if OWN_FOLDERS.contains(&name) {
-            return (self.own_folder)(name).or_else(|| Some(format!("{OWN_FOLDER}{name}")));
+            return match self.own_folder {
+                None => Some(format!("{OWN_FOLDER}{name}")),
+                // Without a value it leads nobody knows where.
+                Some(value) => {
+                    Some(value(name).filter(|it| it.starts_with('/')).unwrap_or_else(|| DATA.to_string()))
+                }
+            };
         }
         KNOWN.contains(&name).then(|| filled(&format!("${name}"), self.first, self.home))
+    }
+
+    /// True of a path below a root.
+    pub fn is_within_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path != Path::new(root) && path.starts_with(root))
     }
 
     /// True of the folder that a hook is started in.
@@ -269,8 +283,9 @@ impl OwnPlaces<'_> {
         if !is_plain || !is_outside(path) {
             return false;
         }
+        // Without `/` behind the variable it is a name beside the folder, or anywhere.
         if text.starts_with(OWN_FOLDER) {
-            return true;
+            return is_in_own_folder(path);
         }
         // What is not there yet is made where its folder leads; a link that leads nowhere may lead anywhere.
         let there = path.ancestors().find(|it| it.symlink_metadata().is_ok());
@@ -284,7 +299,7 @@ impl OwnPlaces<'_> {
             return false;
         }
         let path = Path::new(text);
-        if text.starts_with(OWN_FOLDER) {
+        if is_in_own_folder(path) {
             return true;
         }
         let Ok(real) = path.canonicalize() else { return !self.is_installed(path) };
@@ -405,12 +420,21 @@ impl OwnPlaces<'_> {
     }
 }
 
+/// True of a path below such a folder, whose own is not known yet.
+fn is_in_own_folder(path: &Path) -> bool {
+    OWN_FOLDERS.iter().any(|name| path.starts_with(format!("{OWN_FOLDER}{name}")))
+}
+
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|it| it.is_file() && it.mode() & 0o111 != 0)
 }
 
 /// True of an option by which an interpreter loads nothing.
 pub(super) fn is_plain_option(interpreter: &str, option: &str) -> bool {
+    // Its options mean other things.
+    if interpreter == "fish" {
+        return false;
+    }
     let options = INTERPRETER_OPTIONS.iter().find(|(name, _)| *name == interpreter);
     let options =
         if interpreter.ends_with("sh") { SHELL_OPTIONS } else { options.map_or(&[][..], |(_, it)| *it) };

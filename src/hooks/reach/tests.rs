@@ -12,7 +12,7 @@ fn read_at(
     home: &Path,
     folders: &[std::path::PathBuf],
 ) -> WorkspaceReach {
-    of_hook(HookText { command, args }, roots, (home, folders), &|_| None)
+    of_hook(HookText { command, args }, roots, (home, folders), None)
 }
 
 /// Made of what is known alone.
@@ -126,6 +126,17 @@ const NOT_FOLLOWED: &[&str] = &[
     "tmux display-message \"$_\"",
     "tmux display-message \"$PWD $X\"",
     "cd ~ && ~/guard",
+    // A variable without `/` behind it.
+    "bash \"${CLAUDE_PLUGIN_ROOT}hooks/guard.sh\"",
+    "node ${CLAUDE_PLUGIN_ROOT}guard.js",
+    "bash \"${PROJECT_DIR}hooks/guard.sh\"",
+    // A script that may run what it is told.
+    "~/hooks/run.sh tools/check.sh",
+    "~/hooks/run.sh \"$CLAUDE_PROJECT_DIR/tools/check.sh\"",
+    "~/hooks/run.sh \"$(pwd)/tools/check.sh\"",
+    "bash ~/hooks/run.sh --with=tools/check.sh",
+    "~/hooks/redact.sh audit.json",
+    "fish -p ~/x.fish",
     // Written, and run.
     "jq -r .x > ~/a.txt; bash ~/./a.txt",
     "jq -r .x | timeout 5 tee ~/a; bash ~//a",
@@ -623,7 +634,7 @@ fn a_command_without_a_shell_is_read_alike() {
     }
     for words in [
         &["node", "${CLAUDE_PLUGIN_ROOT}/run.js", "${CLAUDE_PROJECT_DIR}"][..],
-        &["/home/ann/guard", "*.sh", "make"],
+        &["/home/ann/guard", "make", "fast"],
         &["python3", "/home/ann/guard.py"],
     ] {
         assert_eq!(read(words), WorkspaceReach::Nothing, "{words:?}");
@@ -691,4 +702,51 @@ fn a_program_that_starts_the_version_that_the_folder_names_is_one_of_the_folder(
         let found = read_at((&text, None), &roots, Path::new("/home/ann"), &folders);
         assert_eq!(found != WorkspaceReach::Nothing, is_taking, "{text}: {found:?}");
     }
+}
+
+/// The answer of a hook that prints words of the event is the agent's.
+#[test]
+fn a_text_that_prints_the_event_says_nothing_for_its_person() {
+    let repeats = |command: &str| {
+        super::repeats_input(&crate::HookHandler::Command { command: command.to_owned(), args: None })
+    };
+    for command in [
+        "jq -r .tool_input.command | tee -a ~/log",
+        "cat",
+        "echo \"$(jq -r .x)\"",
+        "printf '%s' \"$INPUT\"",
+        "~/guard; jq .",
+        "for x in a; do ~/guard; done",
+    ] {
+        assert!(repeats(command), "{command}");
+    }
+    for command in [
+        "~/guard",
+        "cat > /dev/null; printf '%s' '{\"x\":1}'",
+        "python3 ~/guard.py \"$PWD\"",
+        "bash -c '~/guard x'",
+        "exec ~/guard; exit 0",
+    ] {
+        assert!(!repeats(command), "{command}");
+    }
+}
+
+/// Where the environment is known, a variable without a value leads nobody knows where.
+#[test]
+fn a_plugin_folder_without_a_value_is_none_of_a_persons_own() {
+    let roots = ["/w".to_owned()];
+    let read = |command: &str, args: Option<&[String]>, value: Option<&str>| {
+        let value = |_: &str| value.map(str::to_owned);
+        of_hook(HookText { command, args }, &roots, (Path::new("/home/ann"), &[]), Some(&value))
+    };
+    let args = ["${CLAUDE_PLUGIN_ROOT}/guard.js".to_owned()];
+    for value in [None, Some("."), Some("/w/x"), Some("")] {
+        assert_ne!(read("node", Some(&args), value), WorkspaceReach::Nothing, "{value:?}");
+        assert_ne!(
+            read("node \"${CLAUDE_PLUGIN_ROOT}/guard.js\"", None, value),
+            WorkspaceReach::Nothing,
+            "{value:?}"
+        );
+    }
+    assert_eq!(read("node", Some(&args), Some("/home/ann/p")), WorkspaceReach::Nothing);
 }

@@ -21,6 +21,29 @@ fn ground() -> (Ground, PathBuf, WorkedFolders) {
     (ground, dot, worked)
 }
 
+/// A folder that an entry itself has a server started in is one in which is looked for what it runs.
+#[test]
+fn a_folder_of_agents_that_a_server_is_started_in_waits_for_a_person() {
+    let (ground, dot, worked) = ground();
+    let of = |words: &[&str]| {
+        let transport = McpTransport::Stdio {
+            command: words[0].to_owned(),
+            args: words[1..].iter().map(|word| (*word).to_owned()).collect(),
+            env: BTreeMap::new(),
+            cwd: Some(dot.display().to_string()),
+        };
+        let roots = [ground.root().display().to_string()];
+        let found = ground.projects.files_of_own_server(&roots, &worked, &transport).files;
+        found.into_iter().any(|file| file.path == dot && file.by_name == Some(OwnServerPlace::Folder))
+    };
+    for words in [&["uv", "run", "server"][..], &["npm", "start"], &["npx", "server"]] {
+        assert!(of(words), "{words:?}");
+    }
+    for words in [&["python3", "srv.py"][..], &["uv", "run", "srv.py"], &["uvx", "mcp-server-git"]] {
+        assert!(!of(words), "{words:?}");
+    }
+}
+
 /// Names of what it is held to, with `=` in front of a folder that nothing is known of.
 fn held(
     (ground, dot, worked): &(Ground, PathBuf, WorkedFolders),
@@ -90,6 +113,8 @@ fn a_folder_of_agents_in_which_nothing_can_be_held_is_told_and_one_that_is_only_
         (&["ruby", "-IDOT", "-rlater", "-e", "go"], &[]),
         (&["env", "-S", "sh -c 'cd DOT; later'"], &[]),
         (&["nice", "-n", "5", "npm", "--prefix", "DOT", "start"], &[]),
+        (&["cargo", "run", "--manifest-path", "DOT/pyproject.toml"], &[]),
+        (&["pixi", "run", "--manifest-path=DOT/pyproject.toml", "srv"], &[]),
     ] {
         let held = held(&ground, words, env);
         assert!(held.iter().any(|it| it == "="), "{words:?}: {held:?}");

@@ -203,7 +203,21 @@ impl NamedFolders {
         searching.texts.extend(values);
         let assigned = searching.assigned.iter().filter(|(name, _)| of_code(name)).map(|(_, value)| *value);
         searching.texts.extend(assigned);
-        let searched = folders(&searching.texts, directory, home);
+        let mut searched = folders(&searching.texts, directory, home);
+        if searching.looks_around {
+            // Where it is started, and where a list of what it runs lies.
+            let is_list = |path: &PathBuf| {
+                let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+                path.is_file()
+                    && (READ.contains(&end) || end.ends_with("proj") || end == "kts" || end == "gradle")
+            };
+            let named = searching.texts.iter().flat_map(|text| pieces(text)).take(MOST_PIECES);
+            let lists =
+                named.filter_map(|piece| absolute(piece, home).or_else(|| Some(directory.join(piece))));
+            let around = lists.filter(is_list).filter_map(|list| list.parent().map(Path::to_owned));
+            let around: Vec<PathBuf> = around.chain([directory.to_owned()]).collect();
+            searched.extend(around.into_iter().filter(|folder| folder.is_dir()));
+        }
         let texts: Vec<&str> = words.iter().chain(variables.values()).map(String::as_str).collect();
         NamedFolders { all: folders(&texts, directory, home), searched }
     }
@@ -293,6 +307,8 @@ struct SearchedWords<'a> {
     texts: Vec<&'a str>,
     /// `NAME=value` in front of a program.
     assigned: Vec<(&'a str, &'a str)>,
+    /// The program takes what it runs from the folder that it is started in, or that a list lies in.
+    looks_around: bool,
 }
 
 impl<'a> SearchedWords<'a> {
@@ -304,8 +320,10 @@ impl<'a> SearchedWords<'a> {
         } else if WRAPPERS.contains(&name) {
             self.wrapped(words);
         } else if RUN_ONE.contains(&name) {
+            self.looks_around |= ["npx", "uv", "bun", "deno"].contains(&name);
             self.run_by(words, false);
         } else if RUN_FOLDER.contains(&name) {
+            self.looks_around = true;
             self.run_by(words, true);
         }
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Programs that only read what they are given: a key may lie anywhere.
-const READERS: &[&str] = &["cat", "head", "gpg", "age", "sops", "base64"];
+const READERS: &[&str] = &["cat", "head", "gpg", "age", "sops", "base64", "jq", "cut", "tr", "grep"];
 /// Shells, that take a text of commands behind an option with a `c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 /// Interpreters, of which only a script by its full path is known.
@@ -65,6 +65,65 @@ const TELLERS: &[&str] = &[
     "age",
     "sops",
     "base64",
+];
+/// Words of a shell by which other words mean something else, or are commands of their own.
+const OF_SHELL: &[&str] = &[
+    ".",
+    "alias",
+    "bg",
+    "builtin",
+    "case",
+    "cd",
+    "command",
+    "coproc",
+    "declare",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "export",
+    "fc",
+    "fg",
+    "fi",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "if",
+    "in",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "then",
+    "time",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+];
+/// Programs that run what other words, or a folder, name.
+const RUNNERS: &[&str] = &[
+    "awk", "gawk", "mawk", "sed", "find", "fd", "xargs", "parallel", "watch", "ssh", "make", "gmake", "just",
+    "task", "npx", "npm", "git", "flock", "script", "su", "sudo", "doas", "runuser", "chroot", "unshare",
+    "nsenter", "busybox", "toybox", "entr", "direnv", "mise",
 ];
 /// Folders of programs that are found by their names: there a path says no more than the name.
 const OF_SYSTEM: &[&str] = &["/bin", "/sbin", "/usr", "/opt", "/snap", "/nix", "/home/linuxbrew"];
@@ -124,9 +183,11 @@ fn of_command(
         word.literal().is_some_and(|text| {
             !text.contains(|it: char| it.is_whitespace() || "'\"`$;|&<>(){}*?[]\\!".contains(it))
                 && !is_one_of(text.rsplit('/').next().unwrap_or(text), SHELLS)
+                && !is_one_of(text.rsplit('/').next().unwrap_or(text), INTERPRETERS)
         })
     };
-    if is_of_text || (program.contains('/') && !program.starts_with('/')) || !given.iter().all(is_plain) {
+    let is_of_shell = is_of_text && (OF_SHELL.contains(&name) || RUNNERS.contains(&name));
+    if is_of_shell || (program.contains('/') && !program.starts_with('/')) || !given.iter().all(is_plain) {
         return unknown();
     }
     named()
@@ -194,12 +255,20 @@ fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
     rest
 }
 
+/// True of a script of Node, which takes modules from every folder above it (https://nodejs.org/api/modules.html).
+fn is_of_node(real: &Path, words: &[String]) -> bool {
+    let end = real.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    ["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end)
+        || super::whole_first_line(real).is_some_and(|line| line.contains("node"))
+        || words
+            .iter()
+            .any(|word| is_one_of(word.rsplit('/').next().unwrap_or_default(), &["node", "nodejs"]))
+}
+
 /// True of a variable by which no program finds another or loads something.
 fn is_harmless(name: &str) -> bool {
-    matches!(
-        name,
-        "LANG" | "LC_ALL" | "TZ" | "DISPLAY" | "WAYLAND_DISPLAY" | "DBUS_SESSION_BUS_ADDRESS" | "GNUPGHOME"
-    ) || name.len() == 1
+    matches!(name, "LANG" | "LC_ALL" | "TZ" | "DISPLAY" | "WAYLAND_DISPLAY" | "DBUS_SESSION_BUS_ADDRESS")
+        || name.len() == 1
 }
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
@@ -230,7 +299,7 @@ impl AgentsGround<'_> {
             let is_within = folders.iter().any(|folder| real.starts_with(folder));
             // From there a relative name may lead into it.
             let is_above = has_relative && folders.iter().any(|folder| folder.starts_with(&real));
-            let is_held = || reads || noted.contains(&real.as_path());
+            let is_held = || reads || noted.contains(&real.as_path()) && !is_of_node(&real, &words);
             (is_within || is_above) && !(path.is_file() && is_held())
         };
         pieces.iter().find(leads).map(|piece| (*piece).to_owned())
@@ -330,6 +399,8 @@ mod tests {
             &["sh", "-c", "cd $HOME && dotfiles/notify.sh"],
             &["sh", "-c", r#"cd "${HOME}" && sh dotfiles/notify.sh"#],
             &["~/own/later"],
+            &["node", "~/dotfiles/notify.sh"],
+            &["env", "GNUPGHOME=/h/dotfiles", "gpg", "-dq", "/h/k.gpg"],
             &["sh", "-c", "sh ~/dotfiles/made-later"],
             &["make", "-C", "~/own/link"],
         ];
@@ -351,6 +422,9 @@ mod tests {
             &["cat", "~/dotfiles/made-later"],
             &["pass", "show", "mail/key"],
             &["sh", "-c", "secret-tool lookup a b | head -n 1"],
+            &["sh", "-c", "gopass show -o openai"],
+            &["sh", "-c", "printenv OPENAI_API_KEY"],
+            &["sh", "-c", "lpass show --password x | tr -d '\\n'"],
             &["sh", "-c", r#"notify-send "Agent" "$(jq -r .title)""#],
             &["sh", "-c", r#"sh ~/dotfiles/notify.sh "$(cat)" >> ~/own/log"#],
             &["bash", "-c", r#"exec ~/bin/notify "$X""#],

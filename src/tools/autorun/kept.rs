@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -281,7 +282,10 @@ impl WatchedPlaces {
         let is_further = || self.further.places.iter().any(|further| place.starts_with(&further.path));
         let is_root = || self.roots.iter().any(|root| root.starts_with(named));
         let is_home = || self.further.dotted.is_around(named);
-        named == place || place.starts_with(named) && !is_root() && !is_home() && !is_further()
+        // A hook that makes or clears a folder has not named what is in it.
+        let is_folder = || self.told.keeps_data && place.is_dir();
+        named == place && !is_folder()
+            || place.starts_with(named) && !is_root() && !is_home() && !is_further()
     }
 
     /// True if the words name something within this place: that is theirs, the rest of the place is not.
@@ -390,6 +394,11 @@ impl WatchedPlaces {
         told
     }
 
+    /// True of a file that was changed since the command was to begin, by the kernel's word.
+    fn is_newer(&self, file: &Path) -> bool {
+        fs::symlink_metadata(file).is_ok_and(|it| self.begun_at <= (it.ctime(), it.ctime_nsec()))
+    }
+
     fn compare(
         &self,
         (path, why): (&Path, &'static str),
@@ -398,15 +407,19 @@ impl WatchedPlaces {
         others: &[PathBuf],
         done: &mut DoneAtEnd,
     ) {
-        let now = PlaceState::of(path, &mut 0);
+        let mut now = PlaceState::of(path, &mut 0);
         self.tell_if_cut((path, why), before, &now, done);
+        if now.is_cut {
+            // Data may be any number of files; what a product reads lies beside it.
+            now.files.extend(self.beside_data(path));
+        }
         for (file, state) in &now.files {
             let was_so = |it: &PlaceState| it.files.get(file).is_some_and(|it| it.is_same(state, file));
             if begun.is_some_and(|begun| begun.is_cut || was_so(begun)) || self.is_named(file, others) {
                 continue;
             }
             match before.files.get(file) {
-                None if before.is_cut => (),
+                None if before.is_cut && !self.is_newer(file) => (),
                 None if is_of_what_waits(file) && !runs_more(file, None) => (),
                 None => self.put_aside(file, why, None, done),
                 Some(before) if before.is_same(state, file) => (),

@@ -3,13 +3,14 @@
 //! The product runs or obeys none of them: they lie in a folder of its own for them, or are logs by their ends, and none can be run.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     fs::{self, DirEntry},
     os::unix::fs::MetadataExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use super::{MOST_ENTRIES, WatchedPlaces};
+use super::{AutorunFileState, MOST_ENTRIES, PlaceState, WatchedPlaces};
 use shell::AUTOMATIC;
 
 /// Folders for data, right below the product's own, by the end of their names.
@@ -58,6 +59,18 @@ impl WatchedPlaces {
         let rest: Vec<&OsStr> =
             below.strip_prefix(product).map(|rest| rest.iter().collect()).unwrap_or_default();
         holds_only_data(path, &rest, &mut { MOST_ENTRIES })
+    }
+}
+
+impl WatchedPlaces {
+    /// The files of a place but those in its folders for data and its logs, as far as they are looked at. Blocks.
+    pub(super) fn beside_data(&self, place: &Path) -> BTreeMap<PathBuf, AutorunFileState> {
+        let entries = fs::read_dir(place).into_iter().flatten().flatten().take(MOST_ENTRIES);
+        let beside = entries.filter(|entry| {
+            let name = entry.file_name();
+            !is_for_data(&name) && !is_data(&[name.as_os_str()])
+        });
+        beside.flat_map(|entry| PlaceState::of(&entry.path(), &mut 0).files).collect()
     }
 }
 

@@ -6,6 +6,26 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "fish"];
 const PRINTING: &[&str] = &["cat", "head", "tail", "wc"];
 /// Programs that only write or make the files that they are given.
 const WRITING: &[&str] = &["tee", "mkdir", "touch"];
+/// Words of code by which it may read or run a file that it names.
+const OPENING: &[&str] = &[
+    "open(",
+    "exec",
+    "eval",
+    "run",
+    "require",
+    "import(",
+    "import_module",
+    "load",
+    "read",
+    "source",
+    "Path(",
+    "spawn",
+    "system",
+    "popen",
+    "sh ",
+    ". ",
+    "do ",
+];
 /// Signs by which a word with blanks or patterns may be more than a word all the same.
 const FILLED_IN: &[&str] = &["$(", "`", "<<", "$'"];
 
@@ -17,29 +37,28 @@ pub(super) fn is_within_text(text: &str, piece: &str) -> bool {
     }
     let Some(words) = words_of(text) else { return false };
     let is_program = |at: usize| at == 0 || words[at - 1].is_end;
-    // A shell reads such a text once more.
-    let is_shells = |at: usize| {
+    let begin = |at: usize| (0..=at).rev().find(|at| is_program(*at)).unwrap_or(0);
+    // A shell reads such a text once more, and code may read or run a file.
+    let is_run = |at: usize| {
+        let has_option = 1 <= at && words[at - 1].text.starts_with('-') && words[at - 1].text.contains('c');
+        let is_shell = |word: &TextWord| SHELLS.contains(&word.text.rsplit('/').next().unwrap_or_default());
         let is_evaluated = 1 <= at && words[at - 1].text == "eval";
-        is_evaluated
-            || 2 <= at && words[at - 1].text.starts_with('-') && words[at - 1].text.contains('c') && {
-                let name = words[at - 2].text.rsplit('/').next().unwrap_or_default();
-                SHELLS.contains(&name)
-            }
+        let opens = OPENING.iter().any(|it| words[at].text.contains(it));
+        is_evaluated || opens || has_option && words[begin(at)..at].iter().any(is_shell)
     };
+    // What is printed into another program may be run there.
     let is_printed = |at: usize| {
-        let begin = (0..=at).rev().find(|at| is_program(*at)).unwrap_or(0);
-        begin < at && PRINTING.contains(&words[begin].text.as_str())
+        begin(at) < at && PRINTING.contains(&words[begin(at)].text.as_str()) && !text.contains('|')
     };
     // `>> "$CLAUDE_PROJECT_DIR"/x.log`, `tee -a logs/x`
     let is_written = |at: usize| {
-        let begin = (0..=at).rev().find(|at| is_program(*at)).unwrap_or(0);
         let is_target = 1 <= at && words[at - 1].text.ends_with('>') || words[at].text.contains('>');
-        is_target || begin < at && WRITING.contains(&words[begin].text.as_str())
+        is_target || begin(at) < at && WRITING.contains(&words[begin(at)].text.as_str())
     };
     let meets = |at: usize| {
         let word = &words[at].text;
         let is_one = !word.contains(char::is_whitespace) && !word.contains(['|', '^', '*', '?', '\\', '(']);
-        word.contains(piece) && (is_one || is_shells(at)) && !is_printed(at) && !is_written(at)
+        word.contains(piece) && (is_one || is_run(at)) && !is_printed(at) && !is_written(at)
     };
     !(0..words.len()).any(meets)
 }
@@ -108,6 +127,9 @@ mod tests {
             ("bash -c 'sh tools/check.sh fast'", "tools/check.sh"),
             ("grep -f rules.txt", "rules.txt"),
             ("eval 'sh tools/x.sh'", "tools/x.sh"),
+            ("cat tools/guard.sh | sh", "tools/guard.sh"),
+            ("bash -o pipefail -c 'sh tools/x.sh fast'", "tools/x.sh"),
+            ("python3 -c 'exec(open(\"tools/x.py\").read())'", "tools/x.py"),
             ("npx tsc -p tsconfig.json", "tsconfig.json"),
             ("sh \"$(git rev-parse --show-toplevel)/tools/x.sh\"", "tools/x.sh"),
             ("\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/a.sh --fast", "$CLAUDE_PROJECT_DIR/.claude/hooks/a.sh"),

@@ -194,7 +194,8 @@ impl AutorunGuard {
             return Vec::new();
         }
         // Whoever allowed it was told, so the others do not put it aside.
-        self.watched.told.named.iter().for_each(|path| self.guards.allow(path, None));
+        let is_whole = |path: &&PathBuf| !(self.watched.told.keeps_data && path.is_dir());
+        self.watched.told.named.iter().filter(is_whole).for_each(|path| self.guards.allow(path, None));
         let withheld = self.leave_brought();
         self.watched.finish(&self.guards.named(), withheld)
     }
@@ -283,9 +284,10 @@ impl WatchedPlaces {
         let is_root = || self.roots.iter().any(|root| root.starts_with(named));
         let is_home = || self.further.dotted.is_around(named);
         // A hook that makes or clears a folder has not named what is in it.
-        let is_folder = || self.told.keeps_data && place.is_dir();
-        named == place && !is_folder()
-            || place.starts_with(named) && !is_root() && !is_home() && !is_further()
+        if self.told.keeps_data && named.is_dir() {
+            return false;
+        }
+        named == place || place.starts_with(named) && !is_root() && !is_home() && !is_further()
     }
 
     /// True if the words name something within this place: that is theirs, the rest of the place is not.

@@ -113,6 +113,26 @@ fn what_words_name_within_a_folder_frees_nothing_else_of_it() {
     }
 }
 
+/// A hook makes the folder for its log, and runs the workspace's code beside it.
+#[test]
+fn a_hook_that_makes_or_clears_a_folder_has_not_named_what_is_in_it() {
+    for was_there in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        if was_there {
+            put(&root, ".claude/settings.json", "a person's");
+        }
+        let named = vec![root.join(".claude")];
+        let told = WritesTold { named, keeps_data: true, ..WritesTold::default() };
+        let (mut guard, _) = guarded(&root, told, false);
+        put(&root, ".claude/logs/a.jsonl", "{}");
+        put(&root, ".claude/settings.json", "evil");
+        assert_eq!(guard.finish().len(), 1, "{was_there}");
+        assert!(!was_there || read(&root, ".claude/settings.json") == "a person's");
+        assert_eq!(root.join(".claude/settings.json").exists(), was_there);
+    }
+}
+
 /// What one has planted is no person's for the next, in whatever order they end.
 #[test]
 fn what_one_command_planted_is_put_aside_although_another_began_since() {

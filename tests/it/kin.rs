@@ -18,8 +18,8 @@ const WRITER: &str = "---\nkind: agent\nname: writer\ndescription: Writes.\ncomp
 /// Answers with the token, and leaves somebody in a session of their own who asks when it is gone.
 const TOLD: &str = r#"
 token=$(sed -n 's/.*"token":"\([^"]*\)".*/\1/p')
-sh -c 'setsid sh -c "$2" "$0" "$1" & echo' "$0" "$$" "$1"
-"$0" --no-spawn approve --token "$token" >"$HOME/answered" 2>&1
+sh -c 'setsid sh -c "$2" "$0" "$1" & echo' "$1" "$$" "$2"
+"$1" --no-spawn approve --token "$token" >"$HOME/answered" 2>&1
 "#;
 const LEFT: &str = r#"
 while [ -e /proc/$1 ]; do :; done
@@ -51,7 +51,9 @@ fn assert_refused(home: &Home, said: &str) {
 async fn the_command_that_tells_a_person_may_answer_and_what_it_leaves_behind_may_not() {
     let home = Home::new();
     fs::write(home.path("config/subagentd/agents/writer.md"), WRITER).unwrap();
-    let words = ["sh", "-c", TOLD, built::companion(), LEFT];
+    let script = home.path("tell.sh");
+    fs::write(&script, TOLD).unwrap();
+    let words = ["sh", script.to_str().unwrap(), built::companion(), LEFT];
     let settings = json!({ "approval": { "notifyAfterMs": 0, "notifyCommand": words } });
     fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
     let write = json!({ "name": "write_file", "args": { "path": "a.txt", "content": "a" } });

@@ -34,8 +34,10 @@ impl Letterbox {
     /// Furnishes a house: the command is run when nobody is there for half a minute.
     fn at(house: &mut House) -> Letterbox {
         let place = house.dir.path().join("letters");
+        let script = house.dir.path().join("tell.sh");
         let program = format!("letter=$(cat); printf '%s\\n' \"$letter\" >> {}", place.display());
-        let value = ["sh", "-c", &program].map(str::to_owned).to_vec();
+        fs::write(&script, program).unwrap();
+        let value = vec!["sh".to_owned(), script.display().to_string()];
         house.config.approval.notify_command = LayeredSetting { value, origin: SettingLayer::User };
         house.config.approval.notify_after.value = seconds(30);
         Letterbox(place)

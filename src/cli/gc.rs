@@ -16,8 +16,8 @@ use super::{
     table::{self, TableCell, cell, first_line, free, whole},
     text_color::TextColor,
 };
-use client::MonotonicStopwatch;
-use protocol::{DaemonGc, GcParams, OpenEnum, PruningReason, Timestamp};
+use client::{CallError, MonotonicStopwatch};
+use protocol::{DaemonGc, GcParams, OpenEnum, PruningReason, RpcMethod as _, Timestamp};
 
 /// Between two looks for Ctrl-C.
 const WAIT: Duration = Duration::from_millis(100);
@@ -128,7 +128,7 @@ fn removed(
         if let Some(settled) = pending.poll(wait) {
             let answer = settled.map_err(DaemonCallError::Call)?;
             return serde_json::from_str(answer.get()).map_err(|error| {
-                CommandFailure::new(format!("the daemon's answer to `daemon/gc` cannot be read: {error}"))
+                CallError::Unreadable { method: DaemonGc::NAME.into(), error: error.to_string() }.into()
             });
         }
         if !is_told && surroundings.silence <= since.elapsed() {

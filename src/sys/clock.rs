@@ -30,6 +30,13 @@ pub fn file_time() -> (i64, i64) {
     (now.tv_sec, now.tv_nsec)
 }
 
+/// A time that no file which was changed by now has behind it: since Linux 6.13 some file systems write finer times than [`file_time`]
+/// shows (kernel documentation, "Multigrain Timestamps").
+pub fn file_time_at_most() -> (i64, i64) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    (now.tv_sec, now.tv_nsec)
+}
+
 /// The machine's own clocks.
 pub struct SystemClock {
     started: Instant,

@@ -59,7 +59,7 @@ impl AutorunGuard {
         }
         // What git merges then, it merges of what counts.
         let merged = (is_alone && !self.guards.programs.has_run_others(roots))
-            .then(|| (self.watched.begun_at, clock::file_time()));
+            .then(|| (self.watched.begun_at, clock::file_time_at_most()));
         let stashed = &self.watched.stashed;
         let objects = BroughtObjects { times: &times, merged, others: brings.puts_back, stashed };
         let mut brought = brought_by_git(roots, &changed, objects);

@@ -183,7 +183,9 @@ impl ProjectionBatch {
             let SessionCreated { roots, title, agent, mode, ephemeral, mode_of_settings: _ } = data;
             json!([id, json!(roots).to_string(), title, agent, ephemeral, at.0, mode.as_str()])
         });
-        push(INSERT_SESSIONS, created.collect());
+        let created: Vec<Value> = created.collect();
+        push(INSERT_WORKED_FOLDERS, created.clone());
+        push(INSERT_SESSIONS, created);
         let contexts = rows.values().map(RunRow::context);
         push(INSERT_CONTEXTS, contexts.collect());
         push(run::INSERT, rows.iter().map(|(run, row)| row.columns(run)).collect());
@@ -222,6 +224,13 @@ const INSERT_SESSIONS: &str = "
 insert into sessions (session_id, roots, title, agent, ephemeral, state, created_us, last_active_us, mode)
 select value->>0, value->>1, value->>2, value->>3, value->>4, 'open', value->>5, value->>5, value->>6
 from jsonb_each(?)";
+
+/// Kept when the session is deleted: what its agents wrote is there all the same.
+const INSERT_WORKED_FOLDERS: &str = "
+insert into worked_folders (folder)
+select root.value from jsonb_each(?) as session, json_each(session.value->>1) as root
+where true
+on conflict do nothing";
 
 const INSERT_CONTEXTS: &str = "
 insert into contexts (context_id, session_id, agent, parent_run_id, created_us, last_active_us)

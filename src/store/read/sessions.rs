@@ -53,14 +53,12 @@ pub(crate) const SESSIONS_BEFORE: &str = "
 select * from sessions where (last_active_us, session_id) < (?1, ?2)
 order by last_active_us desc, session_id desc";
 
-pub(crate) const WORKED_FOLDERS: &str = "select distinct roots from sessions";
+pub(crate) const WORKED_FOLDERS: &str = "select folder from worked_folders";
 
-/// The folders of all sessions.
+/// The folders of all sessions, also of deleted ones.
 pub(crate) async fn worked_folders(readers: &SqlitePool) -> Result<Vec<PathBuf>, StoreError> {
     let rows = sqlx::query(WORKED_FOLDERS).fetch_all(readers).await?;
-    let roots = rows.iter().map(|row| serde_json::from_str::<Vec<PathBuf>>(row.get("roots")));
-    // The writer wrote them as such a list.
-    Ok(roots.flat_map(Result::unwrap_or_default).collect())
+    Ok(rows.iter().map(|row| PathBuf::from(row.get::<String, _>("folder"))).collect())
 }
 
 /// Live ones always, however old; of the others the newest.

@@ -57,23 +57,29 @@ const RUN_ONE: &[&str] = &[
 
 /// Programs that run what their folder has, with options also behind the name of it.
 const RUN_FOLDER: &[&str] = &[
+    "air",
     "bazel",
     "bundle",
     "cabal",
     "cargo",
     "cmake",
     "composer",
+    "concurrently",
     "conda",
     "dart",
     "devbox",
     "direnv",
+    "doit",
     "dotnet",
+    "entr",
+    "fastmcp",
     "flutter",
     "git",
     "gmake",
     "go",
     "gradle",
     "hatch",
+    "invoke",
     "just",
     "lein",
     "make",
@@ -85,20 +91,29 @@ const RUN_FOLDER: &[&str] = &[
     "mvn",
     "ninja",
     "nix",
+    "nodemon",
+    "nox",
     "npm",
+    "npm-run-all",
     "nx",
     "pdm",
     "pipenv",
     "pixi",
     "pnpm",
+    "poe",
     "poetry",
     "rake",
+    "reflex",
     "rye",
     "sbt",
     "stack",
     "swift",
     "task",
+    "tox",
     "turbo",
+    "watchexec",
+    "watchman-make",
+    "wireit",
     "yarn",
 ];
 
@@ -206,15 +221,12 @@ impl NamedFolders {
         let mut searched = folders(&searching.texts, directory, home);
         if searching.looks_around {
             // Where it is started, and where a list of what it runs lies.
-            let is_list = |path: &PathBuf| {
-                let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
-                path.is_file()
-                    && (READ.contains(&end) || end.ends_with("proj") || end == "kts" || end == "gradle")
-            };
             let named = searching.texts.iter().flat_map(|text| pieces(text)).take(MOST_PIECES);
             let lists =
                 named.filter_map(|piece| absolute(piece, home).or_else(|| Some(directory.join(piece))));
-            let around = lists.filter(is_list).filter_map(|list| list.parent().map(Path::to_owned));
+            let around = lists
+                .filter(|path| path.is_file() && is_list(path))
+                .filter_map(|list| list.parent().map(Path::to_owned));
             let around: Vec<PathBuf> = around.chain([directory.to_owned()]).collect();
             searched.extend(around.into_iter().filter(|folder| folder.is_dir()));
         }
@@ -252,10 +264,7 @@ impl NamedFolders {
 
     /// The folders in which is looked for what is run and of which no file is known that says it. Without links.
     pub fn unknown(&self, programs: &[ProjectProgram], unsaid: &[PathBuf]) -> Vec<PathBuf> {
-        let says = |path: &PathBuf| {
-            let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
-            !unsaid.contains(path) && !READ.contains(&end)
-        };
+        let says = |path: &PathBuf| !unsaid.contains(path) && !is_list(path);
         let files = programs.iter().map(|it| Path::new(&it.root).join(&it.path));
         let files: Vec<PathBuf> = files.filter(says).collect();
         let folders = self.searched.iter().filter_map(|folder| folder.canonicalize().ok());
@@ -265,6 +274,12 @@ impl NamedFolders {
         unknown.dedup();
         unknown
     }
+}
+
+/// True of a list of what a folder has, by its name: it does not say what is run.
+fn is_list(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    READ.contains(&end) || end.ends_with("proj") || end == "kts" || end == "gradle" || end == "ninja"
 }
 
 /// Ends of names of files that are read, not run.

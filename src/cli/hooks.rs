@@ -116,7 +116,7 @@ impl HookFaultView {
 
 /// Advice about a hook of their own that runs in a sandbox.
 const OUT_OF_SANDBOX: &str = "A hook of yours in a sandbox can write the workspace alone, and has the network only where commands have it. \
-     One that needs more: put it into a script of yours outside of the workspace, such as ~/hooks/x.sh, and name that by its full path.";
+     One that needs more: put it into a script of yours outside of all workspaces, such as ~/.config/subagentd/hooks/x.sh, and name that by its full path.";
 
 /// The place where its command runs.
 #[derive(Default, Deserialize)]

@@ -4,8 +4,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::task::JoinError;
 
-use super::state::DaemonContext;
+use super::{redaction::shown_command, state::DaemonContext};
 use hooks::{HookFailurePolicy, HookId, HookOutlook, HookPlacesRead, HookState};
+use protocol::HookConfinement;
 
 /// Everything that is told of a hook that is on before anybody needs it, without secrets.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(super) struct ToldOutlook {
     pub fault: Option<HookOutlook>,
     /// A sentence about what is odd in its command, though it may work.
     pub warning: Option<String>,
+    /// The place where its command runs as its files are now, where its text alone does not decide that.
+    pub confinement: Option<HookConfinement>,
 }
 
 /// The hooks of a workspace of which there is something to tell, in their order; none where there is no workspace. Nothing is run.
@@ -31,9 +34,12 @@ pub(super) async fn of_hooks(
             let fault = runner.outlook(hook, &roots, settings);
             let fault = fault.map(|it| HookOutlook { why: redactor.owned(it.why), ..it });
             let warning = runner.warning(hook, &roots, settings).map(|text| redactor.owned(text));
-            (hook.id.clone(), ToldOutlook { fault, warning })
+            let confinement = runner.confinement_now(hook, &roots, |words| shown_command(words, &redactor));
+            (hook.id.clone(), ToldOutlook { fault, warning, confinement })
         });
-        told.filter(|(_, it)| it.fault.is_some() || it.warning.is_some()).collect()
+        let is_told =
+            |it: &ToldOutlook| it.fault.is_some() || it.warning.is_some() || it.confinement.is_some();
+        told.filter(|(_, it)| is_told(it)).collect()
     };
     tokio::task::spawn_blocking(looking).await
 }

@@ -19,6 +19,11 @@ impl Hook {
         !self.origin.is_own() || self.reach != WorkspaceReach::Nothing
     }
 
+    /// The same hook in the workspace's walls, though its text alone would leave it out of them. `why`: as [`WorkspaceReach::Led`] has it.
+    pub(super) fn led(&self, why: String) -> Hook {
+        Hook { reach: WorkspaceReach::Led { why }, ..self.clone() }
+    }
+
     /// The place where its command runs, and the reason; none if it is no command. `shown`: words of a command for people, without what
     /// must not be shown.
     pub fn confinement(&self, shown: impl FnOnce(String) -> String) -> Option<HookConfinement> {
@@ -44,6 +49,7 @@ impl Hook {
                         "it is {owner}, but `{}` in its command is not known to be harmless",
                         shown(words)
                     ),
+                    WorkspaceReach::Led { why } => format!("it is {owner}, but {}", shown(why)),
                 }
             }
         };

@@ -20,6 +20,7 @@ use redact::Redactor;
 use sandbox::{CommandEnvironment, Sandbox, SandboxMechanism};
 use sys::{
     clock::Clock,
+    own_ground::OwnGround,
     owner_programs::OwnerPrograms,
     programs::{self, USUAL_PATH},
 };
@@ -105,12 +106,42 @@ impl HandlerParts {
         }
     }
 
-    /// The `PATH` of a hook outside of a sandbox: what agents may write in this workspace is not in it.
+    /// The `PATH` of a hook outside of a sandbox: what agents may write, in this workspace or in another, is not in it. Blocks on the file
+    /// system.
     pub fn path_outside(&self, roots: &[PathBuf]) -> String {
-        let is_inside = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
-        let folders = self.program_folders.iter().filter(|folder| !is_inside(folder));
+        let is_inside = |folder: &PathBuf| roots.iter().any(|root| folder.starts_with(root));
+        let worked = self.owner_programs.worked_folders();
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        let ground = OwnGround { worked: &worked, home: home.map(|(_, value)| Path::new(value)) };
+        let folders = self.program_folders.iter();
+        let folders = folders.filter(|folder| !is_inside(folder) && !ground.is_of_agents(folder));
         let folders: Vec<&str> = folders.filter_map(|folder| folder.to_str()).collect();
         if folders.is_empty() { USUAL_PATH.to_owned() } else { folders.join(":") }
+    }
+
+    /// The hook as it runs now: one of a person's own is confined where agents of whatever session could have written what it runs, reads or
+    /// writes. `roots`: the workspace's folders.
+    pub async fn as_it_runs(&self, hook: Arc<Hook>, roots: &[PathBuf]) -> Arc<Hook> {
+        if !may_be_led(&hook) {
+            return hook;
+        }
+        let (parts, looked_at, roots) = (self.clone(), Arc::clone(&hook), roots.to_vec());
+        let looking = tokio::task::spawn_blocking(move || parts.led(&looked_at, &roots));
+        match looking.await {
+            Ok(None) => hook,
+            Ok(Some(led)) => Arc::new(led),
+            Err(error) => Arc::new(hook.led(format!("its files cannot be looked at: {error}"))),
+        }
+    }
+
+    /// The hook as it is confined now, though its text alone would leave it out of a sandbox; `None` = it runs as its text says. Blocks on the
+    /// file system.
+    pub fn led(&self, hook: &Hook, roots: &[PathBuf]) -> Option<Hook> {
+        let around = (&*self.program_folders, &self.owner_programs.worked_folders());
+        let why = may_be_led(hook)
+            .then(|| own_scripts::led_astray(&hook.handler, roots, &self.environment, around))
+            .flatten()?;
+        Some(hook.led(why))
     }
 
     /// The reason why a hook cannot be asked in a workspace, as far as that can be told without running it. Blocks on the file system.
@@ -121,17 +152,11 @@ impl HandlerParts {
         (settings, redactor): (&HookSettings, &Redactor),
     ) -> Option<HookOutlook> {
         let root = roots.first()?;
+        let led = self.led(hook, roots);
+        let hook = led.as_ref().unwrap_or(hook);
         let environment = self.told_to(hook, settings, redactor);
         let around = self.around(hook, (root, roots), &environment);
-        let astray = || {
-            let is_asked = hook.origin.is_own() && hook.state == super::HookState::On && !hook.is_confined();
-            let around = (&*self.program_folders, &self.owner_programs.worked_folders());
-            let why = is_asked
-                .then(|| own_scripts::led_astray(&hook.handler, roots, &self.environment, around))
-                .flatten()?;
-            Some(HookOutlook { why, comes_of_it: hook.on_failure })
-        };
-        outlook::outlook(hook, &around).or_else(astray).or_else(|| {
+        outlook::outlook(hook, &around).or_else(|| {
             let is_command = matches!(hook.handler, HookHandler::Command { .. });
             let Some(SandboxMechanism::Nothing(why)) = self.sandbox.known_mechanism() else { return None };
             let is_kept = is_command && hook.state == super::HookState::On && hook.is_confined();
@@ -184,7 +209,7 @@ impl HandlerParts {
         services: &dyn HookServices,
     ) -> HandlerProgress {
         let ended = |end| HandlerProgress::Ended(end);
-        let states = match self.unchanged(hook, &workspace.roots).await {
+        let states = match self.unchanged(hook).await {
             Ok(states) => states,
             Err(why) => {
                 return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
@@ -227,12 +252,12 @@ impl HandlerParts {
     }
 
     /// The files that it runs, which are what a person acknowledged: looked at once more, right before it runs. Else what is not.
-    async fn unchanged(&self, hook: &Hook, roots: &[PathBuf]) -> Result<ProgramStates, String> {
+    async fn unchanged(&self, hook: &Hook) -> Result<ProgramStates, String> {
         if let super::HookState::Changed { reason } = &hook.state {
             return Err(reason.clone());
         }
         if hook.origin.is_own()
-            && let Some(why) = self.refused_script(hook, roots).await
+            && let Some(why) = self.refused_script(hook).await
         {
             return Err(why);
         }
@@ -252,27 +277,24 @@ impl HandlerParts {
     }
 
     /// The reason why a command of the owner's own must not be run: an agent of whatever workspace could have written a file of it.
-    async fn refused_script(&self, hook: &Hook, roots: &[PathBuf]) -> Option<String> {
+    async fn refused_script(&self, hook: &Hook) -> Option<String> {
         if !matches!(hook.handler, HookHandler::Command { .. }) {
             return None;
         }
-        let (parts, handler, is_confined) = (self.clone(), hook.handler.clone(), hook.is_confined());
-        let roots = roots.to_vec();
+        let (parts, handler) = (self.clone(), hook.handler.clone());
         let files = hook.programs.iter().map(|program| Path::new(&program.root).join(&program.path));
         let pinned: Vec<PathBuf> = files.collect();
         let looked = tokio::task::spawn_blocking(move || {
-            let around = (&*parts.program_folders, &parts.owner_programs.worked_folders());
-            let astray = (!is_confined)
-                .then(|| own_scripts::led_astray(&handler, &roots, &parts.environment, around))
-                .flatten();
-            if astray.is_some() {
-                return astray;
-            }
             let script = own_scripts::of_handler(&handler, &parts.environment, &parts.program_folders)?;
             parts.owner_programs.refused_script(&script, &pinned)
         });
         looked.await.unwrap_or_else(|error| Some(format!("its files cannot be looked at: {error}")))
     }
+}
+
+/// True of a command that runs outside of a sandbox by its text.
+fn may_be_led(hook: &Hook) -> bool {
+    matches!(hook.handler, HookHandler::Command { .. }) && !hook.is_confined()
 }
 
 fn timed_out(time: Duration) -> HandlerEnd {

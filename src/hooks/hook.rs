@@ -183,6 +183,11 @@ pub enum WorkspaceReach {
         /// The words of it by which it could.
         words: String,
     },
+    /// Agents of whatever session may have written what it runs, reads or writes, as the files are now.
+    Led {
+        /// The end of a sentence that begins "it is yours, but ".
+        why: String,
+    },
 }
 
 /// A file of the workspace that a hook runs.

@@ -4,7 +4,7 @@
 //! workspace. The files of the workspace that asks are held to what a person trusted there ([`pins`](super::pins)).
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use super::{
     read_hooks,
 };
 use sys::{
+    own_ground::OwnGround,
     owner_programs::{OwnerScript, interpreter_of},
     programs::folders_of_person,
     worked_folders::WorkedFolders,
@@ -76,8 +77,8 @@ fn touched(handler: &HookHandler, roots: &[String], environment: &[(OsString, Os
     reach::touched(HookText { command, args: args.as_deref() }, roots, &home, Some(&value))
 }
 
-/// The reason why a hook that runs outside of a sandbox must not be run now: it reads, writes or runs what agents of whatever session may have
-/// made. `roots`: the workspace's folders. Blocks on the file system.
+/// The reason why a hook whose text alone would leave it out of a sandbox is confined now, as [`WorkspaceReach::Led`] has it: it reads, writes
+/// or runs what agents of whatever session may have made. `roots`: the workspace's folders. Blocks on the file system.
 pub(super) fn led_astray(
     handler: &HookHandler,
     roots: &[PathBuf],
@@ -87,61 +88,42 @@ pub(super) fn led_astray(
     let HookHandler::Command { command, args } = handler else { return None };
     let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let value = |name: &str| value_of(name, environment);
-    let home = value("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = value("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    // Without a shell nothing but `${HOME}` is filled in.
+    let by_home = match args {
+        None => command.contains('~') || command.contains("HOME"),
+        Some(args) => std::iter::once(command).chain(args).any(|word| word.contains("${HOME}")),
+    };
+    if home.is_none() && by_home {
+        return Some("the daemon's environment has no HOME, and its command names files by it".to_owned());
+    }
+    let ground = OwnGround { worked, home: home.as_deref() };
     let text = HookText { command, args: args.as_deref() };
-    if let WorkspaceReach::CouldRun { words } =
-        reach::of_hook(text, &roots, (&home, program_folders), Some(&value))
-    {
-        return Some(format!("`{words}` in its command is not known to be harmless any more"));
+    if let WorkspaceReach::CouldRun { words } = reach::of_hook(
+        text,
+        &roots,
+        (home.as_deref().unwrap_or(Path::new("/")), program_folders),
+        Some(&value),
+    ) {
+        return Some(format!("`{words}` in its command is not known to be harmless"));
     }
     let files = touched(handler, &roots, environment);
-    // In a home that is a workspace, agents do not write in folders with a dot.
-    let is_dotted = |path: &Path, folder: &Path| {
-        let below = path.strip_prefix(folder).ok().and_then(|below| below.iter().next());
-        folder == home && below.is_some_and(|first| first.as_encoded_bytes().starts_with(b"."))
-    };
-    let is_held = |path: &Path| {
-        worked.is_one(path) || worked.holding(path).is_some_and(|folder| !is_dotted(path, &folder))
-    };
-    let is_astray = |path: &&PathBuf| is_held(&real(path));
-    let is_missing = |path: &&PathBuf| is_astray(path) && !path.is_file();
-    if let Some(path) = files.named.iter().find(is_astray) {
+    if let Some(path) = files.named.iter().find(|path| ground.is_of_agents(path)) {
         return Some(format!(
-            "its command names {}, which lies in a folder in which agents work; name a file elsewhere, or have a script of yours do it",
+            "its command names {}, which lies in a folder in which agents work",
             path.display()
         ));
     }
-    // Node looks for modules in every folder above a script (https://nodejs.org/api/modules.html).
-    let is_of_node = |path: &&PathBuf| {
-        let real = real(path);
-        let end = real.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let line = sys::owner_programs::whole_first_line(&real).unwrap_or_default();
-        let is_script = ["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end) || line.contains("node");
-        is_held(&real) && (is_script || command.contains("node"))
-    };
-    if let Some(path) = files.run.iter().find(is_of_node) {
-        return Some(format!(
-            "{} lies in a folder in which agents work, and Node takes modules from all folders above it; keep it elsewhere",
-            path.display()
-        ));
+    // Whatever language it is in: what it loads from around it nobody has looked at.
+    if let Some(led) = files.run.iter().find(|path| ground.is_of_agents(path)) {
+        return Some(format!("it runs {}, which lies in a folder in which agents work", led.display()));
     }
-    let missing = files.run.iter().find(is_missing)?;
+    let words = || std::iter::once(command).chain(args.iter().flatten()).map(String::as_str);
+    let led = files.run.iter().find(|path| ground.takes_from_agents_above(path, words()))?;
     Some(format!(
-        "{} lies in a folder in which agents work, and is no file that was noted",
-        missing.display()
+        "it runs {}, whose interpreter takes modules from all folders above it, and agents work in one of those",
+        led.display()
     ))
-}
-
-/// The path without links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
-    let there = path.ancestors().find_map(|there| Some((there.canonicalize().ok()?, there)));
-    there.map_or_else(
-        || path.to_owned(),
-        |(real, there)| match path.strip_prefix(there) {
-            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-            _ => real,
-        },
-    )
 }
 
 fn value_of(name: &str, environment: &[(OsString, OsString)]) -> Option<String> {

@@ -26,7 +26,7 @@ use super::{
     records::{AskedHook, counted, heard, interrupted},
     stdin,
 };
-use protocol::{HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
+use protocol::{HookConfinement, HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
 use redact::Redactor;
 use sandbox::Sandbox;
 use sys::{clock::Clock, owner_programs::OwnerPrograms, tasks::TaskGroup};
@@ -200,6 +200,17 @@ impl HookRunner {
         self.shared.parts.outlook(hook, roots, settings)
     }
 
+    /// The place where a hook's command runs as its files are now, and the reason; none where its text alone decides that. `shown`: as for
+    /// [`Hook::confinement`]. Blocks on the file system.
+    pub fn confinement_now(
+        &self,
+        hook: &Hook,
+        roots: &[PathBuf],
+        shown: impl FnOnce(String) -> String,
+    ) -> Option<HookConfinement> {
+        self.shared.parts.led(hook, roots)?.confinement(shown)
+    }
+
     /// A sentence about a variable without a value in a hook's command, which may work all the same.
     pub fn warning(
         &self,
@@ -290,6 +301,7 @@ impl HookRunner {
     ) -> AskedHook {
         let clock = &self.shared.parts.clock;
         let begun = clock.monotonic();
+        let hook = self.shared.parts.as_it_runs(hook, &workspace.roots).await;
         let input = stdin::written(&hook, firing, workspace, clock.now());
         let is_guard =
             event::is_guard(firing.facts.event()) || hook.on_failure != HookFailurePolicy::Continue;

@@ -4,6 +4,7 @@
 pub mod children;
 pub mod clock;
 pub mod current;
+pub mod first_line;
 pub mod folders;
 pub mod guarded;
 pub mod histogram;
@@ -13,6 +14,7 @@ pub mod lexical;
 pub mod mark;
 pub mod named_files;
 pub mod nearest;
+pub mod own_ground;
 pub mod owner_programs;
 pub mod plain_text;
 pub mod process;

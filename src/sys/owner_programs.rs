@@ -24,8 +24,9 @@ use std::{
 use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 
-use super::{programs, regular_file, worked_folders::WorkedFolders};
+use super::{first_line::whole_first_line, programs, regular_file, worked_folders::WorkedFolders};
 
+mod astray;
 mod leading;
 mod scripts;
 
@@ -48,6 +49,8 @@ struct OwnerProgramsState {
     records: BTreeMap<String, ProgramFiles>,
     /// The folders in which an agent could have written the files of a script.
     worked: WorkedFolders,
+    /// The reasons why programs were not run that lead to what agents can put there, since the settings were read.
+    astray: BTreeMap<Vec<String>, String>,
     /// The digests of files of scripts, which are looked at each time that one is run.
     digests: scripts::KnownDigests,
 }
@@ -133,6 +136,7 @@ impl OwnerPrograms {
         });
         let programs = programs.collect();
         known.programs = programs;
+        known.astray.clear();
     }
 
     /// A command that runs just what was noted; the error is the end of a sentence about the program. One that no settings named
@@ -150,6 +154,7 @@ impl OwnerPrograms {
             program
         })?;
         if let Some(why) = self.led_astray(words, &program) {
+            self.known().astray.insert(words.to_vec(), why.clone());
             return Err(why);
         }
         // Once is enough: what is put back for a moment is no better.
@@ -176,18 +181,6 @@ impl OwnerPrograms {
         command.env("PATH", programs::path_of_system(std::env::var_os("PATH").as_deref()));
         command.envs([("PYTHONNOUSERSITE", "1"), ("PYTHONSAFEPATH", "1")]);
         Ok(command)
-    }
-
-    /// The reason why a program is not run whose words lead to what agents can put there, as the end of a sentence.
-    fn led_astray(&self, words: &[String], program: &OwnerProgram) -> Option<String> {
-        let worked = self.worked_folders();
-        let noted: Vec<&Path> = program.files.iter().map(|file| file.path.as_path()).collect();
-        let found = leading::leading(words, &noted, &worked, std::env::home_dir().as_deref())?;
-        Some(format!(
-            "is not run: `{found}` in its words leads to a folder in which agents work, or to a file there that was not there when the settings \
-             were read, or it cannot be told that it does not, so an agent may decide what it runs; name a script by its full path, and keep it \
-             elsewhere"
-        ))
     }
 
     /// Files that are not what they were noted as. Blocks on the file system.
@@ -459,16 +452,6 @@ fn add_with_interpreters(path: PathBuf, files: &mut BTreeSet<PathBuf>, names: &m
 fn first_line(path: &Path) -> Vec<String> {
     let line = whole_first_line(path).unwrap_or_default();
     line.split_whitespace().filter(|word| !word.starts_with('-')).map(str::to_owned).collect()
-}
-
-/// Everything behind the `#!` of a script's first line, as far as the kernel looks at it. `None` = there is none, or nobody can read it.
-pub fn whole_first_line(path: &Path) -> Option<String> {
-    use std::io::Read as _;
-    let mut beginning = Vec::new();
-    // As much as the kernel looks at.
-    regular_file::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning)).ok()?;
-    let text = String::from_utf8_lossy(&beginning);
-    Some(text.strip_prefix("#!")?.lines().next().unwrap_or_default().to_owned())
 }
 
 /// True if nobody but root can change the file, or put another in its place.

@@ -23,6 +23,12 @@ impl WorkedFolders {
         path.ancestors().skip(1).find(|above| folders.contains(*above)).map(Path::to_owned)
     }
 
+    /// All folders of agents that a path without links lies in, the innermost first.
+    pub fn all_holding(&self, path: &Path) -> Vec<PathBuf> {
+        let folders = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        path.ancestors().skip(1).filter(|above| folders.contains(*above)).map(Path::to_owned).collect()
+    }
+
     /// True of a folder in which agents work as a whole.
     pub fn is_one(&self, folder: &Path) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).contains(folder)

@@ -121,7 +121,7 @@ async fn a_messenger_that_was_changed_is_not_run_and_told_of() {
         Reply::done("done"),
     ]);
     let house = House::new().script(&script).agent("writer", AGENT);
-    let (tell, ran) = (house.work().join("bin/tell"), house.dir.path().join("ran"));
+    let (tell, ran) = (house.dir.path().join("own/bin/tell"), house.dir.path().join("ran"));
     program(&tell, "#!/bin/sh\n");
     let settings = json!({ "approval": { "notifyCommand": [tell], "notifyAfterMs": 0 } });
     let house = house.settings(&settings);
@@ -149,8 +149,8 @@ async fn programs_of_the_settings_are_held_to_their_files_over_restarts() {
         Reply::done("done"),
     ]);
     let house = House::new().script(&script).agent("writer", AGENT);
-    let (tell, ran) = (house.work().join("bin/tell"), house.dir.path().join("ran"));
-    let print_key = house.work().join("bin/print-key");
+    let (tell, ran) = (house.dir.path().join("own/bin/tell"), house.dir.path().join("ran"));
+    let print_key = house.dir.path().join("own/bin/print-key");
     program(&tell, "#!/bin/sh\n");
     program(&print_key, &format!("#!/bin/sh\necho {KEY}\n"));
     let key = json!({ "kind": "gemini", "baseUrl": "http://127.0.0.1:1", "key": { "command": [print_key] } });
@@ -267,8 +267,120 @@ async fn a_hooks_script_in_another_workspace_is_run_as_it_was_noted() {
     client.call("programs/acknowledge", json!({ "id": changed["id"], "files": files })).await;
     script.replace(reads());
     let (run, _) = client.start(&running, "reader", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL", "what was acknowledged was not run");
+    // What it loads there nobody acknowledged.
+    assert!(!evil.exists(), "it ran with a person's rights");
+    let log = running.log().await;
+    let fired = log.iter().rfind(|it| it["type"] == "hook.fired").unwrap();
+    assert_eq!(fired["data"]["confinement"]["confined"], true, "{fired}");
+    drop(client);
+    running.stop().await;
+}
+
+/// A hook's script, or what it is told, that lies where agents work, by whatever way: it runs as their commands do from then on, and whoever
+/// lists hooks reads why.
+#[tokio::test]
+async fn a_hook_whose_script_lies_where_agents_work_runs_in_their_walls() {
+    const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nRead.\n";
+    let reads = || [Reply::calls(&[("read_file", json!({ "path": "a.txt" }))]), Reply::done("done")];
+    let script = Script::new(reads());
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let (folder, ran) = (home.join("dotfiles"), home.join("ran"));
+    let loads = |load: &str| format!("#!/bin/sh\ncat > /dev/null\n{load}\n");
+    program(&folder.join("hooks/shell.sh"), &loads(r#". "$(dirname "$0")/../lib/x.sh""#));
+    program(&folder.join("top.sh"), &loads(r#". "$(dirname "$0")/x.sh""#));
+    program(
+        &home.join("own/apart.sh"),
+        &format!("#!/bin/sh\ncat > /dev/null\necho apart >> {}\n", ran.display()),
+    );
+    let perl = "#!/usr/bin/perl\nuse FindBin; use lib \"$FindBin::Bin/../lib\"; use pguard; 1;\n";
+    program(&folder.join("hooks/perl.pl"), perl);
+    fs::create_dir_all(folder.join("lib")).unwrap();
+    std::os::unix::fs::symlink(folder.join("hooks/shell.sh"), home.join("own/linked.sh")).unwrap();
+    std::os::unix::fs::symlink(folder.join("hooks"), home.join("folder")).unwrap();
+    // The link itself is an agent's to turn.
+    std::os::unix::fs::symlink(home.join("own/apart.sh"), folder.join("out.sh")).unwrap();
+    let names = [
+        "dotfiles/hooks/shell.sh",
+        "dotfiles/top.sh",
+        "dotfiles/hooks/perl.pl",
+        "own/linked.sh",
+        "folder/shell.sh",
+        "dotfiles/out.sh",
+    ];
+    let commands = names.iter().map(|name| home.join(name).display().to_string());
+    let told = format!("{} > {}/log", home.join("own/apart.sh").display(), folder.display());
+    let commands: Vec<String> = commands.chain([told]).collect();
+    let apart = home.join("own/apart.sh").display().to_string();
+    let hooks =
+        commands.iter().chain([&apart]).map(|command| json!({ "type": "command", "command": command }));
+    let hook = json!({ "matcher": "read_file", "hooks": hooks.collect::<Vec<Value>>() });
+    let house = House::new()
+        .script(&script)
+        .agent("reader", READER)
+        .file("a.txt", "a\n")
+        .settings(&json!({ "hooks": { "PostToolUse": [hook] } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let made = client.call("session/create", json!({ "workspace": folder })).await;
+    // What an agent may write there without a question.
+    fs::write(folder.join("lib/x.sh"), format!("echo shell >> {}\n", ran.display())).unwrap();
+    fs::write(folder.join("x.sh"), format!("echo top >> {}\n", ran.display())).unwrap();
+    let perl = format!("open F, '>>{}'; print F \"perl\\n\"; close F; 1;\n", ran.display());
+    fs::write(folder.join("lib/pguard.pm"), perl).unwrap();
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "apart\n", "with a person's rights");
+    let log = running.log().await;
+    let fired: Vec<&Value> = log.iter().filter(|it| it["type"] == "hook.fired").collect();
+    let confined = fired.iter().filter(|it| it["data"]["confinement"]["confined"] == true).count();
+    assert_eq!((fired.len(), confined), (commands.len() + 1, commands.len()), "{fired:#?}");
+    let listed = client.call("hooks/list", json!({ "workspace": house.work() })).await["hooks"].clone();
+    for hook in listed.as_array().unwrap() {
+        let (confinement, is_apart) = (&hook["confinement"], hook["runs"] == apart.as_str());
+        assert_eq!(confinement["confined"], !is_apart, "{hook}");
+        let why = confinement["why"].as_str().unwrap();
+        assert_eq!(why.contains("lies in a folder in which agents work"), !is_apart, "{why}");
+    }
+    // What an agent wrote is there also when its session is not.
+    client.call("session/delete", json!({ "sessionId": made["sessionId"] })).await;
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    script.replace(reads());
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "apart\napart\n", "with a person's rights");
+    drop(client);
+    running.stop().await;
+}
+
+/// A program of the settings that lies where agents work may load what an agent writes beside it: it is not run, and that is told.
+#[tokio::test]
+async fn a_messenger_that_lies_where_agents_work_is_not_run_and_told_of() {
+    let script = Script::new([
+        Reply::calls(&[("run_shell_command", json!({ "command": "echo asked" }))]),
+        Reply::done("done"),
+    ]);
+    let house = House::new().script(&script).agent("writer", AGENT);
+    let (tell, ran) = (house.work().join("bin/tell"), house.dir.path().join("ran"));
+    program(&tell, "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/x.sh\"\n");
+    fs::create_dir_all(house.work().join("lib")).unwrap();
+    fs::write(house.work().join("lib/x.sh"), format!("touch {}\n", ran.display())).unwrap();
+    let link = house.dir.path().join("tell");
+    std::os::unix::fs::symlink(&tell, &link).unwrap();
+    let settings = json!({ "approval": { "notifyCommand": [link], "notifyAfterMs": 0 } });
+    let house = house.settings(&settings);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "writer", json!({})).await;
+    let told = |status: &Value| status["degraded"].to_string().contains("keep it elsewhere");
+    client.until("daemon/status", json!({}), told).await;
+    client.call("run/cancel", json!({ "runId": run })).await;
     client.ended(&run).await;
-    assert!(evil.exists(), "what was acknowledged was not run");
+    assert!(!ran.exists(), "it was run");
     drop(client);
     running.stop().await;
 }

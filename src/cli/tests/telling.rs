@@ -38,7 +38,7 @@ fn a_hook_that_cannot_work_says_so_beside_its_id() {
 /// Whoever wrote one for another product does not expect it in a sandbox, and learns how it gets out of there.
 #[test]
 fn a_hook_of_ones_own_that_runs_in_a_sandbox_says_how_it_would_not() {
-    let told = "put it into a script of yours outside of the workspace, such as ~/hooks/x.sh, and name that by its full path";
+    let told = "put it into a script of yours outside of all workspaces, such as ~/.config/subagentd/hooks/x.sh, and name that by its full path";
     for (id, confined, is_told) in [("user", true, true), ("user", false, false), ("project", true, false)] {
         let hook = json!({
             "id": format!("{id}/PostToolUse/1c40e2aa"), "event": "PostToolUse", "source": id, "file": "/c/settings.json",

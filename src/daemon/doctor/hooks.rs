@@ -10,8 +10,8 @@ use hooks::{Hook, HookState};
 use sandbox::SandboxMechanism;
 
 /// Advice about a hook of their own that runs in a sandbox.
-const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script of yours outside of the \
-     workspace, such as ~/hooks/x.sh, and name that by its full path";
+const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script of yours outside of all \
+     workspaces, such as ~/.config/subagentd/hooks/x.sh, and name that by its full path";
 
 pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
     let read = match state.hooks_of(workspace.to_vec()).await {
@@ -21,11 +21,18 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     let redactor = state.redactor.get();
     // Of a person's own nobody can tell without a workspace whether they name a file of one.
     let is_known = |hook: &Hook| !workspace.is_empty() || !hook.origin.is_own();
+    let roots = workspace.iter().map(PathBuf::from).collect();
+    let mut outlooks = match hook_outlooks::of_hooks(state, &read, roots).await {
+        Ok(outlooks) => outlooks,
+        Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
+    };
     let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);
     let (mut confined, mut count, mut has_own) = (Vec::new(), 0_usize, false);
     for hook in on {
         count += 1;
-        let found = hook.confinement(|words| shown_command(words, &redactor));
+        let outlook = outlooks.iter_mut().find(|(id, _)| *id == hook.id);
+        let now = outlook.and_then(|(_, outlook)| outlook.confinement.take());
+        let found = now.or_else(|| hook.confinement(|words| shown_command(words, &redactor)));
         if let Some(found) = found.filter(|it| it.confined && is_known(hook)) {
             confined.push(format!("{}: {}", hook.id, found.why.replace('\n', "⏎")));
             has_own |= hook.origin.is_own();
@@ -36,11 +43,7 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     }
     let hooks = if count == 1 { "1 hook is on".to_owned() } else { format!("{count} hooks are on") };
     let finding = of_places(state, &hooks, (&confined, has_own), workspace);
-    let roots = workspace.iter().map(PathBuf::from).collect();
-    let outlooks = match hook_outlooks::of_hooks(state, &read, roots).await {
-        Ok(outlooks) => outlooks,
-        Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
-    };
+    outlooks.retain(|(_, outlook)| outlook.fault.is_some() || outlook.warning.is_some());
     if outlooks.is_empty() {
         return finding;
     }

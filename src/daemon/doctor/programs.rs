@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use super::{super::state::DaemonContext, DoctorFinding, blocking};
+use super::{super::state::DaemonContext, DoctorFinding, blocking, told};
 
 /// What reads the text of a PDF.
 const PDF_READER: &str = "pdftotext";
@@ -11,7 +11,11 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let path = state.sources.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
     let programs = state.children.owner_programs().clone();
-    let changed = tokio::task::spawn_blocking(move || programs.changed()).await.unwrap_or_default();
+    let looked = tokio::task::spawn_blocking(move || (programs.changed(), programs.astray())).await;
+    let (changed, astray) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
+    };
     if let Some(file) = changed.first() {
         let message = format!(
             "{} is another file than when it was noted: what the settings run it for is not done",
@@ -20,6 +24,10 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
         return DoctorFinding::failed(message).with_hint(
             "look who changed it; if it is right, `subagent trust --programs` acknowledges it as it is now",
         );
+    }
+    if !astray.is_empty() {
+        return DoctorFinding::failed(told(astray.into_iter()))
+            .with_hint("keep it where no agent works, such as in ~/.config/subagentd, and name it by its full path there");
     }
     blocking(move || match has(PDF_READER, &path) {
         true => DoctorFinding::ok(format!("{PDF_READER} is there")),

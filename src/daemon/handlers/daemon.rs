@@ -124,6 +124,7 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
     settings
         .chain(rules)
         .chain(changed)
+        .chain(state.children.owner_programs().found_astray())
         .chain(sandbox)
         .chain(token)
         .chain(state.servers_now.degraded(&state.servers))

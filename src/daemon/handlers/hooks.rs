@@ -62,7 +62,10 @@ async fn list(
         let fault = outlook.fault.map(|it| HookFault { why: it.why, means: meaning_of(it.comes_of_it) });
         ListedHook {
             // Without a workspace nobody can tell whether it names a file of one.
-            confinement: confinement(hook, &redactor).filter(|_| has_workspace || !hook.origin.is_own()),
+            confinement: outlook
+                .confinement
+                .or_else(|| confinement(hook, &redactor))
+                .filter(|_| has_workspace || !hook.origin.is_own()),
             fault,
             warning: outlook.warning,
             ..listed(hook, &state, &redactor)

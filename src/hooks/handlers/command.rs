@@ -94,7 +94,9 @@ pub(super) async fn start(
         }
     }
     // What an agent puts into the workspace is no program of a hook's, and no module, by its name alone.
-    environment.set("PATH", &parts.path_outside(&workspace.roots));
+    let (finder, roots) = (parts.clone(), workspace.roots.clone());
+    let path = tokio::task::spawn_blocking(move || finder.path_outside(&roots)).await;
+    environment.set("PATH", &path.map_err(|error| format!("was not run: its PATH is not known: {error}"))?);
     let texts = || std::iter::once(command).chain(args.into_iter().flatten().map(String::as_str));
     // A module that a confined hook names is one of the folder that it is started in.
     if !(is_confined && runs_module(texts())) {

@@ -311,7 +311,7 @@ impl OwnPlaces<'_> {
         let is_persons = real.is_file() && !self.is_installed(path) && !self.is_installed(&real);
         // Perl and Ruby read the options of a first line also where they are given the script (perlrun(1)).
         let has_known = || self.first_line_is_known(&real);
-        let has_none = || sys::owner_programs::whole_first_line(&real).is_none();
+        let has_none = || sys::first_line::whole_first_line(&real).is_none();
         is_persons && if is_given { is_code(&real) && (has_none() || has_known()) } else { has_known() }
     }
 
@@ -338,7 +338,7 @@ impl OwnPlaces<'_> {
             (path.file_name().and_then(OsStr::to_str), path.extension().and_then(OsStr::to_str));
         let is_start_file = name.is_some_and(|name| name.starts_with('.'))
             && !end.is_some_and(|end| ENDS_OF_LOGS.contains(&end));
-        let is_run = || is_program(path) || sys::owner_programs::whole_first_line(path).is_some();
+        let is_run = || is_program(path) || sys::first_line::whole_first_line(path).is_some();
         self.is_own_path(text)
             && !is_start_file
             && !end.is_some_and(|end| ENDS_OF_CODE.contains(&end))
@@ -385,7 +385,7 @@ impl OwnPlaces<'_> {
     /// True of a script whose first line names an interpreter that loads nothing from where it is started. The kernel hands all behind the
     /// interpreter's path on as one word, `env` looks its word up (execve(2), env(1)).
     fn first_line_is_known(&self, path: &Path) -> bool {
-        let Some(line) = sys::owner_programs::whole_first_line(path) else { return false };
+        let Some(line) = sys::first_line::whole_first_line(path) else { return false };
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let (program, option) = match words.as_slice() {
             ["/usr/bin/env" | "/bin/env", name] => (*name, None),

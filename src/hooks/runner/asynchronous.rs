@@ -39,6 +39,7 @@ impl HookRunner {
         let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
             let parts = &runner.shared.parts;
             let begun = parts.clock.monotonic();
+            let hook = parts.as_it_runs(hook, &workspace.roots).await;
             let input = stdin::written(&hook, &firing, &workspace, parts.clock.now());
             let working = async {
                 match parts.begin(&hook, &input, &workspace, services.as_ref()).await {

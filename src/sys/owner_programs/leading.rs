@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     lexical::lexical,
+    own_ground::OwnGround,
     plain_text::{PlainCommand, PlainScript, PlainWord},
     word_paths::{absolute, pieces},
     worked_folders::WorkedFolders,
@@ -14,6 +15,8 @@ use crate::{
 
 /// Programs that only read what they are given: a key may lie anywhere.
 const READERS: &[&str] = &["cat", "head", "gpg", "age", "sops", "base64", "jq", "cut", "tr", "grep"];
+/// Options of theirs by which they load what says more than a key does: settings that name programs, libraries of filters.
+const LOADING_OPTIONS: &[&str] = &["--homedir", "--options", "--library-path", "-L", "--from-file"];
 /// Shells, that take a text of commands behind an option with a `c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 /// Interpreters, of which only a script by its full path is known.
@@ -142,7 +145,7 @@ pub(super) fn leading(
     if folders.is_empty() {
         return None;
     }
-    let ground = AgentsGround { folders: &folders, noted, home };
+    let ground = AgentsGround { folders: &folders, noted, home, own: OwnGround { worked, home } };
     let words = words.iter().map(|word| PlainWord { text: word.clone() }).collect();
     let command = PlainCommand { words, files: Vec::new() };
     of_command(&command, &ground, (0, false))
@@ -255,16 +258,6 @@ fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
     rest
 }
 
-/// True of a script of Node, which takes modules from every folder above it (https://nodejs.org/api/modules.html).
-fn is_of_node(real: &Path, words: &[String]) -> bool {
-    let end = real.extension().and_then(|end| end.to_str()).unwrap_or_default();
-    ["js", "mjs", "cjs", "ts", "mts", "cts"].contains(&end)
-        || super::whole_first_line(real).is_some_and(|line| line.contains("node"))
-        || words
-            .iter()
-            .any(|word| is_one_of(word.rsplit('/').next().unwrap_or_default(), &["node", "nodejs"]))
-}
-
 /// True of a variable by which no program finds another or loads something.
 fn is_harmless(name: &str) -> bool {
     matches!(name, "LANG" | "LC_ALL" | "TZ" | "DISPLAY" | "WAYLAND_DISPLAY" | "DBUS_SESSION_BUS_ADDRESS")
@@ -281,25 +274,30 @@ struct AgentsGround<'a> {
     folders: &'a [PathBuf],
     noted: &'a [&'a Path],
     home: Option<&'a Path>,
+    own: OwnGround<'a>,
 }
 
 impl AgentsGround<'_> {
     /// The first part of these words that leads there.
     fn named(&self, words: &[String]) -> Option<String> {
-        let AgentsGround { folders, noted, home } = self;
+        let AgentsGround { folders, noted, home, own } = self;
         let words: Vec<String> = words.iter().map(|word| word.replace("${HOME}", "$HOME")).collect();
         let pieces: Vec<&str> = words.iter().flat_map(|word| pieces(word)).collect();
         let is_relative = |piece: &&str| piece.contains('/') && !piece.starts_with(['/', '~', '$', '-']);
         let reads =
-            words.first().is_some_and(|word| READERS.contains(&word.rsplit('/').next().unwrap_or_default()));
+            words.first().is_some_and(|word| READERS.contains(&word.rsplit('/').next().unwrap_or_default()))
+                && !words.iter().any(|word| LOADING_OPTIONS.iter().any(|option| word.starts_with(option)));
         let has_relative = pieces.iter().any(is_relative);
         let leads = |piece: &&&str| {
             let Some(path) = absolute(piece, *home) else { return false };
             let real = real(&path);
-            let is_within = folders.iter().any(|folder| real.starts_with(folder));
+            let is_above_of_node = || own.takes_from_agents_above(&path, words.iter().map(String::as_str));
+            let is_of_node = path.is_file() && !reads && is_above_of_node();
+            let is_within = own.is_of_agents(&path) || is_of_node;
             // From there a relative name may lead into it.
             let is_above = has_relative && folders.iter().any(|folder| folder.starts_with(&real));
-            let is_held = || reads || noted.contains(&real.as_path()) && !is_of_node(&real, &words);
+            let is_held =
+                || reads || noted.contains(&real.as_path()) && !is_of_node && !own.loads_from_agents(&path);
             (is_within || is_above) && !(path.is_file() && is_held())
         };
         pieces.iter().find(leads).map(|piece| (*piece).to_owned())
@@ -307,10 +305,7 @@ impl AgentsGround<'_> {
 
     /// The first file of a redirection that lies there.
     fn named_files(&self, command: &PlainCommand) -> Option<String> {
-        let is_there = |file: &str| {
-            let real = real(Path::new(file));
-            !file.starts_with('/') || self.folders.iter().any(|folder| real.starts_with(folder))
-        };
+        let is_there = |file: &str| !file.starts_with('/') || self.own.is_of_agents(Path::new(file));
         let is_unknown = |file: &&PlainWord| file.literal().is_none_or(is_there);
         command.files.iter().find(is_unknown).map(|_| command.shown())
     }
@@ -401,8 +396,15 @@ mod tests {
             &["~/own/later"],
             &["node", "~/dotfiles/notify.sh"],
             &["env", "GNUPGHOME=/h/dotfiles", "gpg", "-dq", "/h/k.gpg"],
+            &["gpg", "--options", "~/dotfiles/made-later", "-dq", "/h/k.gpg"],
+            &["nix", "run", "~/dotfiles#tell"],
             &["sh", "-c", "sh ~/dotfiles/made-later"],
             &["make", "-C", "~/own/link"],
+            // What a script loads there, nobody has looked at.
+            &["~/dotfiles/notify.sh", "x"],
+            &["sh", "-c", r#"~/dotfiles/notify.sh "$1""#],
+            &["timeout", "5", "bash", "~/dotfiles/notify.sh"],
+            &["sh", "-c", r#"sh ~/dotfiles/notify.sh "$(cat)" >> ~/own/log"#],
         ];
         for words in leading {
             assert_eq!(found(words), None, "{words:?}");
@@ -412,12 +414,9 @@ mod tests {
             assert!(found(words).is_some(), "{words:?}");
         }
         for words in [
-            &["~/dotfiles/notify.sh", "x"][..],
-            &["sh", "-c", r#"~/dotfiles/notify.sh "$1""#],
-            &["~/bin/notify", "--text", "a/b"],
+            &["~/bin/notify", "--text", "a/b"][..],
             &["cat", "~/own/key"],
             &["env", "LANG=C", "python3", "-u", "~/bin/notify", "a b"],
-            &["timeout", "5", "bash", "~/dotfiles/notify.sh"],
             &["zenity", "--info", "--text", "a $b"],
             &["cat", "~/dotfiles/made-later"],
             &["pass", "show", "mail/key"],
@@ -426,7 +425,6 @@ mod tests {
             &["sh", "-c", "printenv OPENAI_API_KEY"],
             &["sh", "-c", "lpass show --password x | tr -d '\\n'"],
             &["sh", "-c", r#"notify-send "Agent" "$(jq -r .title)""#],
-            &["sh", "-c", r#"sh ~/dotfiles/notify.sh "$(cat)" >> ~/own/log"#],
             &["bash", "-c", r#"exec ~/bin/notify "$X""#],
         ] {
             assert_eq!(found(words), None, "{words:?}");

@@ -18,7 +18,7 @@ use super::{
     MOST_FILES, NotedFile, OwnerProgram, OwnerPrograms, OwnerProgramsLookup, ProgramFiles,
     add_with_interpreters, changed, digest_of, first_line, folders_around, id_of, is_open, is_roots,
 };
-use crate::worked_folders::WorkedFolders;
+use crate::{own_ground::OwnGround, worked_folders::WorkedFolders};
 
 /// Endings of files that programs run, whatever their modes.
 const SCRIPT_ENDS: &[&str] = &[
@@ -176,7 +176,7 @@ impl OwnerPrograms {
             if is_same || is_apart(&file) {
                 continue;
             }
-            if worked.holding(&file.path).is_some() {
+            if is_of_agents(&file.path, &worked) {
                 refused.get_or_insert_with(|| changed(&file.path));
                 if before.changed.insert(file.path.clone()) {
                     tracing::error!(
@@ -196,10 +196,14 @@ impl OwnerPrograms {
     }
 }
 
+fn is_of_agents(file: &Path, worked: &WorkedFolders) -> bool {
+    OwnGround { worked, home: std::env::home_dir().as_deref() }.is_of_agents(file)
+}
+
 impl OwnerProgram {
     /// True of a file that may be an agent's work when it is not what was noted.
     pub(super) fn is_held(&self, file: &Path, worked: &WorkedFolders) -> bool {
-        self.script.is_none() || worked.holding(file).is_some()
+        self.script.is_none() || is_of_agents(file, worked)
     }
 
     pub(super) fn of_script(

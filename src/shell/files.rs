@@ -109,7 +109,7 @@ impl ScriptWalk<'_> {
         for target in &targets {
             self.judge_target(target, change);
         }
-        self.goes_through_links(&targets);
+        self.goes_through_links(&targets, change);
     }
 
     /// As [`ScriptWalk::changes`], of something that is told elsewhere, or that nobody would list.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::names_own;
+use super::{FileEffect, names_own};
 use crate::{
     place::PathTarget,
     scope::{CommandScope, ScriptLink, ScriptWalk},
@@ -57,12 +57,18 @@ impl ScriptWalk<'_> {
         self.links.extend(moved);
     }
 
-    pub(super) fn goes_through_links(&mut self, targets: &[PathTarget]) {
+    /// What is written by the name of a link is written where that leads; the text may come back to it, and a hard link is the file itself.
+    pub(super) fn goes_through_links(&mut self, targets: &[PathTarget], change: FileEffect) {
         // Above where it leads is nobody knows what.
         let goes_up = |link: &ScriptLink| targets.iter().any(|target| target.goes_up_from(&link.path));
         let through = |link: &ScriptLink| targets.iter().any(|target| target.may_pass(&link.path));
         let links: Vec<ScriptLink> = self.links.iter().filter(|link| through(link)).cloned().collect();
         for link in links {
+            let is_written = matches!(change, FileEffect::Writes | FileEffect::WritesBelow)
+                && targets.iter().any(|target| target.path == link.path);
+            if is_written {
+                link.leads.iter().for_each(|path| self.draft.writes(path));
+            }
             let is_bad = |path: &PathBuf| {
                 let resolved = (self.around.resolve)(path);
                 let runs = |path: &PathBuf| {

@@ -216,6 +216,22 @@ fn links_that_the_text_makes_itself_are_followed() {
     }
 }
 
+/// A hard link is the file itself, and a symbolic one leads there.
+#[test]
+fn what_is_written_by_the_name_of_a_link_of_the_text_is_told_of_where_it_leads() {
+    for text in [
+        "ln -f a.txt z; echo x > z",
+        "ln -s a.txt z && tee z < b",
+        "for i in 1 2; do ls >> z; ln -f a.txt z; cd sub; done",
+        "ln a.txt z; mv z y; echo x >> y",
+    ] {
+        let told = ResourceAccess::Write { path: "/w/a.txt".into() };
+        assert!(judged(text).accesses.contains(&told), "{text}: {:?}", judged(text).accesses);
+    }
+    let told = judged("ln -s a.txt z; rm z").accesses;
+    assert!(!told.contains(&ResourceAccess::Write { path: "/w/a.txt".into() }), "{told:?}");
+}
+
 /// Whatever program it is, and however its option is written.
 #[test]
 fn whatever_names_a_file_that_others_run_may_write_it() {

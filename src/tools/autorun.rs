@@ -18,6 +18,7 @@ mod home;
 mod kept;
 mod modules;
 mod path_folders;
+mod program_texts;
 mod rows;
 mod settings_files;
 mod shadowing;
@@ -95,9 +96,11 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     found.extend(untold);
     let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
     programs.extend(home.iter().flat_map(|home| start_files::named(home)));
-    found.extend(
-        programs.into_iter().filter(|place| workspace.roots().any(|root| place.path.starts_with(root))),
-    );
+    let is_in_root = |place: &AutorunPlace| workspace.roots().any(|root| place.path.starts_with(root));
+    programs.retain(|place| is_in_root(place));
+    let linked = programs.iter().flat_map(|place| program_texts::linked_in(&place.path, place.why));
+    let linked: Vec<AutorunPlace> = linked.filter(|place| is_in_root(place)).collect();
+    found.extend(programs.into_iter().chain(linked));
     found
 }
 

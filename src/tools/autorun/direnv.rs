@@ -4,11 +4,13 @@
 
 use std::{
     collections::HashSet,
-    fs,
     path::{Component, Path, PathBuf},
 };
 
-use super::git_programs::is_text;
+use super::{
+    git_programs::is_text,
+    program_texts::{linked_in, texts_in},
+};
 use shell::AutorunPlace;
 use sys::{guarded::ResolvedPath, regular_file};
 
@@ -20,9 +22,6 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// Files that are read, and how often one is followed that another names.
 const MOST_READ: usize = 32;
 const DEEPEST: usize = 2;
-/// Files of such a folder of programs that are looked at. Those that people write are few.
-const MOST_PROGRAMS: usize = 300;
-
 /// Folders of programs of which it is looked which names are free in them.
 const MOST_FOLDERS: usize = 16;
 
@@ -101,7 +100,9 @@ struct NamedByEnvrc {
 pub(super) fn named(root: &Path) -> Vec<AutorunPlace> {
     let NamedByEnvrc { files, folders, .. } = NamedByEnvrc::of(root);
     let files = files.into_iter().map(|path| AutorunPlace { path, why: EVALUATED });
-    files.chain(folders.into_iter().map(|path| AutorunPlace { path, why: PROGRAMS })).collect()
+    let linked = folders.iter().flat_map(|folder| linked_in(folder, PROGRAMS)).collect::<Vec<_>>();
+    let folders = folders.into_iter().map(|path| AutorunPlace { path, why: PROGRAMS });
+    files.chain(folders).chain(linked).collect()
 }
 
 /// The ones that are kept from commands: of folders in which programs are found the texts that are there, as what is none is what builds make.
@@ -110,11 +111,7 @@ pub(super) fn named_texts(root: &Path) -> Vec<AutorunPlace> {
     let NamedByEnvrc { files, mut folders, .. } = NamedByEnvrc::of(root);
     folders.retain(|folder| !is_built(folder, root));
     let files = files.into_iter().map(|path| AutorunPlace { path, why: EVALUATED });
-    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
-    let programs =
-        folders.into_iter().flat_map(entries).filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
-    let programs = programs.map(|entry| entry.path()).filter(|path| is_text(path));
-    files.chain(programs.map(|path| AutorunPlace { path, why: PROGRAMS })).collect()
+    files.chain(folders.iter().flat_map(|folder| texts_in(folder, PROGRAMS))).collect()
 }
 
 /// The folders in which shells find programs by it, each with whether package managers or builds make programs there. Blocks for a bounded
@@ -237,6 +234,8 @@ fn path(word: &str, base: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -4,23 +4,18 @@
 
 use std::{
     ffi::OsStr,
-    fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use super::{direnv, git_programs::is_text, shadowing};
+use super::{direnv, program_texts::texts_in, shadowing};
 use shell::AutorunPlace;
 use sys::{guarded::ResolvedPath, programs};
 
 const PROGRAMS: &str = "a shell finds its programs there";
 const INSTEAD: &str = "a shell runs it in the place of the program of that name";
 
-/// Folders that are looked at, and files of one. Those that people write are few.
+/// Folders that are looked at. Those that people write are few.
 const MOST_FOLDERS: usize = 16;
-const MOST_PROGRAMS: usize = 1_000;
-/// Entries of one folder that are looked at.
-const MOST_ENTRIES: usize = 50_000;
 
 /// Entries beside a folder of programs by which it is one that a package manager fills: of Python (venv), and of conda.
 const OF_ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
@@ -64,23 +59,9 @@ impl PathFolders {
     /// What is kept from commands in them: the texts that are there, and the names of daily programs. Blocks for a bounded look.
     pub fn kept(&self) -> Vec<AutorunPlace> {
         let written = self.folders.iter().filter(|(_, is_built)| !is_built).map(|(folder, _)| folder);
-        let texts = written.flat_map(|folder| oldest_files(folder)).filter(|path| is_text(path));
-        let texts = texts.map(|path| AutorunPlace { path, why: PROGRAMS });
+        let texts = written.flat_map(|folder| texts_in(folder, PROGRAMS));
         texts.chain(shadowing::missing(&self.folders, INSTEAD)).collect()
     }
-}
-
-/// The files of a folder that were changed last of all long ago, first: what an agent makes is newer, however much it is. Its time is the
-/// kernel's word.
-fn oldest_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let mut files: Vec<((i64, i64), PathBuf)> = entries
-        .filter_map(|entry| Some((entry.metadata().ok().filter(fs::Metadata::is_file)?, entry.path())))
-        .map(|(found, path)| ((found.ctime(), found.ctime_nsec()), path))
-        .collect();
-    files.sort();
-    files.truncate(MOST_PROGRAMS);
-    files.into_iter().map(|(_, path)| path).collect()
 }
 
 #[cfg(test)]

@@ -126,7 +126,10 @@ struct StartFiles<'a> {
     program_folders: Vec<PathBuf>,
     read: HashSet<PathBuf>,
     most_read: usize,
+    most_places: usize,
     left: VecDeque<UnreadFile>,
+    /// Found by patterns, and named by those: an agent may have written them, so they are read last, within bounds of their own.
+    found: VecDeque<UnreadFile>,
 }
 
 struct UnreadFile {
@@ -134,6 +137,8 @@ struct UnreadFile {
     /// The number of files by which it is named.
     depth: usize,
     kind: FileKind,
+    /// A pattern found it, or a file that one found names it.
+    is_found: bool,
 }
 
 impl<'a> StartFiles<'a> {
@@ -145,7 +150,9 @@ impl<'a> StartFiles<'a> {
             program_folders: Vec::new(),
             read: HashSet::new(),
             most_read: 0,
+            most_places: 0,
             left: VecDeque::new(),
+            found: VecDeque::new(),
         };
         let tables = [
             (START_FILES, START_FOLDERS, FileKind::Start),
@@ -162,18 +169,23 @@ impl<'a> StartFiles<'a> {
             }
             // Perf: most of them are not there.
             paths.retain(|path| fs::metadata(path).is_ok());
-            reading.left.extend(paths.into_iter().map(|path| UnreadFile { path, depth: 0, kind }));
-            reading.most_read = reading.read.len() + MOST_READ;
-            while let Some(file) = reading.left.pop_front() {
-                reading.read(&file, &mut variables);
+            let unread = |path| UnreadFile { path, depth: 0, kind, is_found: false };
+            reading.left.extend(paths.into_iter().map(unread));
+            for _ in 0..=DEEPEST {
+                reading.most_read = reading.read.len() + MOST_READ;
+                reading.most_places = reading.places.len() + MOST_PLACES;
+                while let Some(file) = reading.left.pop_front() {
+                    reading.read(&file, &mut variables);
+                }
+                reading.left.append(&mut reading.found);
             }
         }
         reading
     }
 
     fn read(&mut self, file: &UnreadFile, variables: &mut HashMap<String, String>) {
-        let UnreadFile { path: file, depth, kind } = file;
-        let (depth, kind) = (*depth, *kind);
+        let UnreadFile { path: file, depth, kind, is_found } = file;
+        let (depth, kind, is_found) = (*depth, *kind, *is_found);
         let end = ResolvedPath::to(file).end;
         if !self.read.insert(end.clone()) {
             return;
@@ -199,14 +211,14 @@ impl<'a> StartFiles<'a> {
                 if *is_guess && !path.is_file() {
                     continue;
                 }
-                if *is_used && self.used.len() < MOST_PLACES {
+                if *is_used && self.places.len() < self.most_places {
                     self.used.insert(ResolvedPath::to(path).end);
                 }
                 if *is_of_programs && self.program_folders.len() < MOST_FILES && !path.is_file() {
                     self.program_folders.push(path.clone());
                 }
             }
-            self.take(named.clone(), *is_of_folders, (depth, kind));
+            self.take(named.clone(), *is_of_folders, (depth, kind, is_found));
         }
         if depth == 0 && !names.scripts.is_empty() {
             self.take_apart(&names);
@@ -223,14 +235,19 @@ impl<'a> StartFiles<'a> {
             for path in names.scripts.iter().map(|script| folder.join(script)) {
                 if path.is_file() {
                     self.used.insert(ResolvedPath::to(&path).end);
-                    self.take(NamedPath::One(path), false, (0, FileKind::Settings));
+                    self.take(NamedPath::One(path), false, (0, FileKind::Settings, false));
                 }
             }
         }
     }
 
-    fn take(&mut self, named: NamedPath, is_of_folders: bool, (depth, kind): (usize, FileKind)) {
-        if MOST_PLACES <= self.places.len() {
+    fn take(
+        &mut self,
+        named: NamedPath,
+        is_of_folders: bool,
+        (depth, kind, is_found): (usize, FileKind, bool),
+    ) {
+        if self.most_places <= self.places.len() {
             return;
         }
         let (path, is_pattern) = match named {
@@ -253,10 +270,11 @@ impl<'a> StartFiles<'a> {
         }
         if is_pattern {
             let entries = fs::read_dir(&end).into_iter().flatten().flatten().take(MOST_FILES);
-            let entries = entries.map(|entry| UnreadFile { path: entry.path(), depth: depth + 1, kind });
-            self.left.extend(entries);
+            let unread = |path| UnreadFile { path, depth: depth + 1, kind, is_found: true };
+            self.found.extend(entries.map(|entry| unread(entry.path())));
         } else if found.is_some_and(|found| found.is_file()) {
-            self.left.push_back(UnreadFile { path: end, depth: depth + 1, kind });
+            let file = UnreadFile { path: end, depth: depth + 1, kind, is_found };
+            if is_found { self.found.push_back(file) } else { self.left.push_back(file) }
         }
     }
 }

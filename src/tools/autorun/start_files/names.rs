@@ -186,7 +186,9 @@ fn note_assignment(line: &str, variables: &mut HashMap<String, String>) {
     let is_name =
         !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let value = value.trim().trim_matches(['"', '\'']);
-    if is_name && !value.contains(char::is_whitespace) && variables.len() < MOST_PLACES {
+    // `PATH="$HOME/x:$PATH"` leads nobody knows where.
+    let is_of_itself = || value.contains(&format!("${name}")) || value.contains(&format!("${{{name}"));
+    if is_name && !value.contains(char::is_whitespace) && !is_of_itself() && variables.len() < MOST_PLACES {
         variables.insert(name.to_owned(), value.to_owned());
     }
 }

@@ -169,3 +169,24 @@ fn files_that_settings_of_any_program_name_are_found_and_folders_and_patterns_ar
         assert!(!found.iter().any(|it| it == other), "{other}: {found:?}");
     }
 }
+
+/// What a pattern of a start file finds, an agent may have written: it neither fills the list for settings nor hides what stands beside it.
+#[test]
+fn files_with_thousands_of_names_keep_nothing_else_from_being_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    write(&home, ".bashrc", "for f in ~/dot/rc.d/*.sh; do . $f; done\n. ~/dot/own.sh\n");
+    for n in 0..20 {
+        let lines: String = (0..3_000).map(|line| format!(". ~/dot/z{n}x{line}\n")).collect();
+        write(&home, &format!("dot/rc.d/{n}.sh"), &lines);
+    }
+    write(&home, ".claude/settings.json", r#"{"statusLine": {"command": "~/dot/status.sh"}}"#);
+    write(&home, "dot/own.sh", "# a person's\n");
+    write(&home, "dot/status.sh", "# a person's\n");
+    let below = |place: AutorunPlace| place.path.strip_prefix(&home).unwrap().display().to_string();
+    let kept: Vec<String> = named_texts(&home, &[]).0.into_iter().map(below).collect();
+    let found = found(&home);
+    for name in ["dot/own.sh", "dot/status.sh"] {
+        assert!(found.iter().any(|it| it == name) && kept.iter().any(|it| it == name), "{name}: {kept:?}");
+    }
+}

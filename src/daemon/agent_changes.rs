@@ -4,6 +4,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::Serialize;
+use tokio::sync::SemaphorePermit;
 
 use super::{once::KeyToken, state::DaemonContext, wire_errors::internal};
 use agents::{AgentCatalog, AgentFileChanges};
@@ -112,8 +113,7 @@ struct PublishedChanges {
 
 /// Appends what nobody was told of yet.
 async fn tell(state: &DaemonContext, by: Option<String>) -> Result<PublishedChanges, RpcError> {
-    // It is closed never, and then there is nobody to wait for.
-    let _turn = state.agent_changes.acquire().await;
+    let _turn = turn(state).await;
     let changes = untold(state, state.projects.trust()).await?;
     if changes.is_empty() {
         return Ok(PublishedChanges { changes, seq: None });
@@ -132,6 +132,17 @@ pub(super) struct ImportProvenance {
     pub origin: AgentOrigin,
 }
 
+/// Whoever holds it alone tells of changes to agents' files: a file that is written under it is not taken for one that somebody else wrote.
+pub(super) struct AgentChangesTurn<'a> {
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+/// Waits for the turn; it is taken after [`DaemonContext::trust_changes`].
+pub(super) async fn turn(state: &DaemonContext) -> AgentChangesTurn<'_> {
+    // It is closed never, and then there is nobody to wait for.
+    AgentChangesTurn { _permit: state.agent_changes.acquire().await.ok() }
+}
+
 /// Tells what a request did to agents' files, in one transaction: what of a workspace counts as acknowledged by it, what
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
 /// if there is one. The caller holds [`DaemonContext::trust_changes`]. After an error the log knows of nothing.
@@ -139,12 +150,11 @@ pub(super) async fn settle<R: Serialize>(
     state: &DaemonContext,
     by: Option<String>,
     acknowledged: Vec<WorkspaceTrusted>,
-    roots: &[PathBuf],
-    origin: Option<&ImportProvenance>,
+    (roots, origin): (&[PathBuf], Option<&ImportProvenance>),
     token: Option<KeyToken>,
     answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
+    _: &AgentChangesTurn<'_>,
 ) -> Result<R, RpcError> {
-    let _turn = state.agent_changes.acquire().await;
     let mut trust = (*state.projects.trust()).clone();
     acknowledged.iter().for_each(|said| trust.take(said));
     let trust = Arc::new(trust);

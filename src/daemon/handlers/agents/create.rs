@@ -12,6 +12,7 @@ use super::{
     writing::{AgentFileWrites, WriteDestination, acknowledging, refuse_errors, warnings},
 };
 use crate::{
+    agent_changes,
     agent_files::{ReversibleChange, TrashFolder},
     handlers::{blocking, by, internal, violations, workspaces},
     once::KeyToken,
@@ -52,6 +53,7 @@ async fn create_once(
         (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
     };
     let _turn = workspaces::turn(state).await?;
+    let told = agent_changes::turn(state).await;
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
@@ -122,7 +124,7 @@ async fn create_once(
         seq,
         replayed: false,
     };
-    deed.tell(state, token, answer).await
+    deed.tell(state, token, answer, &told).await
 }
 
 /// A file that says what it is to say.

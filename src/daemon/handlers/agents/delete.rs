@@ -8,6 +8,7 @@ use super::{
     writing::{AgentFileWrites, root_of},
 };
 use crate::{
+    agent_changes,
     agent_files::{LocatedFile, TrashFolder},
     handlers::{blocking, by, contexts, internal, roots, workspaces},
     once::KeyToken,
@@ -53,6 +54,7 @@ async fn delete_once(
         }
     };
     let _turn = workspaces::turn(state).await?;
+    let told = agent_changes::turn(state).await;
     let project = state.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
@@ -76,7 +78,7 @@ async fn delete_once(
         seq,
         replayed: false,
     };
-    deed.tell(state, token, answer).await
+    deed.tell(state, token, answer, &told).await
 }
 
 /// The file that holds this agent and no other.

@@ -14,7 +14,7 @@ use super::{
     writing::{AgentFileWrites, WriteDestination},
 };
 use crate::{
-    agent_changes::ImportProvenance,
+    agent_changes::{self, ImportProvenance},
     agent_files::{ReversibleChange, TrashFolder},
     agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
     handlers::{blocking, by, internal, violation, violations, workspaces},
@@ -77,6 +77,7 @@ async fn import_once(
     let FoundImportFiles { files, problems, origin } =
         sought.read(state, format, destination.scope, given_up).await?;
     let _turn = workspaces::turn(state).await?;
+    let told = agent_changes::turn(state).await;
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
@@ -102,7 +103,7 @@ async fn import_once(
     if dry_run {
         return Ok(result);
     }
-    deed.tell(state, token, |_: &AgentCatalog, seq| AgentsImportResult { seq, ..result.clone() }).await
+    deed.tell(state, token, |_: &AgentCatalog, seq| AgentsImportResult { seq, ..result.clone() }, &told).await
 }
 
 /// Where files are sought.

@@ -10,6 +10,7 @@ use super::{
     writing::{AgentFileWrites, acknowledging, is_acknowledged, refuse_errors, root_of, warnings},
 };
 use crate::{
+    agent_changes,
     agent_files::{LocatedFile, ReversibleChange, TrashFolder},
     handlers::{blocking, by, internal, roots, violation, violations, workspaces},
     once::KeyToken,
@@ -60,6 +61,7 @@ async fn update_once(
     };
     let roots = workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
     let _turn = workspaces::turn(state).await?;
+    let told = agent_changes::turn(state).await;
     let project = state.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
@@ -87,7 +89,7 @@ async fn update_once(
         seq,
         replayed: false,
     };
-    deed.tell(state, token, answer).await
+    deed.tell(state, token, answer, &told).await
 }
 
 struct UpdatedAgentFile {

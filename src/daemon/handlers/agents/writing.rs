@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    agent_changes::{self, ImportProvenance},
+    agent_changes::{self, AgentChangesTurn, ImportProvenance},
     agent_files::{AgentFileFolder, ReversibleChange},
     handlers::{blocking, roots, workspaces},
     once::KeyToken,
@@ -189,16 +189,18 @@ pub struct AgentFileWrites {
 }
 
 impl AgentFileWrites {
-    /// Tells the log; what it cannot be told did not happen.
+    /// Tells the log; what it cannot be told did not happen. `turn`: taken before the files were written.
     pub async fn tell<R: Serialize>(
         self,
         state: &DaemonContext,
         token: Option<KeyToken>,
         answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
+        turn: &AgentChangesTurn<'_>,
     ) -> Result<R, RpcError> {
         let AgentFileWrites { by, roots, acknowledged, changes, arrival } = self;
         let arrival = arrival.as_ref();
-        let told = agent_changes::settle(state, by, acknowledged, &roots, arrival, token, answer).await;
+        let told =
+            agent_changes::settle(state, by, acknowledged, (&roots, arrival), token, answer, turn).await;
         if told.is_err() {
             blocking(move || {
                 // The last one first: a file may have been changed twice.

@@ -27,7 +27,7 @@ const SHAPE: Shape = Shape { turns: [5, 3, 2], longest_ms: 25 };
 /// Longest pause between the event that was waited for and the kill, in microseconds: a commit takes about as long.
 const PAUSE_US: u64 = 2_500;
 /// Spec 11, promise 6: how soon after the daemon's start runs go on.
-const GO_ON: Duration = Duration::from_secs(5);
+const GO_ON: Duration = crate::support::STUCK;
 /// Every so manieth daemon is left alone until its runs have gone on.
 const UNATTENDED: usize = 4;
 /// Between looks at a database whose daemon has no client.

@@ -1,4 +1,4 @@
-//! What does the first line of a script name (execve(2))?
+//! The first line of a script, by which the kernel finds what runs it (execve(2)).
 
 use std::{io::Read as _, path::Path};
 

@@ -57,7 +57,7 @@ impl ScriptWalk<'_> {
         self.links.extend(moved);
     }
 
-    /// What is written by the name of a link is written where that leads; the text may come back to it, and a hard link is the file itself.
+    /// Judges and tells what is written by the name of a link of this text: it lands where that leads, and a hard link is the file itself.
     pub(super) fn goes_through_links(&mut self, targets: &[PathTarget], change: FileEffect) {
         // Above where it leads is nobody knows what.
         let goes_up = |link: &ScriptLink| targets.iter().any(|target| target.goes_up_from(&link.path));

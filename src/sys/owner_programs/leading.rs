@@ -1,7 +1,7 @@
 //! Do the words of a program lead into a folder in which agents work, other than by the name of a file that is there?
 //!
-//! A file that is named and there is held to what it was when it was noted. What a folder holds, or a file that nobody has made yet, an agent
-//! may put there at any time.
+//! A compiled program that is named and there is held to what it was when it was noted. What a folder holds, what a script loads, or a file that
+//! nobody has made yet, an agent may put there at any time.
 
 use std::path::{Path, PathBuf};
 

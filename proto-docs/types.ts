@@ -545,27 +545,6 @@ export type Audience =
   }
   | (string & {});
 
-/** An MCP server that an extension brings along. */
-export interface BroughtServer {
-  name: string;
-  /** A program of it is started, in the sandbox; otherwise it is reached at an address. */
-  isProgram: boolean;
-  /** The words with which it is started, or the address. */
-  starts: string;
-  /** The variables or headers that its entry sets, each as `NAME=VALUE`. */
-  sets?: string[];
-  /** The reason why it is not used, if it is not: its name is in use, or settings do not allow it. */
-  unused?: string | null;
-}
-
-/** A skill that an extension brings along. */
-export interface BroughtSkill {
-  name: string;
-  description: string;
-  /** The reason why it is not used, if it is not: another one goes before it, or settings switch it off. */
-  unused?: string | null;
-}
-
 /** How much of what a budget counts. */
 export type BudgetAmount = number | Cost;
 
@@ -602,6 +581,27 @@ export interface BudgetWarning {
   /** By the run and the runs below it. */
   used: BudgetAmount;
   limit: BudgetAmount;
+}
+
+/** An MCP server that an extension brings along. */
+export interface BundledMcpServer {
+  name: string;
+  /** A program of it is started, in the sandbox; otherwise it is reached at an address. */
+  isProgram: boolean;
+  /** The words with which it is started, or the address. */
+  commandOrUrl: string;
+  /** The variables or headers that its entry sets, each as `NAME=VALUE`. */
+  variables?: string[];
+  /** The reason why it is not used, if it is not: its name is in use, or settings do not allow it. */
+  unusedReason?: string | null;
+}
+
+/** A skill that an extension brings along. */
+export interface BundledSkill {
+  name: string;
+  description: string;
+  /** The reason why it is not used, if it is not: another one goes before it, or settings switch it off. */
+  unusedReason?: string | null;
 }
 
 /** A decision whether a call runs. */
@@ -963,7 +963,7 @@ export interface ConfirmationCapability {
 export interface ConfirmationClaimParams {
   confirmationId: ConfirmationId;
   /** How long somebody will probably read. Missing = a minute. Ends earlier with the connection. */
-  forMs?: number | null;
+  durationMs?: number | null;
 }
 
 export interface ConfirmationClaimResult {
@@ -1049,7 +1049,7 @@ export type ConfirmationDetails =
     limit: BudgetLimits;
     used: BudgetUsed;
     /** The most that can be given: what the run that called this one had left. */
-    most?: BudgetLimits;
+    maximum?: BudgetLimits;
   };
 
 /**
@@ -1077,7 +1077,7 @@ export interface ConfirmationEdited {
    * The digest of what came with the answer, as in `confirmation.resolved`: the same answer once more is
    * known by it.
    */
-  said?: string | null;
+  answerDigest?: string | null;
 }
 
 /** One of the two is given. */
@@ -1251,7 +1251,7 @@ export interface ConfirmationResolved {
    * answer once more is known by it, and another one is not taken for it. Missing for answers to a tool's
    * question, which are no business of the log's: they could be guessed by it.
    */
-  said?: string | null;
+  answerDigest?: string | null;
   /** In the event: when that happened. */
   at?: Timestamp | null;
   /**
@@ -1304,7 +1304,7 @@ export interface ConfirmationRespondResult {
 /** Data of `confirmation.revised`: the question is this now. */
 export interface ConfirmationRevised {
   confirmation: Confirmation;
-  why: RevisionReason;
+  reason: RevisionReason;
   /**
    * The change as the model is told it, with `changedByHook` and `askedByHook`: who changed the call, and
    * what is now other than it was.
@@ -1454,7 +1454,7 @@ export interface ContextCompressed {
   status: CompressionStatus;
   /** Of the context from here on; it rises with each compression that counts. */
   epoch: number;
-  /** As in `model.consulting`. */
+  /** As in `sideCall.started`. */
   forced?: boolean;
   /**
    * Tokens of a request before and after, instructions and tools included; estimated unless they were
@@ -1490,7 +1490,7 @@ export interface ContextMetadata {
 
 export interface ContextNudged {
   text: string;
-  because?: NudgeReason;
+  reason?: NudgeReason;
 }
 
 /** An amount of money: dollars as a decimal number in a string, to nine places. */
@@ -1532,7 +1532,7 @@ export interface DaemonCounts {
   /** Cost of the tokens whose price is known. */
   cost?: Cost;
   /** Events that the slowest subscription has not been sent. */
-  mostLag?: number;
+  maxLag?: number;
 }
 
 export interface DaemonInfo {
@@ -1675,7 +1675,7 @@ export interface DroppedChange {
   /** The arguments that it wanted, as JSON; of long ones the first 1 KiB. */
   input: string;
   /** The reason why it did not count, a clause without its end: `the call was denied`. */
-  why: string;
+  reason: string;
 }
 
 /** An event as subscribers receive it and `events/list` answers it. */
@@ -1943,8 +1943,8 @@ export interface ExtensionChanged {
 
 /** The things that an extension brings along. */
 export interface ExtensionContents {
-  skills?: BroughtSkill[];
-  servers?: BroughtServer[];
+  skills?: BundledSkill[];
+  servers?: BundledMcpServer[];
   author?: string | null;
   homepage?: string | null;
   license?: string | null;
@@ -1953,7 +1953,7 @@ export interface ExtensionContents {
 export interface ExtensionGetResult {
   extension: ExtensionSummary;
   /** Nothing, of one that changed. */
-  brings: ExtensionContents;
+  contents: ExtensionContents;
   /** Its folder. */
   folder: string;
   /** The folder for what its programs write; made when one is started. */
@@ -1996,7 +1996,7 @@ export interface ExtensionInstallResult {
   extension: InstalledExtension;
   /** The one that was installed before. */
   before?: InstalledExtension | null;
-  brings: ExtensionContents;
+  contents: ExtensionContents;
   /** The number of its files. */
   fileCount: number;
   /** The event that tells of it; missing where nothing changed. */
@@ -2143,10 +2143,10 @@ export type FinishReason =
   | "stop"
   /** The output limit was reached. */
   | "length"
-  /** The provider withheld the answer; `words` are the provider's. */
+  /** The provider withheld the answer; `message` is the provider's. */
   | {
     refused: {
-      words: string;
+      message: string;
     };
   }
   | (string & {});
@@ -2246,7 +2246,7 @@ export interface HookConfinement {
    * The reason, a clause without its end. It names the file of the workspace, or the words of the command,
    * that it is about.
    */
-  why: string;
+  reason: string;
 }
 
 /** Everything that a hook says of what is about to happen. The greater one is the stricter one. */
@@ -2331,8 +2331,8 @@ export type HookFailure =
 /** The reason why a hook cannot work, and what comes of that. */
 export interface HookFault {
   /** A sentence without its end. */
-  why: string;
-  means: HookFailure;
+  reason: string;
+  failure: HookFailure;
 }
 
 /**
@@ -2406,7 +2406,7 @@ export interface HookFired {
    * On the last answer of hooks that were asked about the result of a call: all is said of what the model
    * reads.
    */
-  settles?: boolean;
+  settlesResult?: boolean;
 }
 
 /** The way in which a hook ended. */
@@ -2579,7 +2579,7 @@ export interface HooksTestResult {
   id: string;
   event: HookEventName;
   /** A run would fire it for just this: it is on, and its matcher and `if` mean it. */
-  fires: boolean;
+  wouldFire: boolean;
   /** Everything that it was told. */
   input: unknown;
   stdout: string;
@@ -2590,7 +2590,7 @@ export interface HooksTestResult {
   outcome: HookOutcome;
   /** The place where its command ran, or was to run; missing if it is no command. */
   confinement?: HookConfinement | null;
-  /** Its answer to this call, also where `fires` is false and a run does not ask it. */
+  /** Its answer to this call, also where `wouldFire` is false and a run does not ask it. */
   decision?: HookDecision | null | string;
   reason?: string | null;
   /** Texts that the model would get. */
@@ -2599,14 +2599,14 @@ export interface HooksTestResult {
   arguments?: unknown;
   warnings?: string[];
   /** Everything that would happen in a run, in a sentence or two. */
-  means: string;
+  summary: string;
 }
 
-export interface IdeContextTold {
+export interface IdeContextShared {
   /** The text that the model reads. */
   text: string;
   /** All that the editor shows; otherwise what has changed since the context was told last. */
-  whole?: boolean;
+  full?: boolean;
   /** Files that are open in the editor. */
   files: number;
 }
@@ -2624,7 +2624,7 @@ export interface IdeContextUpdateResult {
   /** The number of files that runs are told of. */
   files: number;
   /** Files that they are not told of. */
-  leftOut?: IdeLeftOut[];
+  omitted?: OmittedIdeFile[];
 }
 
 /** A place in a file; both count from 1. */
@@ -2642,13 +2642,6 @@ export interface IdeFile {
   cursor?: IdeCursor | null;
   /** At most 16 KiB. */
   selectedText?: string | null;
-}
-
-/** Something that was left out, and why. */
-export interface IdeLeftOut {
-  /** The file; missing = all of them. */
-  path?: string | null;
-  why: string;
 }
 
 /**
@@ -2694,7 +2687,7 @@ export interface ImportedAgent {
   /** Where it was, or would be, written to. */
   path?: string | null;
   /** What it may do. */
-  may?: ImportedAgentPermissions | null;
+  permissions?: ImportedAgentPermissions | null;
   /**
    * Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an
    * answer's size does not allow all texts.
@@ -2720,7 +2713,7 @@ export interface ImportedAgentPermissions {
   /** Risks of calls that run without asking where no rule speaks. */
   autoApprove?: Risk[];
   /** Its own MCP servers, which each of its runs starts or reaches, and how, in words. */
-  starts?: string[];
+  mcpServers?: string[];
 }
 
 /** A file that a memory file imports. */
@@ -2794,7 +2787,7 @@ export interface LastHookEnd {
   outcome: HookOutcome;
   decision?: HookDecision | null | string;
   /** The reason of one that failed, to be read after the hook's name: `ended with exit code 1: …`. */
-  whyItFailed?: string | null;
+  failureReason?: string | null;
 }
 
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
@@ -3014,7 +3007,7 @@ export interface LlmSpan {
   /** 1-based within its turn. */
   attempt?: number | null;
   /** The request before it was cut off as the daemon ended, and it asks the same once more. */
-  again?: boolean;
+  repeatedAfterRestart?: boolean;
   /**
    * Time from the request to the first that came of the reply: text, thoughts or calls; without that of hooks
    * of the request. Missing when nothing came, and on what the daemon itself asked for.
@@ -3078,6 +3071,25 @@ export type LoopKind =
   /** A model looked at what was done, and says so. */
   | "judge"
   | (string & {});
+
+/** A hook that a call meets. */
+export interface MatchedHook {
+  id: string;
+  event: HookEventName;
+  /** One line that says what it runs. */
+  runs: string;
+  /** The reason why it fails without being asked, so that it refuses what it guards. */
+  denyReason?: string | null;
+  /** The reason why it fails without being asked, so that a person is asked. */
+  askReason?: string | null;
+  /**
+   * The reason why it is not asked or told, and the call goes on without it: nobody has acknowledged its
+   * file, or it fails and guards nothing.
+   */
+  skipped?: string | null;
+  /** A variable without a value in its command, which may work all the same. */
+  warning?: string | null;
+}
 
 export interface McpAddParams {
   name: string;
@@ -3403,10 +3415,10 @@ export interface McpWrittenResult {
 export interface MemoryFileRecord {
   path: string;
   /** It comes from the workspace; otherwise from the user or the system. */
-  ofProject?: boolean;
+  fromWorkspace?: boolean;
   state: MemoryFileUse;
   /** The reason why it is not used. */
-  why?: string | null;
+  reason?: string | null;
   /** On the disk. */
   bytes: number;
   /** The tokens of its text with what it imports, about. */
@@ -3497,25 +3509,6 @@ export type MessageRole =
   | "tool"
   | (string & {});
 
-/** A hook that a call meets. */
-export interface MetHook {
-  id: string;
-  event: HookEventName;
-  /** One line that says what it runs. */
-  runs: string;
-  /** The reason why it fails without being asked, so that it refuses what it guards. */
-  refuses?: string | null;
-  /** The reason why it fails without being asked, so that a person is asked. */
-  asks?: string | null;
-  /**
-   * The reason why it is not asked or told, and the call goes on without it: nobody has acknowledged its
-   * file, or it fails and guards nothing.
-   */
-  skipped?: string | null;
-  /** A variable without a value in its command, which may work all the same. */
-  warning?: string | null;
-}
-
 export interface ModelCompleted {
   stream: string;
   model: string;
@@ -3549,59 +3542,6 @@ export interface ModelCompleted {
    * that it had before.
    */
   error?: string | null;
-}
-
-export interface ModelConsulted {
-  purpose: SideCallPurpose;
-  /**
-   * Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came
-   * before.
-   */
-  callId?: CallId | null;
-  model: string;
-  usage: Usage;
-  /**
-   * The provider did not say what the answer took, or not all of it as the answer was cut off: `usage` is the
-   * daemon's estimate.
-   */
-  estimated?: boolean;
-  /**
-   * A request was cut off before anything had come of it: `usage` is without it, and nobody knows what it
-   * cost.
-   */
-  usageUnknown?: boolean;
-  /**
-   * Nobody waited for the answer any more: the run was stopped, or came to its end, or asks the same once
-   * more after a restart.
-   */
-  givenUp?: boolean;
-  /** Missing when nobody told the model's price, or `usageUnknown` says that nothing was counted. */
-  cost?: Cost | null;
-  /** What it answered, whole. */
-  text?: string;
-  /** Of a loop check: how sure the model is that the run goes round in circles, 0 to 1. */
-  confidence?: number | null;
-  /** The reason why there is no answer that counts; nothing came of it then. */
-  error?: string | null;
-  /**
-   * The time of the request, and how long it took: only where a tool or a hook asked or it was given up, and
-   * not in events of earlier versions.
-   */
-  askedAt?: Timestamp | null;
-  durationMs?: number | null;
-  /** The firing and the id of the hook that asked, as in the `hook.fired` that follows. */
-  firingId?: string | null;
-  hookId?: string | null;
-}
-
-export interface ModelConsulting {
-  purpose: SideCallPurpose;
-  /** Missing where none is needed. */
-  model?: string | null;
-  /** Of a compression: it was asked for, or there is no other way to go on. */
-  forced?: boolean;
-  /** Of a compression: no summary, but tool outputs are cut, all but the ends of them. */
-  outputsOnly?: boolean;
 }
 
 export interface ModelFallback {
@@ -3769,7 +3709,7 @@ export type NoParams = Record<string, never>;
 export interface NotRestorable {
   callId: CallId;
   tool: ToolName;
-  why: string;
+  reason: string;
 }
 
 /** A program that settings name, and its files as they were noted and as they are. */
@@ -3809,6 +3749,13 @@ export type NudgeReason =
   /** A hook has something to say to it. */
   | "hook"
   | (string & {});
+
+/** Something that was left out, and why. */
+export interface OmittedIdeFile {
+  /** The file; missing = all of them. */
+  path?: string | null;
+  reason: string;
+}
 
 /** What happens when a run has used up its tokens or its money. */
 export type OnBudget =
@@ -3955,7 +3902,7 @@ export interface PolicyCheckResult {
    * The hooks that a run would ask or tell about this call: before it is judged, before a person is asked,
    * and after it. They are not run here, and may refuse or change it.
    */
-  hooks?: MetHook[];
+  hooks?: MatchedHook[];
 }
 
 export interface PolicyListParams {
@@ -4126,6 +4073,20 @@ export interface PromptAttachment {
   uri?: string | null;
 }
 
+/** A file that a run is told, without its text. */
+export interface PromptFile {
+  /** `memory`, or `import`: a file that one of these imports, whose size and digest are in that one's. */
+  kind?: string;
+  /** Absolute. */
+  path?: string;
+  /** The file that imports it, with `import`. */
+  by?: string | null;
+  /** Bytes of what is told of it, with what it imports. */
+  bytes?: number;
+  /** SHA-256 of that as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
+  digest?: string;
+}
+
 export interface PromptRenderParams {
   agent: AgentName;
   /** As the next run of this session would be told. */
@@ -4157,6 +4118,23 @@ export interface PromptRenderResult {
    * Missing for an agent without them.
    */
   systemFile?: string | null;
+}
+
+/**
+ * The sources of what a run is told before its first message. It keeps what it was told, whatever becomes of
+ * the files.
+ */
+export interface PromptSources {
+  systemPrompt?: SystemPromptSource;
+  /**
+   * The memory files that it is told, in their order, each with what it imports behind it; the first 64.
+   * Files of sub-folders are told later, with the first call that comes there.
+   */
+  memory?: PromptFile[];
+  /** The number of further ones. */
+  moreMemory?: number;
+  /** The skills that it begins with. */
+  skills?: number;
 }
 
 /** A session that is removed. */
@@ -4303,7 +4281,7 @@ export interface Resolution {
    * answer once more is known by it, and another one is not taken for it. Missing for answers to a tool's
    * question, which are no business of the log's: they could be guessed by it.
    */
-  said?: string | null;
+  answerDigest?: string | null;
   /** In the event: when that happened. */
   at?: Timestamp | null;
 }
@@ -4470,26 +4448,6 @@ export interface RunCancelResult {
   seq?: EventSeq | null;
 }
 
-/** What a run's daemon does beside its turns, as settings and agent said when it began. */
-export interface RunCare {
-  /** The context is compressed when a prompt takes this part of the window; missing = not by itself. */
-  compressAt?: number | null;
-  /** The model that summarises; missing = the run's own. */
-  summariser?: NamedModel | null;
-  /** The model for small questions; missing = they are not asked. */
-  small?: NamedModel | null;
-  /** The models that take over when the run's own cannot go on, in that order. */
-  fallback?: NamedModel[];
-  /** The run's model is chosen of these by what is asked for. */
-  auto?: ModelTiers | null;
-  /** What the alias of the run's own model says of sampling, else its provider's entry. */
-  sampling?: SamplingSettings;
-  loopCalls?: boolean;
-  loopText?: boolean;
-  loopJudge?: boolean;
-  nextSpeaker?: boolean;
-}
-
 export interface RunCompleted {
   reason: RunEndReason;
   error?: RunError | null;
@@ -4584,7 +4542,7 @@ export interface RunLimits {
   maxCost?: Cost | null;
   onBudget?: OnBudget;
   /** What the run above had left when it called this one, which asks for no more than that. */
-  lent?: BudgetLimits;
+  inherited?: BudgetLimits;
   graceMs: number;
   /** How deep below its root a run may stand; 0 = agents cannot be called as tools. */
   maxDepth?: number;
@@ -4697,6 +4655,26 @@ export interface RunResumed {
   awayMs?: number | null;
 }
 
+/** What a run's daemon does beside its turns, as settings and agent said when it began. */
+export interface RunSafeguards {
+  /** The context is compressed when a prompt takes this part of the window; missing = not by itself. */
+  compressAt?: number | null;
+  /** The model that summarises; missing = the run's own. */
+  summariser?: NamedModel | null;
+  /** The model for small questions; missing = they are not asked. */
+  small?: NamedModel | null;
+  /** The models that take over when the run's own cannot go on, in that order. */
+  fallback?: NamedModel[];
+  /** The run's model is chosen of these by what is asked for. */
+  auto?: ModelTiers | null;
+  /** What the alias of the run's own model says of sampling, else its provider's entry. */
+  sampling?: SamplingSettings;
+  loopCalls?: boolean;
+  loopText?: boolean;
+  loopJudge?: boolean;
+  nextSpeaker?: boolean;
+}
+
 /** Fields that only runs have. */
 export interface RunSpan {
   model?: string;
@@ -4706,7 +4684,7 @@ export interface RunSpan {
   /** The message that its model reads first, where an agent's file makes that of what was asked. */
   query?: SpanText | null;
   /** The sources of what it was told before its first message. Missing in logs of earlier versions. */
-  told?: RunTold | null;
+  promptSources?: PromptSources | null;
   /** The end reason, as in the run's record. */
   reason?: string | null;
   message?: string | null;
@@ -4877,11 +4855,11 @@ export interface RunStarted {
   /** Tokens that fit the model; missing = unknown to the daemon that wrote this. */
   contextWindow?: number | null;
   /** What is done beside the turns. */
-  care?: RunCare;
+  safeguards?: RunSafeguards;
   /** Destinations of its spans. */
   tracing?: RunTracing;
   /** The sources of what it is told before its first message. Missing in events of earlier versions. */
-  told?: RunTold | null;
+  promptSources?: PromptSources | null;
 }
 
 /** Where a run stands. */
@@ -4927,23 +4905,6 @@ export type RunTask =
   /** To let the context begin anew (`session/clear`). */
   | "clear"
   | (string & {});
-
-/**
- * The sources of what a run is told before its first message. It keeps what it was told, whatever becomes of
- * the files.
- */
-export interface RunTold {
-  systemPrompt?: ToldSystemPrompt;
-  /**
-   * The memory files that it is told, in their order, each with what it imports behind it; the first 64.
-   * Files of sub-folders are told later, with the first call that comes there.
-   */
-  memory?: ToldFile[];
-  /** The number of further ones. */
-  moreMemory?: number;
-  /** The skills that it begins with. */
-  skills?: number;
-}
 
 /** Data of `run.toolsChanged`: which of the run's tools are other ones from its next model call on. */
 export interface RunToolsChanged {
@@ -5331,6 +5292,49 @@ export interface ShutdownResult {
   suspendedRuns: number;
 }
 
+export interface SideCallCompleted {
+  purpose: SideCallPurpose;
+  /**
+   * Of a question that a tool asked: its call, with whose end this is told. No `sideCall.started` came
+   * before.
+   */
+  callId?: CallId | null;
+  model: string;
+  usage: Usage;
+  /**
+   * The provider did not say what the answer took, or not all of it as the answer was cut off: `usage` is the
+   * daemon's estimate.
+   */
+  estimated?: boolean;
+  /**
+   * A request was cut off before anything had come of it: `usage` is without it, and nobody knows what it
+   * cost.
+   */
+  usageUnknown?: boolean;
+  /**
+   * Nobody waited for the answer any more: the run was stopped, or came to its end, or asks the same once
+   * more after a restart.
+   */
+  abandoned?: boolean;
+  /** Missing when nobody told the model's price, or `usageUnknown` says that nothing was counted. */
+  cost?: Cost | null;
+  /** What it answered, whole. */
+  text?: string;
+  /** Of a loop check: how sure the model is that the run goes round in circles, 0 to 1. */
+  confidence?: number | null;
+  /** The reason why there is no answer that counts; nothing came of it then. */
+  error?: string | null;
+  /**
+   * The time of the request, and how long it took: only where a tool or a hook asked or it was given up, and
+   * not in events of earlier versions.
+   */
+  askedAt?: Timestamp | null;
+  durationMs?: number | null;
+  /** The firing and the id of the hook that asked, as in the `hook.fired` that follows. */
+  firingId?: string | null;
+  hookId?: string | null;
+}
+
 /** What a model is asked for by the daemon itself. */
 export type SideCallPurpose =
   /** A summary of a history that got too long, and a second look at it. */
@@ -5350,6 +5354,16 @@ export type SideCallPurpose =
   /** Everything that a hook asks about an event. */
   | "hook"
   | (string & {});
+
+export interface SideCallStarted {
+  purpose: SideCallPurpose;
+  /** Missing where none is needed. */
+  model?: string | null;
+  /** Of a compression: it was asked for, or there is no other way to go on. */
+  forced?: boolean;
+  /** Of a compression: no summary, but tool outputs are cut, all but the ends of them. */
+  outputsOnly?: boolean;
+}
 
 /** Data of `skill.activated`. */
 export interface SkillActivated {
@@ -5406,7 +5420,7 @@ export interface SkillSummary {
   /** Models are not told of it: its file says `disable-model-invocation`. */
   onlyByName?: boolean;
   /** Models are not told of it: there was no room among the others. */
-  leftOut?: boolean;
+  omitted?: boolean;
   /** It has errors, whatever its state is; `skills/get` tells them. */
   hasErrors?: boolean;
   /**
@@ -5625,6 +5639,21 @@ export type SubagentActivity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CH
 /** One subscription of one connection. */
 export type SubscriptionId = string;
 
+/** The system prompt of a run, without its text. */
+export interface SystemPromptSource {
+  /** `modules`: the daemon's own. `file`: a file in their place. `agent`: neither. */
+  source?: string;
+  /** That file. */
+  path?: string | null;
+  bytes?: number;
+  /** The text of the agent's own file stands in it, too, with `modules` and `file`. */
+  hasAgentText?: boolean;
+  /** It ends with the `systemAppend` of the session. */
+  hasSystemAppend?: boolean;
+  /** SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
+  digest?: string;
+}
+
 /** What agents are made from. */
 export interface TemplateSummary {
   name: string;
@@ -5673,35 +5702,6 @@ export interface TodosUpdated {
   todos: TodoItem[];
 }
 
-/** A file that a run is told, without its text. */
-export interface ToldFile {
-  /** `memory`, or `import`: a file that one of these imports, whose size and digest are in that one's. */
-  kind?: string;
-  /** Absolute. */
-  path?: string;
-  /** The file that imports it, with `import`. */
-  by?: string | null;
-  /** Bytes of what is told of it, with what it imports. */
-  bytes?: number;
-  /** SHA-256 of that as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
-  digest?: string;
-}
-
-/** The system prompt of a run, without its text. */
-export interface ToldSystemPrompt {
-  /** `modules`: the daemon's own. `file`: a file in their place. `agent`: neither. */
-  source?: string;
-  /** That file. */
-  path?: string | null;
-  bytes?: number;
-  /** The text of the agent's own file stands in it, too, with `modules` and `file`. */
-  hasAgentText?: boolean;
-  /** It ends with the `systemAppend` of the session. */
-  hasSystemAppend?: boolean;
-  /** SHA-256 of it as the model reads it, as `sha256:<hex>`. Only traces of full content have it. */
-  digest?: string;
-}
-
 /** A model's wish to use a tool. */
 export interface ToolCall {
   callId: CallId;
@@ -5730,7 +5730,7 @@ export interface ToolClientCall {
   /** How long the client may take. */
   timeoutMs: number;
   /** It was told before. */
-  again?: boolean;
+  redelivered?: boolean;
 }
 
 /** The reason why a call failed: data for the model and for people, not a request error. */
@@ -5760,7 +5760,7 @@ export interface ToolResult {
    * Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was
    * cut, or when the whole could not be kept, which `llmContent` then says.
    */
-  whole?: FullOutput | null;
+  fullOutput?: FullOutput | null;
   /** Set when the call failed; `llmContent` then tells the model what to do about it. */
   error?: ToolError | null;
 }
@@ -5863,9 +5863,9 @@ export interface ToolState {
   deniedOrigin?: RuleOrigin | null;
   /**
    * On the end of a call about whose result hooks are asked: the model reads it, or another text in its
-   * place, when they have answered. The last of their `hook.fired` says `settles`.
+   * place, when they have answered. The last of their `hook.fired` says `settlesResult`.
    */
-  hooked?: boolean;
+  awaitsHooks?: boolean;
 }
 
 export interface ToolsCallParams {
@@ -6493,7 +6493,7 @@ export interface WorkspaceFile {
    * Those of `effects` by which something runs that nobody is asked about; not to be left out of what is
    * shown.
    */
-  unasked?: string[];
+  runsUnasked?: string[];
 }
 
 /** What a workspace's own file is. */
@@ -6994,15 +6994,21 @@ export interface Events {
   "thought": ModelThought;
   /** A message of the daemon's own was added to the context, to put the model back on its way. */
   "context.nudged": ContextNudged;
-  /** The model was told what the editor of the person who asks shows, or what has changed there. */
-  "ide.contextTold": IdeContextTold;
   /**
-   * A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on
-   * once it is over.
+   * The model was given the context of the editor (IDE) of the person who asks: what it shows, or what has
+   * changed there.
    */
-  "model.consulting": ModelConsulting;
-  /** What it answered, and what that used. A consultation may take several calls, or none. */
-  "model.consulted": ModelConsulted;
+  "ide.contextShared": IdeContextShared;
+  /**
+   * A side call began: the daemon itself asks a model, for something beside the turns. One at a time; the run
+   * goes on once it is over.
+   */
+  "sideCall.started": SideCallStarted;
+  /**
+   * A side call is over: what the model answered, and what that used. It may have taken several requests, or
+   * none.
+   */
+  "sideCall.completed": SideCallCompleted;
   /** The run's model cannot go on, and the next one of `models.fallback` takes over. */
   "model.fallback": ModelFallback;
   /** The run's model was to be chosen by what is asked for (`auto`), and is this one. */

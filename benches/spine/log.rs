@@ -193,7 +193,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
             max_tokens: None,
             max_cost: None,
             on_budget: Default::default(),
-            lent: Default::default(),
+            inherited: Default::default(),
             grace_ms: 1,
             max_depth: 4,
         },
@@ -206,9 +206,9 @@ fn opening(run: &str) -> Vec<NewEvent> {
         traceparent: None,
         task: Default::default(),
         context_window: None,
-        care: Default::default(),
+        safeguards: Default::default(),
         tracing: Default::default(),
-        told: None,
+        prompt_sources: None,
     };
     vec![NewEvent { run: None, context: None, ..event(run, session) }, event(run, started)]
 }

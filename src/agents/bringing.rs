@@ -219,7 +219,15 @@ fn may(definition: &AgentDefinition) -> ImportedAgentPermissions {
     let servers_of_own = definition.mcp.own.iter().map(|(name, server)| started(name, &server.transport));
     let hooks = definition.hooks.iter().map(|hooks| format!("hooks: {hooks}"));
     let starts = servers_of_own.chain(hooks).collect();
-    ImportedAgentPermissions { tools: allow, servers, deny, inherits, agents, auto_approve, starts }
+    ImportedAgentPermissions {
+        tools: allow,
+        servers,
+        deny,
+        inherits,
+        agents,
+        auto_approve,
+        mcp_servers: starts,
+    }
 }
 
 /// A server, and with which words it is started or where it is reached, with all that it is given.

@@ -96,7 +96,7 @@ pub(super) struct InlineConfirmations<'person> {
 struct ConfirmationEventView {
     confirmation: ConfirmationReference,
     confirmation_id: Option<ConfirmationId>,
-    why: OpenEnum<RevisionReason>,
+    reason: OpenEnum<RevisionReason>,
     offered: bool,
     claim: Option<ConfirmationClaimView>,
     open_confirmations: Vec<ConfirmationReference>,
@@ -169,7 +169,7 @@ impl<'person> InlineConfirmations<'person> {
             }
             ("confirmation.requested", Some(id)) if envelope.offered == Some(true) => self.expect(id),
             ("confirmation.revised", Some(id)) => {
-                if told.why.known() != Some(RevisionReason::Deadline) {
+                if told.reason.known() != Some(RevisionReason::Deadline) {
                     self.answered.remove(&id);
                     self.put_away.remove(&id);
                     self.withdraw(&id, here);

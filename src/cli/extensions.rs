@@ -123,44 +123,44 @@ impl ExtensionView {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ExtensionContentsView {
-    skills: Vec<BroughtSkillView>,
-    servers: Vec<BroughtServerView>,
+    skills: Vec<BundledSkillView>,
+    servers: Vec<BundledMcpServerView>,
     author: Option<String>,
     homepage: Option<String>,
     license: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct BroughtSkillView {
+#[serde(rename_all = "camelCase", default)]
+struct BundledSkillView {
     name: String,
     description: String,
-    unused: Option<String>,
+    unused_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct BroughtServerView {
+struct BundledMcpServerView {
     name: String,
     is_program: bool,
-    starts: String,
-    sets: Vec<String>,
-    unused: Option<String>,
+    command_or_url: String,
+    variables: Vec<String>,
+    unused_reason: Option<String>,
 }
 
-impl BroughtSkillView {
+impl BundledSkillView {
     fn told(&self) -> String {
-        told(format!("{}: {}", self.name, self.description), self.unused.as_deref())
+        told(format!("{}: {}", self.name, self.description), self.unused_reason.as_deref())
     }
 }
 
-impl BroughtServerView {
+impl BundledMcpServerView {
     fn told(&self) -> String {
-        let sets = match self.sets.is_empty() {
+        let sets = match self.variables.is_empty() {
             true => String::new(),
-            false => format!(" (sets {})", self.sets.join(", ")),
+            false => format!(" (sets {})", self.variables.join(", ")),
         };
-        told(format!("{}: {}{sets}", self.name, self.starts), self.unused.as_deref())
+        told(format!("{}: {}{sets}", self.name, self.command_or_url), self.unused_reason.as_deref())
     }
 
     fn label(&self) -> &'static str {
@@ -180,7 +180,7 @@ fn told(text: String, unused: Option<&str>) -> String {
 #[serde(rename_all = "camelCase", default)]
 struct ExtensionDetailsView {
     extension: ExtensionView,
-    brings: ExtensionContentsView,
+    contents: ExtensionContentsView,
     folder: String,
     data_folder: String,
 }
@@ -192,7 +192,7 @@ struct ExtensionInstallView {
     outcome: String,
     extension: ExtensionView,
     before: Option<ExtensionView>,
-    brings: ExtensionContentsView,
+    contents: ExtensionContentsView,
     file_count: u64,
 }
 
@@ -272,7 +272,7 @@ fn show(
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let ExtensionDetailsView { extension, brings, folder, data_folder } = paging::view(&answer)?;
+    let ExtensionDetailsView { extension, contents: brings, folder, data_folder } = paging::view(&answer)?;
     let version = extension.version.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     let mut text = format!("{}{version}  {}\n", extension.name, extension.state);
     // In one line each: nothing that a file says looks like another fact.
@@ -348,7 +348,7 @@ fn install(
     let done: ExtensionInstallView = paging::view(&answer)?;
     let words = || {
         let name = named(&done.extension);
-        let brings = counted(done.brings.skills.len() as u64, done.brings.servers.len() as u64);
+        let brings = counted(done.contents.skills.len() as u64, done.contents.servers.len() as u64);
         match done.outcome.as_str() {
             "unchanged" => format!("{name} is installed already"),
             "updated" => format!("{name} is installed in the place of what was there; it brings {brings}"),
@@ -401,14 +401,15 @@ impl ExtensionInstallView {
         let optional =
             |label: &'static str, value: &Option<String>| value.clone().map(|value| (label, value));
         let facts = [("name", name.clone())].into_iter().chain(optional("version", version));
-        let facts = facts.chain(optional("for", description)).chain(optional("author", &self.brings.author));
+        let facts =
+            facts.chain(optional("for", description)).chain(optional("author", &self.contents.author));
         let facts = facts.chain([("from", source.clone())]).chain(optional("commit", commit));
         let files = human::count(self.file_count, "file");
         sheet.facts(facts.chain([("digest", digest.clone()), ("files", files)]));
         sheet.facts(notes.iter().map(|note| ("note", note.clone())));
-        sheet.facts(self.brings.skills.iter().map(|skill| ("skill", skill.told())));
-        let servers = self.brings.servers.iter().map(|server| (server.label(), server.told()));
-        match self.brings.servers.is_empty() {
+        sheet.facts(self.contents.skills.iter().map(|skill| ("skill", skill.told())));
+        let servers = self.contents.servers.iter().map(|server| (server.label(), server.told()));
+        match self.contents.servers.is_empty() {
             true => sheet.unasked([("starts", "nothing by itself".to_owned())]),
             false => sheet.unasked(servers),
         }

@@ -99,18 +99,18 @@ struct ListedHookView {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct HookFaultView {
-    why: String,
-    means: String,
+    reason: String,
+    failure: String,
 }
 
 impl HookFaultView {
     fn in_words(&self) -> String {
-        let outcome = match self.means.as_str() {
+        let outcome = match self.failure.as_str() {
             "block" => "refuses what it guards",
             "ask" => "has you asked",
             _ => "does nothing",
         };
-        format!("it cannot be asked, and {outcome}: {}", self.why)
+        format!("it cannot be asked, and {outcome}: {}", self.reason)
     }
 }
 
@@ -123,13 +123,13 @@ const OUT_OF_SANDBOX: &str = "A hook of yours in a sandbox can write the workspa
 #[serde(rename_all = "camelCase", default)]
 struct HookConfinementView {
     confined: bool,
-    why: String,
+    reason: String,
 }
 
 impl HookConfinementView {
     fn in_words(&self) -> String {
         let place = if self.confined { "in a sandbox" } else { "outside of any sandbox, with your rights" };
-        format!("{place}: {}", self.why)
+        format!("{place}: {}", self.reason)
     }
 }
 
@@ -138,7 +138,7 @@ impl HookConfinementView {
 struct LastHookEndView {
     outcome: String,
     decision: Option<String>,
-    why_it_failed: Option<String>,
+    failure_reason: Option<String>,
 }
 
 /// The answer to `hooks/test`.
@@ -152,13 +152,13 @@ struct HookTrialView {
     duration_ms: u64,
     outcome: String,
     confinement: Option<HookConfinementView>,
-    fires: bool,
+    would_fire: bool,
     decision: Option<String>,
     reason: Option<String>,
     context: Vec<String>,
     arguments: Option<Value>,
     warnings: Vec<String>,
-    means: String,
+    summary: String,
 }
 
 pub(super) fn hooks(
@@ -269,7 +269,7 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
         }
         let mut rows = vec![(TextColor::Dim, facts.join(" · "))];
         rows.extend(hook.confinement.iter().map(|it| (TextColor::Dim, format!("runs {}", it.in_words()))));
-        let last = hook.last.as_ref().and_then(|last| last.why_it_failed.as_deref());
+        let last = hook.last.as_ref().and_then(|last| last.failure_reason.as_deref());
         let odd = [
             hook.reason.clone(),
             hook.fault.as_ref().map(HookFaultView::in_words),
@@ -389,9 +389,9 @@ fn in_words(trial: &HookTrialView, is_own: bool, columns: Option<usize>) -> Stri
             lines.push(format!("{label:<9} {}", rows.join("\n          ")));
         }
     };
-    put("means", &trial.means);
+    put("means", &trial.summary);
     let decision = trial.decision.as_deref().unwrap_or_default();
-    match decision.is_empty() || trial.fires {
+    match decision.is_empty() || trial.would_fire {
         true => put("decision", decision),
         false => put("decision", &format!("{decision} (only if it were asked)")),
     }

@@ -127,7 +127,7 @@ struct ImportedPermissions {
     agents: bool,
     auto_approve: Vec<String>,
     /// Its own MCP servers, each with how it is started or reached.
-    starts: Vec<String>,
+    mcp_servers: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -138,7 +138,7 @@ struct ImportedFileView {
     name: String,
     outcome: OpenEnum<ImportOutcome>,
     path: Option<String>,
-    may: ImportedPermissions,
+    permissions: ImportedPermissions,
     text: Option<String>,
     problems: Vec<FileProblemView>,
 }
@@ -284,12 +284,12 @@ impl ImportedPermissions {
     }
 
     fn runs_unasked(&self) -> bool {
-        !self.auto_approve.is_empty() || !self.starts.is_empty()
+        !self.auto_approve.is_empty() || !self.mcp_servers.is_empty()
     }
 
     /// Rows that say what runs without asking anybody.
     fn unasked(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let starts = self.starts.iter().map(|server| ("starts", server.clone()));
+        let starts = self.mcp_servers.iter().map(|server| ("starts", server.clone()));
         starts.chain([("approves", listed(&self.auto_approve))])
     }
 }
@@ -312,19 +312,19 @@ impl AgentsImportReply {
         }
         let facts = self.files.iter().flat_map(|file| {
             let agent = [("agent", file.name.clone()), ("would be", file.outcome.as_str().to_owned())];
-            agent.into_iter().chain([("tools", file.may.tools_in_words())])
+            agent.into_iter().chain([("tools", file.permissions.tools_in_words())])
         });
         sheet.facts(facts);
         // Next to what is asked, and never left out.
         let unasked: Vec<&ImportedFileView> =
-            self.files.iter().filter(|file| file.may.runs_unasked()).collect();
+            self.files.iter().filter(|file| file.permissions.runs_unasked()).collect();
         match (self.files.as_slice(), unasked.as_slice()) {
-            ([only], _) => sheet.unasked(only.may.unasked()),
+            ([only], _) => sheet.unasked(only.permissions.unasked()),
             (_, []) => sheet.unasked([("approves", "none, of all of them".to_owned())]),
             (_, unasked) => sheet.unasked(unasked.iter().flat_map(|file| {
                 let name =
                     move |(label, what): (&'static str, String)| (label, format!("{}: {what}", file.name));
-                file.may.unasked().map(name)
+                file.permissions.unasked().map(name)
             })),
         }
         sheet

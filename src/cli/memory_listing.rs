@@ -24,7 +24,7 @@ pub(super) struct MemoryFilesView {
 pub(super) struct MemoryFileView {
     pub path: String,
     pub state: String,
-    pub why: Option<String>,
+    pub reason: Option<String>,
     pub tokens: u64,
     pub text: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(super) fn draw(found: &MemoryFilesView, stdout: &OutputWriter) -> String {
     let mut rows: Vec<[TableCell; 3]> = Vec::new();
     for file in &found.files {
         let tokens = if file.state == "used" { file.tokens.to_string() } else { "-".to_owned() };
-        let (path, below) = match &file.why {
+        let (path, below) = match &file.reason {
             None => (file.path.clone(), None),
             // A long path would push it out of sight.
             Some(why) if stdout.is_terminal => (file.path.clone(), Some(why)),

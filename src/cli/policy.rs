@@ -180,23 +180,23 @@ struct PolicyCheckReply {
     risk: String,
     description: String,
     accesses: Vec<Value>,
-    hooks: Vec<MetHookView>,
+    hooks: Vec<MatchedHookView>,
 }
 
 /// A hook that the call meets.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct MetHookView {
+#[serde(rename_all = "camelCase", default)]
+struct MatchedHookView {
     id: String,
     event: String,
     runs: String,
-    refuses: Option<String>,
-    asks: Option<String>,
+    deny_reason: Option<String>,
+    ask_reason: Option<String>,
     skipped: Option<String>,
     warning: Option<String>,
 }
 
-impl MetHookView {
+impl MatchedHookView {
     fn describe(&self) -> String {
         let when = match self.event.as_str() {
             "PreToolUse" => "is asked before it is judged".to_owned(),
@@ -205,7 +205,7 @@ impl MetHookView {
             "PostToolUseFailure" => "is told if it fails".to_owned(),
             event => format!("at {event}"),
         };
-        let what = match (&self.refuses, &self.asks, &self.skipped) {
+        let what = match (&self.deny_reason, &self.ask_reason, &self.skipped) {
             (Some(why), ..) => format!("refuses what it guards: {why}"),
             (_, Some(why), _) => format!("fails, so you are asked: {why}"),
             (.., Some(why)) => format!("is passed over: {why}"),

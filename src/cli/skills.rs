@@ -92,7 +92,7 @@ struct SkillView {
     state: String,
     hidden_by: Option<String>,
     only_by_name: bool,
-    left_out: bool,
+    omitted: bool,
     has_errors: bool,
     fault: Option<String>,
 }
@@ -124,9 +124,7 @@ impl SkillView {
             }
             "rejected" => Some("it has errors: `subagent skills show`".to_owned()),
             _ if self.only_by_name => Some("models are not told of it; give it by --skill".to_owned()),
-            _ if self.left_out => {
-                Some("no room among what models are told of; give it by --skill".to_owned())
-            }
+            _ if self.omitted => Some("no room among what models are told of; give it by --skill".to_owned()),
             _ => None,
         }
     }

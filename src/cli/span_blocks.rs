@@ -93,7 +93,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 Sureness { estimated: run.child_estimated_requests, uncounted: run.child_uncounted_requests };
             facts.extend(tokens(span, own));
             facts.extend(with_below(span, (run.child_usage, run.child_cost), (own, below)));
-            facts.extend(run.told.map(|told| ("told", told_said(&told, str::to_owned))));
+            facts.extend(run.prompt_sources.map(|told| ("told", told_said(&told, str::to_owned))));
             facts.extend(run.started_by.map(|by| ("by", whom(&by))));
             let caller = run.parent_run_id.map(|caller| format!("run {caller}"));
             facts.extend(caller.map(|caller| ("called by", caller)));

@@ -119,7 +119,7 @@ struct ToolsCallReply {
 struct ToolResultView {
     llm_content: Vec<ToolResultPartView>,
     data: Value,
-    whole: Option<Value>,
+    full_output: Option<Value>,
     error: Option<ToolErrorView>,
 }
 
@@ -393,7 +393,7 @@ fn report(answer: &Value, format: ReportFormat, surroundings: &mut ProcessIo) ->
         return Ok(exit_code);
     }
     surroundings.stdout.write_text(&texts.join("\n"))?;
-    if result.whole.is_some() {
+    if result.full_output.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }

@@ -114,6 +114,7 @@ struct ImportedMemoryView {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WorkspaceFileView {
     path: String,
     /// Empty, or a word that is not known, of another daemon's.
@@ -130,13 +131,13 @@ struct WorkspaceFileView {
     effects: Vec<String>,
     /// Those of them by which something runs that nobody is asked about.
     #[serde(default)]
-    unasked: Vec<String>,
+    runs_unasked: Vec<String>,
 }
 
 impl WorkspaceFileView {
     /// Effects but for what stands next to the question.
     fn other_effects(&self) -> impl Iterator<Item = &String> {
-        self.effects.iter().filter(move |effect| !self.unasked.contains(effect))
+        self.effects.iter().filter(move |effect| !self.runs_unasked.contains(effect))
     }
 }
 
@@ -278,8 +279,8 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         sheet.ours(&format!("{count} in all, {changed} not seen yet"));
     }
     // Next to what is asked, and never left out.
-    sheet.unasked(workspace.files.iter().filter(|file| !file.unasked.is_empty()).flat_map(|file| {
-        let effects = file.unasked.iter().map(|effect| ("unasked", effect.clone()));
+    sheet.unasked(workspace.files.iter().filter(|file| !file.runs_unasked.is_empty()).flat_map(|file| {
+        let effects = file.runs_unasked.iter().map(|effect| ("unasked", effect.clone()));
         [("of", file.path.clone())].into_iter().chain(effects)
     }));
     if let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) {

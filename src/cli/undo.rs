@@ -49,7 +49,7 @@ struct RestoredFileView {
 struct NotRestorableView {
     call_id: String,
     tool: String,
-    why: String,
+    reason: String,
 }
 
 pub(super) fn undo(
@@ -84,7 +84,12 @@ fn describe(undone: &SessionUndoReply) -> String {
         format!("restored {}{forced}", line(&file.path))
     });
     let left = undone.not_restorable.iter().map(|left| {
-        format!("cannot be undone: {} (call {}): {}", line(&left.tool), line(&left.call_id), line(&left.why))
+        format!(
+            "cannot be undone: {} (call {}): {}",
+            line(&left.tool),
+            line(&left.call_id),
+            line(&left.reason)
+        )
     });
     let lines: Vec<String> = restored.chain(left).collect();
     if lines.is_empty() { "there is nothing to undo".to_owned() } else { lines.join("\n") }

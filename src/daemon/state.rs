@@ -161,7 +161,7 @@ impl DaemonContext {
         DaemonCounts {
             slot_queue: u64::try_from(slot_queue).unwrap_or(u64::MAX),
             commits: timed(&self.store.commit_times(), 0),
-            most_lag: lags.into_values().max().unwrap_or_default(),
+            max_lag: lags.into_values().max().unwrap_or_default(),
             ..self.metrics.summary()
         }
     }

@@ -53,7 +53,7 @@ impl Hook {
                 }
             }
         };
-        Some(HookConfinement { confined: self.is_confined(), why })
+        Some(HookConfinement { confined: self.is_confined(), reason: why })
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn drop_changes(
         };
         record.changed = false;
         record.dropped_change =
-            Some(DroppedChange { input: shown(input, redactor), why: redactor.owned(why) });
+            Some(DroppedChange { input: shown(input, redactor), reason: redactor.owned(why) });
     }
 }
 

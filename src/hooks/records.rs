@@ -205,7 +205,7 @@ pub(super) fn record(
         reason: counted.reason.map(|reason| cut_short(&reason)),
         stderr: Some(end.stderr_end.trim().to_owned()).filter(|text| !text.is_empty()),
         confinement: None,
-        settles: false,
+        settles_result: false,
     }
 }
 

@@ -162,7 +162,7 @@ pub enum ConfirmationDetails {
         used: BudgetUsed,
         /// The most that can be given: what the run that called this one had left.
         #[serde(default, skip_serializing_if = "is_default")]
-        most: BudgetLimits,
+        maximum: BudgetLimits,
     },
 }
 
@@ -397,7 +397,7 @@ pub struct Resolution {
     /// more is known by it, and another one is not taken for it. Missing for answers to a tool's question, which are no
     /// business of the log's: they could be guessed by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub answer_digest: Option<String>,
     /// In the event: when that happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,

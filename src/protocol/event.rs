@@ -34,7 +34,7 @@ pub use private::*;
 pub use run::*;
 pub use safeguards::*;
 pub use skills::*;
-pub use told::{RunTold, ToldFile, ToldSystemPrompt};
+pub use told::{PromptFile, PromptSources, SystemPromptSource};
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $text:literal => $name:ident;)+) => {
@@ -128,12 +128,13 @@ events! {
     "thought" => ModelThought;
     /// A message of the daemon's own was added to the context, to put the model back on its way.
     "context.nudged" => ContextNudged;
-    /// The model was told what the editor of the person who asks shows, or what has changed there.
-    "ide.contextTold" => IdeContextTold;
-    /// A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on once it is over.
-    "model.consulting" => ModelConsulting;
-    /// What it answered, and what that used. A consultation may take several calls, or none.
-    "model.consulted" => ModelConsulted;
+    /// The model was given the context of the editor (IDE) of the person who asks: what it shows, or what has changed there.
+    "ide.contextShared" => IdeContextShared;
+    /// A side call began: the daemon itself asks a model, for something beside the turns. One at a time; the run goes on once it is
+    /// over.
+    "sideCall.started" => SideCallStarted;
+    /// A side call is over: what the model answered, and what that used. It may have taken several requests, or none.
+    "sideCall.completed" => SideCallCompleted;
     /// The run's model cannot go on, and the next one of `models.fallback` takes over.
     "model.fallback" => ModelFallback;
     /// The run's model was to be chosen by what is asked for (`auto`), and is this one.
@@ -369,9 +370,9 @@ pub struct ToolState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_origin: Option<RuleOrigin>,
     /// On the end of a call about whose result hooks are asked: the model reads it, or another text in its place, when they have
-    /// answered. The last of their `hook.fired` says `settles`.
+    /// answered. The last of their `hook.fired` says `settlesResult`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub hooked: bool,
+    pub awaits_hooks: bool,
 }
 
 impl ToolState {
@@ -395,7 +396,7 @@ pub struct ToolClientCall {
     pub timeout_ms: u64,
     /// It was told before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
+    pub redelivered: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -168,6 +168,6 @@ pub enum FinishReason {
     Stop,
     /// The output limit was reached.
     Length,
-    /// The provider withheld the answer; `words` are the provider's.
-    Refused { words: String },
+    /// The provider withheld the answer; `message` is the provider's.
+    Refused { message: String },
 }

@@ -124,7 +124,7 @@ mod tests {
         let new = read(json!("BORED"));
         assert_eq!((new.known(), new.as_str()), (None, "BORED"));
         assert_eq!(read(json!({"BORED": {"by": "rain"}})).as_str(), r#"{"BORED":{"by":"rain"}}"#);
-        let refused: Value = json!({"refused": {"words": "no"}});
+        let refused: Value = json!({"refused": {"message": "no"}});
         assert!(serde_json::from_value::<FinishReason>(refused).is_ok());
     }
 

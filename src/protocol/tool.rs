@@ -54,7 +54,7 @@ pub struct ToolResult {
     /// Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was cut, or when
     /// the whole could not be kept, which `llmContent` then says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Box<FullOutput>>,
+    pub full_output: Option<Box<FullOutput>>,
     /// Set when the call failed; `llmContent` then tells the model what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, RunId, RunTold, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage, UsdAmount,
+    AgentName, CallId, PromptSources, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
+    UsdAmount,
 };
 
 mod call;
@@ -223,7 +224,7 @@ pub struct RunSpan {
     pub query: Option<SpanText>,
     /// The sources of what it was told before its first message. Missing in logs of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub told: Option<Box<RunTold>>,
+    pub prompt_sources: Option<Box<PromptSources>>,
     /// The end reason, as in the run's record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -324,7 +325,7 @@ pub struct LlmSpan {
     pub attempt: Option<u64>,
     /// The request before it was cut off as the daemon ended, and it asks the same once more.
     #[serde(skip_serializing_if = "is_default")]
-    pub again: bool,
+    pub repeated_after_restart: bool,
     /// Time from the request to the first that came of the reply: text, thoughts or calls; without that of hooks of the request.
     /// Missing when nothing came, and on what the daemon itself asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -289,7 +289,7 @@ impl RunDriver {
                     self.session_starts_again("compact");
                 }
             }
-            EventBody::ModelConsulted(data) => self.questions.count(data),
+            EventBody::SideCallCompleted(data) => self.questions.count(data),
             EventBody::RunToolsChanged(_) => self.take_served(private),
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => {

@@ -107,7 +107,7 @@ pub struct SideCall {
     /// 1-based within the run.
     pub n: u32,
     pub about: SideCallPurpose,
-    /// Of a compression: as `model.consulting` says.
+    /// Of a compression: as `sideCall.started` says.
     pub forced: bool,
     pub outputs_only: bool,
 }

@@ -22,9 +22,9 @@ use project::Project;
 use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, AgentName, AgentProvenance, ApprovalParams, BudgetLimits, ClientId, CompletionMode,
-    ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, RunApproval, RunLimits, RunSeed,
-    RunTask, RunTold, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError, ToolErrorType,
-    ToolName, ToolSource, TraceContext,
+    ContextMessage, LimitsParams, MessagePart, ModelRef, PromptExpansion, PromptSources, RunApproval,
+    RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation, SkillActivated, Timestamp, ToolError,
+    ToolErrorType, ToolName, ToolSource, TraceContext,
 };
 use tools::{
     AttachmentContent, ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, attached,
@@ -167,7 +167,7 @@ pub struct RunPlan {
     /// The memory files that it is told.
     pub(super) read_memory: Vec<PathBuf>,
     /// The sources of what it is told.
-    pub(super) told: RunTold,
+    pub(super) told: PromptSources,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,
     pub(super) resources: DriverResources,
@@ -306,7 +306,7 @@ impl RunPlan {
             max_time_ms: least(limits.max_time_ms, parent.left.time_ms),
             max_tokens: least(limits.max_tokens, parent.left.tokens),
             max_cost: least(limits.max_cost, parent.left.cost),
-            lent: BudgetLimits { max_tokens: parent.left.tokens, max_cost: parent.left.cost },
+            inherited: BudgetLimits { max_tokens: parent.left.tokens, max_cost: parent.left.cost },
             max_depth: limits.max_depth.min(parent.max_depth),
             ..limits
         };

@@ -18,7 +18,7 @@ use models::{
     ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart, RequestPurpose,
 };
 use protocol::{
-    ContextMessage, FinishReason, MessagePart, MessageRole, NamedModel, RunCare, SamplingSettings,
+    ContextMessage, FinishReason, MessagePart, MessageRole, NamedModel, RunSafeguards, SamplingSettings,
     SideCallPurpose, ToolCall, ToolDeclaration, Usage, UsageTotal,
 };
 use redact::Redactor;
@@ -43,7 +43,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// What every question needs.
 pub(super) struct SideCallRunner {
     pub side_call: SideCall,
-    pub care: RunCare,
+    pub care: RunSafeguards,
     pub means: SideCallContext,
     /// Knows what is being asked.
     pub ledger: Arc<SideCallLedger>,
@@ -334,7 +334,9 @@ fn message_of(reply: &ModelReply) -> ContextMessage {
 
 fn answer(reply: ModelReply, may_be_cut: bool, may_call: bool) -> Result<String, String> {
     match reply.reason {
-        FinishReason::Refused { words } => return Err(format!("the model refused to answer: {words}")),
+        FinishReason::Refused { message: words } => {
+            return Err(format!("the model refused to answer: {words}"));
+        }
         FinishReason::Length if may_be_cut => (),
         FinishReason::Length => return Err("the answer was cut off by the output limit".to_owned()),
         FinishReason::Stop => (),

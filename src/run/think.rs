@@ -176,7 +176,9 @@ impl ModelCall {
             }
         }
         let finish = match reason {
-            FinishReason::Refused { words } => FinishReason::Refused { words: redactor.owned(words) },
+            FinishReason::Refused { message: words } => {
+                FinishReason::Refused { message: redactor.owned(words) }
+            }
             other => other,
         };
         let metered = self.alternates.metered(&self.model, &self.meter);

@@ -117,7 +117,7 @@ impl ContextTranscript {
                 self.skills.retain(|skill| skill.call().is_none() || skill.call() != data.call_id.as_ref());
             }
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
-            EventBody::IdeContextTold(_) => self.editor.clone_from(&private.editor),
+            EventBody::IdeContextShared(_) => self.editor.clone_from(&private.editor),
             EventBody::ContextCleared(data) => {
                 self.near.forget();
                 self.skills.retain(|skill| matches!(skill.origin, ActiveSkillOrigin::Given(_)));

@@ -65,7 +65,7 @@ impl ContextFold {
             EventBody::RunCompleted(_) => self.end(run, private),
             EventBody::ModelCompleted(_) => self.reply(private),
             EventBody::ToolState(data) if data.to.is_end() => self.end_call(data).into_iter().collect(),
-            EventBody::TurnStarted(_) | EventBody::ContextNudged(_) | EventBody::IdeContextTold(_) => {
+            EventBody::TurnStarted(_) | EventBody::ContextNudged(_) | EventBody::IdeContextShared(_) => {
                 private.message.iter().cloned().collect()
             }
             EventBody::HookFired(_) => {

@@ -66,7 +66,7 @@ impl ProjectionBatch {
             EventBody::SessionClosed(_) => self.closed.push(session.clone()),
             EventBody::SessionDeleted(_) => self.deleted.push(session.clone()),
             EventBody::ToolState(data) => {
-                if let Some(whole) = data.result.as_ref().and_then(|result| result.whole.as_ref()) {
+                if let Some(whole) = data.result.as_ref().and_then(|result| result.full_output.as_ref()) {
                     self.outputs.push(json!([data.call_id, session, whole.bytes, whole.total_bytes]));
                 }
                 if data.to.is_end() {

@@ -26,6 +26,7 @@ mod projections;
 mod statements;
 mod texts;
 mod usage;
+mod wire_terms;
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
@@ -74,7 +75,7 @@ fn started() -> RunStarted {
             max_tokens: None,
             max_cost: None,
             on_budget: Default::default(),
-            lent: Default::default(),
+            inherited: Default::default(),
             grace_ms: 1,
             max_depth: 4,
         },
@@ -87,9 +88,9 @@ fn started() -> RunStarted {
         traceparent: None,
         task: Default::default(),
         context_window: None,
-        care: Default::default(),
+        safeguards: Default::default(),
         tracing: Default::default(),
-        told: None,
+        prompt_sources: None,
     }
 }
 

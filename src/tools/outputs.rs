@@ -82,7 +82,7 @@ impl OutputStore {
         }
         let cut = OutputCut::of(&whole, limits.max_chars, &kept);
         result.llm_content = cut.parts(result.llm_content);
-        result.whole = kept.ok().map(|StoredOutput { path, bytes }| {
+        result.full_output = kept.ok().map(|StoredOutput { path, bytes }| {
             Box::new(FullOutput { path, bytes: bytes as u64, total_bytes: whole.len() as u64 })
         });
         result

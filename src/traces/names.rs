@@ -3,7 +3,7 @@
 //!
 //! The conventions moved into a repository of their own after that version, which is the last one that has them.
 
-use protocol::{ArgumentChange, RunTold, SpanKind, SpanStatus, SpanText, TraceSpan, Usage};
+use protocol::{ArgumentChange, PromptSources, SpanKind, SpanStatus, SpanText, TraceSpan, Usage};
 use serde_json::{Value, json};
 
 use crate::said::UNCHANGED;
@@ -153,14 +153,14 @@ pub(crate) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.hook.message", |span| span.hook.as_ref()?.message.as_ref().map(text)),
     ("subagentd.hook.dropped_change", |span| {
         let dropped = span.hook.as_ref()?.dropped_change.as_ref()?;
-        Some(text(format!("{}: {}", dropped.input, dropped.why)))
+        Some(text(format!("{}: {}", dropped.input, dropped.reason)))
     }),
     ("subagentd.hook.confined", |span| {
         let confined = span.hook.as_ref()?.confinement.as_ref()?.confined;
         Some(text(if confined { "true" } else { "false" }))
     }),
     ("subagentd.hook.confinement", |span| {
-        let why = span.hook.as_ref()?.confinement.as_ref().map(|it| &it.why)?;
+        let why = span.hook.as_ref()?.confinement.as_ref().map(|it| &it.reason)?;
         (!why.is_empty()).then(|| text(why))
     }),
     ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
@@ -256,8 +256,8 @@ fn operation(kind: SpanKind) -> Option<&'static str> {
 }
 
 /// The sources of what a run was told.
-fn told(span: &TraceSpan) -> Option<&RunTold> {
-    span.run.as_ref()?.told.as_deref()
+fn told(span: &TraceSpan) -> Option<&PromptSources> {
+    span.run.as_ref()?.prompt_sources.as_deref()
 }
 
 fn model(span: &TraceSpan) -> Option<&str> {

@@ -292,7 +292,7 @@ pub fn result_said(changed_by: Option<&str>, is_withheld: bool) -> Option<String
 /// `ran in a sandbox: its command names tools/check.sh`, `ran with the person's rights: …`
 pub fn confinement_said(confinement: &HookConfinement) -> String {
     let place = if confinement.confined { "in a sandbox" } else { "with the person's rights" };
-    match confinement.why.as_str() {
+    match confinement.reason.as_str() {
         "" => format!("ran {place}"),
         why => format!("ran {place}: {why}"),
     }
@@ -331,7 +331,8 @@ pub fn hook_said_naming(hook: &HookSpan, names: &[String], most: usize) -> Strin
     let what = if names.is_empty() { "it".to_owned() } else { names.join(", ") };
     let changed = hook.changed.then(|| format!("changed {what}"));
     let dropped = hook.dropped_change.as_ref();
-    let dropped = dropped.map(|it| format!("proposed {}, which did not count: {}", cut(&it.input), it.why));
+    let dropped =
+        dropped.map(|it| format!("proposed {}, which did not count: {}", cut(&it.input), it.reason));
     // The text itself says that it was withheld, and why.
     let read = hook.replacement.as_ref().map(|it| match it.withheld {
         true => "withheld the result".to_owned(),

@@ -65,7 +65,7 @@ pub(super) fn of_result(result: EventFacts<'_>) -> Option<SpanText> {
     }
     let is_whole = text.len() == whole;
     // Cut for the model already: the whole is longer than what was read.
-    let bytes = result.within("whole").count("totalBytes").or((!is_whole).then_some(whole as u64));
+    let bytes = result.within("fullOutput").count("totalBytes").or((!is_whole).then_some(whole as u64));
     Some(SpanText { text, bytes })
 }
 

@@ -61,7 +61,7 @@ pub fn without_calls(span: &mut TraceSpan) {
     let is_told = hook.is_some();
     if let Some(hook) = hook {
         (hook.description, hook.added) = (None, None);
-        hook.confinement.iter_mut().for_each(|it| it.why.clear());
+        hook.confinement.iter_mut().for_each(|it| it.reason.clear());
         // A guard's reason is what it saw; its decision stays.
         (hook.reason, hook.message) = (None, None);
         // Nor is what it would have had instead.
@@ -85,7 +85,7 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
             span.name.clone_from(&asked.asks);
         }
         without_made_up_names(span);
-        if let Some(told) = span.run.as_mut().and_then(|run| run.told.as_mut()) {
+        if let Some(told) = span.run.as_mut().and_then(|run| run.prompt_sources.as_mut()) {
             // Whoever guesses a text can tell by its digest.
             told.system_prompt.digest.clear();
             told.memory.iter_mut().for_each(|file| file.digest.clear());
@@ -186,9 +186,9 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
     let hook = span.hook.as_deref_mut().map(|hook| {
         let read = hook.replacement.as_mut().map(|it| &mut it.text);
         // It names the command, or files of the workspace.
-        let why = hook.confinement.as_mut().map(|it| &mut it.why);
+        let why = hook.confinement.as_mut().map(|it| &mut it.reason);
         let said = [&mut hook.reason, &mut hook.description, &mut hook.added, &mut hook.message];
-        let dropped = hook.dropped_change.iter_mut().flat_map(|it| [&mut it.input, &mut it.why]);
+        let dropped = hook.dropped_change.iter_mut().flat_map(|it| [&mut it.input, &mut it.reason]);
         said.into_iter().flatten().chain(read).chain(why).chain(dropped)
     });
     let alone = [error, run, description, reason];

@@ -536,7 +536,7 @@ async fn a_flood_of_output_is_bounded() {
     assert_eq!(flood["data"]["stdoutBytes"], 50_000_009);
     let told = text(&ends[0]);
     assert!(told.chars().count() <= 40_000 && told.contains("the end"), "{}", told.len());
-    let kept = fs::metadata(flood["whole"]["path"].as_str().unwrap()).unwrap().len();
+    let kept = fs::metadata(flood["fullOutput"]["path"].as_str().unwrap()).unwrap().len();
     assert!(kept < 20 << 20, "{kept}");
     assert!(ends[0]["output"].as_str().unwrap().len() < 2 << 20);
     assert!(text(&ends[1]).contains("put out more than 64 MiB"), "{}", &text(&ends[1])[..200]);

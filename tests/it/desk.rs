@@ -107,7 +107,7 @@ impl Scene {
             allows: None,
             mode: None,
             digest: "sha256:00".to_owned(),
-            said: None,
+            answer_digest: None,
             at: Some(Timestamp(2_000_000)),
         };
         let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
@@ -206,7 +206,7 @@ async fn a_question_goes_to_all_and_each_is_told_whether_it_is_for_them() {
     let revised = Confirmation { digest: "sha256:01".to_owned(), ..scene.subject("q") };
     let revised = ConfirmationRevised {
         confirmation: Box::new(revised),
-        why: RevisionReason::Changed,
+        reason: RevisionReason::Changed,
         difference: None,
         edited: None,
         arguments: None,
@@ -304,7 +304,7 @@ async fn others_are_told_who_reads_a_question_until_it_is_put_away() {
     for method in ["confirmation/claim", "confirmation/release"] {
         assert_eq!(eve.refused(method, json!({ "confirmationId": "q" })).await.0, "FORBIDDEN", "{method}");
     }
-    let claimed = ann.call("confirmation/claim", json!({ "confirmationId": "q", "forMs": 1_000 })).await;
+    let claimed = ann.call("confirmation/claim", json!({ "confirmationId": "q", "durationMs": 1_000 })).await;
     assert_eq!(claimed["claim"]["clientId"], "ann");
     assert_eq!(told(&mut eve).await, json!(["signal.claim", "q", "ann's"]));
     let got = scene.owner.call("confirmation/get", json!({ "confirmationId": "q" })).await;

@@ -207,7 +207,11 @@ async fn a_flood_is_cut_and_kept_like_any_output() {
     let end = &ends(&running).await[0];
     assert_eq!(end["to"], "success");
     assert!(text(end).len() < 100_000, "{}", text(end).len());
-    assert!(end["result"]["whole"]["bytes"].as_u64().unwrap() > 1_000_000, "{}", end["result"]["whole"]);
+    assert!(
+        end["result"]["fullOutput"]["bytes"].as_u64().unwrap() > 1_000_000,
+        "{}",
+        end["result"]["fullOutput"]
+    );
     drop(client);
     running.stop().await;
 }

@@ -136,7 +136,10 @@ async fn what_is_installed_is_what_was_shown_and_its_skills_count_behind_all_oth
     assert_eq!((&looked["outcome"], &looked["fileCount"]), (&json!("installed"), &json!(4)), "{looked}");
     assert!(states(&mut client).await.is_empty() && is_clean(&house), "looking installs nothing");
     assert!(
-        looked["brings"]["skills"][1]["unused"].as_str().unwrap().contains("skills/review goes before it")
+        looked["contents"]["skills"][1]["unusedReason"]
+            .as_str()
+            .unwrap()
+            .contains("skills/review goes before it")
     );
     let source = json!({ "source": plugin.folder });
     assert_eq!(client.refused("extension/install", source).await.0, "INVALID_PARAMS", "nobody agreed to it");
@@ -412,7 +415,7 @@ async fn a_servers_name_that_is_in_use_is_skipped_and_one_that_is_not_allowed_is
     let mut unused = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
         let got = client.call("extension/get", json!({ "name": name })).await;
-        unused.push(got["brings"]["servers"][0]["unused"].as_str().unwrap_or("used").to_owned());
+        unused.push(got["contents"]["servers"][0]["unusedReason"].as_str().unwrap_or("used").to_owned());
     }
     assert_eq!(
         unused,

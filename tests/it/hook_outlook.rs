@@ -54,11 +54,11 @@ async fn a_hook_that_cannot_work_is_told_by_list_doctor_and_check() {
     for (hook, (_, entry, why, means, warning)) in hooks.iter().zip(rows()) {
         let fault = &hook["fault"];
         assert_eq!(
-            fault["why"].as_str().is_some_and(|it| it.contains(why)),
+            fault["reason"].as_str().is_some_and(|it| it.contains(why)),
             !why.is_empty(),
             "{entry}: {hook}"
         );
-        assert_eq!(fault["means"].as_str().unwrap_or_default(), means, "{entry}: {hook}");
+        assert_eq!(fault["failure"].as_str().unwrap_or_default(), means, "{entry}: {hook}");
         let told = hook["warning"].as_str();
         assert_eq!(told.is_some_and(|it| it.contains(warning)), !warning.is_empty(), "{entry}: {hook}");
         assert!(told.is_none_or(|it| it.contains("hooks.environment")), "{entry}: {hook}");
@@ -76,7 +76,10 @@ async fn a_hook_that_cannot_work_is_told_by_list_doctor_and_check() {
         json!({ "tool": "list_directory", "arguments": { "path": "." }, "workspace": running.work() });
     let checked = client.call("policy/check", params).await;
     let met = checked["hooks"].as_array().unwrap();
-    assert!(met[1]["refuses"].as_str().unwrap().contains("`CLAUDE_PLUGIN_ROOT` has no value"), "{checked}");
+    assert!(
+        met[1]["denyReason"].as_str().unwrap().contains("`CLAUDE_PLUGIN_ROOT` has no value"),
+        "{checked}"
+    );
     assert!(met[3]["warning"].as_str().unwrap().contains("`GUARD_MODE` has no value"), "{checked}");
     // Without a workspace nobody can tell.
     let listed = client.call("hooks/list", json!({})).await;
@@ -129,7 +132,7 @@ async fn a_trial_of_what_nobody_acknowledged_says_only_that() {
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     let id = listed["hooks"][0]["id"].clone();
     let tried = client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
-    let means = tried["means"].as_str().unwrap();
+    let means = tried["summary"].as_str().unwrap();
     assert!(means.contains("`subagent trust`") && means.contains("was not run"), "{tried}");
     assert!(!means.contains("If it were asked") && !means.contains("failed"), "{tried}");
     assert!(tried["decision"].is_null() && tried["reason"].is_null(), "{tried}");
@@ -206,7 +209,7 @@ async fn a_trial_tells_a_hook_whole_paths() {
             let tried = client.call("hooks/test", params).await;
             let read = &tried["input"]["tool_input"];
             assert_eq!(*read, json!({ "file_path": whole, "content": "y" }), "{typed}: {tried}");
-            assert_eq!(tried["fires"], true, "{typed}: {tried}");
+            assert_eq!(tried["wouldFire"], true, "{typed}: {tried}");
         }
     }
     drop(client);

@@ -441,7 +441,7 @@ async fn changed_arguments_are_shown_to_the_other_guards_and_to_and_fro_denies()
     let why = format!("the hooks {} and {} undo each other's change of `command`", ids[1], ids[0]);
     assert_eq!(fired.verdict.reason, Some(format!("{why}; neither counts: the call is denied")));
     for record in &fired.records {
-        assert_eq!(record.dropped_change.as_ref().map(|it| it.why.as_str()), Some(why.as_str()));
+        assert_eq!(record.dropped_change.as_ref().map(|it| it.reason.as_str()), Some(why.as_str()));
     }
 }
 
@@ -483,7 +483,7 @@ if '{line}' not in asked['command']:
         [&first[..], &[(2, false), (2, true), (3, true), (4, false), (4, false), (4, false)]].concat()
     );
     let why = format!("that of the hook {} counted", fired.records[2].hook_id);
-    assert_eq!(fired.records[1].dropped_change.as_ref().map(|it| it.why.as_str()), Some(&*why));
+    assert_eq!(fired.records[1].dropped_change.as_ref().map(|it| it.reason.as_str()), Some(&*why));
 
     let sets = |name: &str, field: &str, to: &str| {
         let text = format!(

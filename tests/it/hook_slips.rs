@@ -240,7 +240,7 @@ async fn a_run_says_which_guards_are_not_asked() {
     // By hand it blocks; the first that is said is that no run asks it.
     let params = json!({ "id": untrusted["id"], "workspace": running.work() });
     let tried = client.call("hooks/test", params).await;
-    let means = tried["means"].as_str().unwrap();
+    let means = tried["summary"].as_str().unwrap();
     assert!(
         means.starts_with("A run does not ask it: nobody has acknowledged its file (`subagent trust`)."),
         "{means}"
@@ -435,12 +435,12 @@ async fn a_checked_call_says_what_comes_of_a_guard_that_cannot_be_asked() {
     let (usual, goes_on) = (json!({}), json!({ "onFailure": "continue" }));
     let agent = "---\nkind: agent\nname: works\ndescription: Works.\ncompletion: tool\ntools: [list_directory, write_file]\n---\nWork.\n";
     for (event, command, more, field, words) in [
-        ("PreToolUse", "HOME/gone.sh", &usual, "refuses", "gone.sh is not there"),
-        ("PreToolUse", "HOME/plain.sh", &usual, "refuses", "plain.sh may not be executed (`chmod +x "),
+        ("PreToolUse", "HOME/gone.sh", &usual, "denyReason", "gone.sh is not there"),
+        ("PreToolUse", "HOME/plain.sh", &usual, "denyReason", "plain.sh may not be executed (`chmod +x "),
         ("PreToolUse", "HOME/gone.sh", &goes_on, "skipped", "gone.sh is not there"),
-        ("PreToolUse", "nosuchprogram", &usual, "refuses", "there is no program `nosuchprogram`"),
+        ("PreToolUse", "nosuchprogram", &usual, "denyReason", "there is no program `nosuchprogram`"),
         ("PreToolUse", "sh HOME/plain.sh", &usual, "runs", "plain.sh"),
-        ("PermissionRequest", "HOME/gone.sh", &usual, "asks", "gone.sh is not there"),
+        ("PermissionRequest", "HOME/gone.sh", &usual, "askReason", "gone.sh is not there"),
         ("PostToolUse", "HOME/gone.sh", &usual, "skipped", "gone.sh is not there"),
         ("PostToolUseFailure", "HOME/gone.sh", &usual, "skipped", "gone.sh is not there"),
     ] {
@@ -464,7 +464,7 @@ async fn a_checked_call_says_what_comes_of_a_guard_that_cannot_be_asked() {
         assert!(met[field].as_str().is_some_and(|why| why.contains(words)), "{event} {command}: {met}");
         // What is said first is what will come of the call.
         let decision = match (event, field) {
-            ("PreToolUse", "refuses") => "deny",
+            ("PreToolUse", "denyReason") => "deny",
             ("PermissionRequest", _) => "ask",
             _ => "allow",
         };
@@ -475,8 +475,8 @@ async fn a_checked_call_says_what_comes_of_a_guard_that_cannot_be_asked() {
             let (run, _) = client.start(&running, "works", json!({})).await;
             client.ended(&run).await;
             let is_denied = running.log().await.iter().any(|it| it.to_string().contains("HOOK_DENIED"));
-            assert_eq!(is_denied, field == "refuses", "{event} {command}");
-            assert_eq!(met.get("refuses").is_some(), field == "refuses", "{event} {command}: {met}");
+            assert_eq!(is_denied, field == "denyReason", "{event} {command}");
+            assert_eq!(met.get("denyReason").is_some(), field == "denyReason", "{event} {command}: {met}");
         }
         running.stop().await;
     }

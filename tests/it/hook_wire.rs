@@ -56,7 +56,7 @@ async fn trusting_a_workspace_shows_and_acknowledges_its_hooks_and_what_they_run
         kinds,
         [json!(["guard.sh", "program", false]), json!([".claude/settings.json", "hooks", false])]
     );
-    let unasked = files[1]["unasked"][0].as_str().unwrap();
+    let unasked = files[1]["runsUnasked"][0].as_str().unwrap();
     assert!(unasked.contains("at `PreToolUse` of `Bash` it runs unasked: sh "), "{unasked}");
     trust(&mut client, &running).await;
     assert_eq!(state(&states(&mut client, &running).await), ["Stop on", "PreToolUse on"]);
@@ -81,16 +81,19 @@ async fn a_hook_that_is_tried_says_what_it_means() {
     let id = states(&mut client, &running).await[1].2.clone();
     let untrusted = client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
     assert_eq!(untrusted["outcome"], "notStarted");
-    assert!(untrusted["means"].as_str().unwrap().contains("nobody has acknowledged its file"), "{untrusted}");
+    assert!(
+        untrusted["summary"].as_str().unwrap().contains("nobody has acknowledged its file"),
+        "{untrusted}"
+    );
     trust(&mut client, &running).await;
     let input = json!({ "command": "forbidden" });
     let params = json!({ "id": id, "workspace": running.work(), "tool": "Bash", "input": input });
     let blocked = client.call("hooks/test", params).await;
     assert_eq!(
-        (&blocked["fires"], &blocked["exitCode"], &blocked["reason"]),
+        (&blocked["wouldFire"], &blocked["exitCode"], &blocked["reason"]),
         (&json!(true), &json!(2), &json!("not that"))
     );
-    assert_eq!(blocked["means"], "It blocks the call.");
+    assert_eq!(blocked["summary"], "It blocks the call.");
     assert_eq!((&blocked["input"]["tool_name"], &blocked["input"]["tool_input"]), (&json!("Bash"), &input));
     let passed = client
         .call(
@@ -98,8 +101,8 @@ async fn a_hook_that_is_tried_says_what_it_means() {
             json!({ "id": id, "workspace": running.work(), "tool": "Read", "input": { "path": "x" } }),
         )
         .await;
-    assert_eq!(passed["fires"], false);
-    let means = passed["means"].as_str().unwrap();
+    assert_eq!(passed["wouldFire"], false);
+    let means = passed["summary"].as_str().unwrap();
     let why = "its `matcher` does not mean this call (`--tool NAME` tries another one)";
     assert!(means.contains(why), "{passed}");
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
@@ -134,11 +137,11 @@ async fn a_hook_is_tried_with_a_call_that_it_is_about() {
     }
     let tools: Vec<&str> = tried.iter().map(|it| it["input"]["tool_name"].as_str().unwrap()).collect();
     assert_eq!(tools, ["Write", "Edit", "Grep", "Read", "mcp__notes__add", "Bash"]);
-    let fires: Vec<bool> = tried.iter().map(|it| it["fires"] == true).collect();
+    let fires: Vec<bool> = tried.iter().map(|it| it["wouldFire"] == true).collect();
     assert_eq!(fires, [true, true, true, false, true, true]);
     // The made-up call has what its tool needs.
     assert!(tried[0]["input"]["tool_input"]["file_path"].is_string(), "{}", tried[0]);
-    let means = tried[3]["means"].as_str().unwrap();
+    let means = tried[3]["summary"].as_str().unwrap();
     let why = "its `if` does not mean this call (`FIELD=VALUE` tries another one)";
     assert_eq!(
         means,
@@ -148,7 +151,7 @@ async fn a_hook_is_tried_with_a_call_that_it_is_about() {
     );
     let input = json!({ "file_path": ".env" });
     let read = json!({ "id": ids[3], "workspace": running.work(), "input": input });
-    assert_eq!(client.call("hooks/test", read).await["fires"], true);
+    assert_eq!(client.call("hooks/test", read).await["wouldFire"], true);
     running.stop().await;
 }
 
@@ -211,7 +214,7 @@ async fn matchers_that_mean_no_tool_are_told() {
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     for hook in listed["hooks"].as_array().unwrap() {
         let tried = client.call("hooks/test", json!({ "id": hook["id"], "workspace": running.work() })).await;
-        assert_eq!(tried["fires"], true, "{tried}");
+        assert_eq!(tried["wouldFire"], true, "{tried}");
     }
 }
 
@@ -276,7 +279,7 @@ async fn a_projects_hook_changes_nothing_by_which_git_runs_something() {
     let asked =
         json!({ "id": id, "workspace": running.work(), "tool": "Bash", "input": { "command": "true" } });
     let tried = client.call("hooks/test", asked).await;
-    assert_eq!(tried["fires"], true, "{tried}");
+    assert_eq!(tried["wouldFire"], true, "{tried}");
     check("hooks/test");
     let (run, _) = client.start(&running, "worker", json!({})).await;
     client.ended(&run).await;
@@ -318,7 +321,7 @@ async fn where_a_hook_runs_and_why_is_told_wherever_hooks_are() {
         (true, words),
         (true, "it is a project's"),
     ];
-    let expected = expected.map(|(confined, why)| json!({ "confined": confined, "why": why }));
+    let expected = expected.map(|(confined, why)| json!({ "confined": confined, "reason": why }));
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     let hooks = listed["hooks"].as_array().unwrap();
     assert_eq!(

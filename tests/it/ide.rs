@@ -81,8 +81,8 @@ async fn a_context_is_told_all_at_first_and_then_what_has_changed() {
     let log = running.log().await;
     let kinds: Vec<bool> = log
         .iter()
-        .filter(|event| event["type"] == "ide.contextTold")
-        .map(|event| event["data"]["whole"] == true)
+        .filter(|event| event["type"] == "ide.contextShared")
+        .map(|event| event["data"]["full"] == true)
         .collect();
     assert_eq!(kinds, [true, false]);
     // A context that begins anew is told all of it again.
@@ -137,7 +137,7 @@ async fn what_may_not_be_told_is_left_out_and_the_answer_says_so() {
     let answer = show(&mut client, &running, &session, &files).await;
     assert_eq!(answer["files"], 10, "{answer}");
     let why: Vec<&str> =
-        answer["leftOut"].as_array().unwrap().iter().map(|it| it["why"].as_str().unwrap()).collect();
+        answer["omitted"].as_array().unwrap().iter().map(|it| it["reason"].as_str().unwrap()).collect();
     let outside = "it lies outside of the session's roots";
     assert_eq!(
         why,
@@ -156,6 +156,6 @@ async fn what_may_not_be_told_is_left_out_and_the_answer_says_so() {
     let params = json!({ "sessionId": session, "openFiles": [{ "path": "a.txt" }], "trusted": false });
     let answer = client.call("ide/contextUpdate", params).await;
     assert_eq!(answer["files"], 0);
-    assert!(answer["leftOut"][0]["why"].as_str().unwrap().contains("does not trust"), "{answer}");
+    assert!(answer["omitted"][0]["reason"].as_str().unwrap().contains("does not trust"), "{answer}");
     running.stop().await;
 }

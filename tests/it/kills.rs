@@ -19,7 +19,7 @@ use tokio::{
 use self::watching::{Sighting, Watcher};
 use crate::{
     laws,
-    process::{Gone, Home, Wire, text},
+    process::{Gone, Home, Wire, text, waits_of_children},
     recording::{Chance, Recording, write_workspace},
     support::{STUCK, lines},
 };
@@ -347,7 +347,10 @@ impl<'home> Siege<'home> {
             if is_time && self.live.values().all(has_progressed) {
                 return;
             }
-            let sighting = timeout(STUCK, self.sightings.recv()).await.expect("nothing happens").unwrap();
+            let Ok(sighting) = timeout(STUCK, self.sightings.recv()).await else {
+                panic!("nothing happens; the threads stand in {:?}", waits_of_children());
+            };
+            let sighting = sighting.unwrap();
             let is_moment = sighting.kind == kind && (state.is_none() || sighting.to.as_deref() == state);
             left = left.saturating_sub(u64::from(is_moment));
             enough = enough.saturating_sub(1);

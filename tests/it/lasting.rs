@@ -378,10 +378,10 @@ async fn what_a_compression_has_cost_counts_although_it_is_cut_off() {
     assert_eq!(told_so["contexts"][0]["message"], "cancelled");
     let end = client.ended(run.as_str().unwrap()).await;
     let log = running.log().await;
-    let consulted = told(&log, "model.consulted");
-    assert_eq!((consulted.len(), &end["reason"]), (2, &json!("ABORTED")), "{consulted:?}");
-    assert_eq!(consulted[1]["givenUp"], true);
-    assert_eq!(end["usage"], consulted[0]["usage"]);
+    let completed = told(&log, "sideCall.completed");
+    assert_eq!((completed.len(), &end["reason"]), (2, &json!("ABORTED")), "{completed:?}");
+    assert_eq!(completed[1]["abandoned"], true);
+    assert_eq!(end["usage"], completed[0]["usage"]);
     assert_ne!(end["usage"]["promptTokens"], 0);
     running.stop().await;
 }
@@ -408,8 +408,10 @@ async fn a_window_that_is_too_small_to_summarise_in_and_a_budget_that_is_used_up
         let compacted =
             client.call("session/compact", json!({ "sessionId": session })).await["contexts"][0].clone();
         let log = running.log().await;
-        let asked: Vec<String> =
-            told(&log, "model.consulted").iter().map(|it| it["model"].as_str().unwrap().to_owned()).collect();
+        let asked: Vec<String> = told(&log, "sideCall.completed")
+            .iter()
+            .map(|it| it["model"].as_str().unwrap().to_owned())
+            .collect();
         running.stop().await;
         (compacted["status"].clone(), compacted["message"].as_str().unwrap_or_default().to_owned(), asked)
     };
@@ -533,16 +535,16 @@ async fn a_request_that_does_not_fit_is_made_to_fit_or_ends_the_run_with_both_co
     let steps: Vec<&Value> = log
         .iter()
         .filter(|event| {
-            ["model.retrying", "model.consulting", "context.compressed"]
+            ["model.retrying", "sideCall.started", "context.compressed"]
                 .contains(&event["type"].as_str().unwrap())
         })
         .collect();
     let kinds: Vec<&str> = steps.iter().map(|event| event["type"].as_str().unwrap()).collect();
     let squeezed = [
         "model.retrying",
-        "model.consulting",
+        "sideCall.started",
         "context.compressed",
-        "model.consulting",
+        "sideCall.started",
         "context.compressed",
     ];
     assert_eq!(kinds, squeezed);
@@ -602,7 +604,7 @@ async fn a_run_that_goes_round_in_circles_is_told_and_then_stopped() {
         assert_eq!(stops, [false, true], "{name}");
         assert!(found.iter().all(|it| it["kind"] == kind), "{name}: {found:?}");
         let nudged = told(&log, "context.nudged");
-        assert_eq!((nudged.len(), &nudged[0]["because"]), (1, &json!("loop")), "{name}");
+        assert_eq!((nudged.len(), &nudged[0]["reason"]), (1, &json!("loop")), "{name}");
         if name == "babbles" {
             assert!(end["partialResult"].as_str().unwrap().starts_with("I will now look"), "{name}: {end}");
         }

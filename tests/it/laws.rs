@@ -49,7 +49,7 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
     runs::goal_is_earned,
     runs::the_record_counts_what_the_log_shows,
     runs::costs_add_up,
-    runs::a_consultation_is_over_before_the_run_goes_on,
+    runs::a_side_call_is_over_before_the_run_goes_on,
     runs::circles_and_budgets_are_told_once,
     runs::budgets_are_raised_by_people,
     turns::are_numbered_and_paired,

@@ -173,7 +173,7 @@ async fn a_client_that_dies_and_comes_back_is_told_again_when_its_calls_wait() {
     assert_eq!(lent["calls"][0]["callId"], before["callId"]);
     assert_eq!(lent["calls"][0]["arguments"], json!({ "file": "a.rs" }));
     let again = asked(&mut back).await;
-    assert_eq!((&again["callId"], &again["again"]), (&before["callId"], &json!(true)));
+    assert_eq!((&again["callId"], &again["redelivered"]), (&before["callId"], &json!(true)));
     back.call("tools/result", answer(&again, "fine")).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
     assert_eq!(text(&ends(&running).await[0]), "fine");
@@ -303,7 +303,7 @@ async fn nonsense_is_refused_with_every_reason_and_the_call_stays_open() {
     let ends = ends(&running).await;
     assert_eq!((kind(&ends[0]), text(&ends[0])), ("EXECUTION_FAILED", "EXECUTION_FAILED: too long to tell"));
     assert!(text(&ends[1]).len() < 100_000);
-    assert_eq!(ends[1]["data"]["result"]["whole"]["bytes"], 3 << 20);
+    assert_eq!(ends[1]["data"]["result"]["fullOutput"]["bytes"], 3 << 20);
     assert_eq!(ends[2]["data"]["result"]["llmContent"][0], image);
     // What not every model takes is told of.
     let told = &ends[2]["data"]["result"]["llmContent"][1]["text"];
@@ -360,7 +360,7 @@ async fn after_a_restart_a_call_waits_for_its_client_or_is_interrupted() {
             let (mut back, lent) = editor(&running, on_disconnect).await;
             assert_eq!(lent["calls"][0]["callId"], before["callId"]);
             let again = asked(&mut back).await;
-            assert_eq!((&again["callId"], &again["again"]), (&before["callId"], &json!(true)));
+            assert_eq!((&again["callId"], &again["redelivered"]), (&before["callId"], &json!(true)));
             back.call("tools/result", answer(&again, "fine")).await;
             client.ended(&run).await;
             // The same answer is answered as before, also after the restart of another daemon.

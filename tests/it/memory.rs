@@ -66,7 +66,7 @@ async fn the_nearer_file_comes_later_and_the_first_of_a_folder_counts() {
     assert!(text.contains("of-the-user") && !text.contains("of-the-root"), "{text}");
     // Its first event names just what it was told, without a word of it.
     let log = running.log().await;
-    let sources = &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["told"];
+    let sources = &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["promptSources"];
     let file = sources["memory"].as_array().unwrap();
     let is_user = |file: &Value| file["path"].as_str().unwrap().ends_with("config/GEMINI.md");
     assert!(file.len() == 1 && is_user(&file[0]), "{sources}");

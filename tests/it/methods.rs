@@ -215,7 +215,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","sandbox":{"mechanism":"<mechanism>","profile":"workspaceWrite","network":false},"counts":["runsEnded","slotQueue","modelRequests","toolCalls","answers","commits","usage","cost","mostLag"],"degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","sandbox":{"mechanism":"<mechanism>","profile":"workspaceWrite","network":false},"counts":["runsEnded","slotQueue","modelRequests","toolCalls","answers","commits","usage","cost","maxLag"],"degraded":[]}
             "#]],
         },
         Row {
@@ -1317,7 +1317,7 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "name": "acme.tool" }),
                 |_| json!({ "name": "../up" }),
             ],
-            brief: |result| json!([result["extension"]["state"], result["brings"]]),
+            brief: |result| json!([result["extension"]["state"], result["contents"]]),
             again: same,
             restarted: same,
             golden: expect![[r#"
@@ -1327,7 +1327,7 @@ fn rows() -> Vec<Row> {
                   /name: is required
                 NOT_FOUND: there is no extension `acme.tool`
                 NOT_FOUND: there is no extension `../up`
-                ["enabled",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"}]
+                ["enabled",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"commandOrUrl":"http://127.0.0.1:9/mcp","variables":["X-Tenant=t"]}],"author":"Ada"}]
             "#]],
         },
         Row {
@@ -1346,7 +1346,12 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "source": "http://example.com/acme.git", "dryRun": true }),
             ],
             brief: |result| {
-                json!([result["outcome"], result["extension"]["name"], result["brings"], result["fileCount"]])
+                json!([
+                    result["outcome"],
+                    result["extension"]["name"],
+                    result["contents"],
+                    result["fileCount"]
+                ])
             },
             again: |first, again| {
                 assert_eq!(first["extension"]["digest"], again["extension"]["digest"]);
@@ -1368,8 +1373,8 @@ fn rows() -> Vec<Row> {
                   /source: must be a repository's URL: one that ends in .git, or that begins with git+https://
                 INVALID_PARAMS
                   /source: is not protected on its way, so anybody there could change what comes; name it with https
-                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"},3]
-                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"starts":"http://127.0.0.1:9/mcp","sets":["X-Tenant=t"]}],"author":"Ada"},3]
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"commandOrUrl":"http://127.0.0.1:9/mcp","variables":["X-Tenant=t"]}],"author":"Ada"},3]
+                ["installed","acme.tools",{"skills":[{"name":"deploy","description":"Deploys."}],"servers":[{"name":"board","isProgram":false,"commandOrUrl":"http://127.0.0.1:9/mcp","variables":["X-Tenant=t"]}],"author":"Ada"},3]
             "#]],
         },
         Row {
@@ -1444,8 +1449,8 @@ fn rows() -> Vec<Row> {
                   /openFiles/0/cursor: "character" is required; or value is less than the minimum of 0
                   /openFiles/0/selectedText: value is not of types "null", "string"
                 NOT_FOUND: there is no session no-such-session
-                {"files":1,"leftOut":[{"path":"/etc/passwd","why":"it lies outside of the session's roots"}]}
-                {"files":0,"leftOut":[{"why":"the editor does not trust the workspace (`trusted`), so nothing of it is told"}]}
+                {"files":1,"omitted":[{"path":"/etc/passwd","reason":"it lies outside of the session's roots"}]}
+                {"files":0,"omitted":[{"reason":"the editor does not trust the workspace (`trusted`), so nothing of it is told"}]}
             "#]],
         },
         Row {
@@ -1778,19 +1783,19 @@ fn rows() -> Vec<Row> {
             ],
             brief: |result| {
                 json!([
-                    result["fires"],
+                    result["wouldFire"],
                     result["outcome"],
                     result["decision"],
                     result["reason"],
-                    result["means"]
+                    result["summary"]
                 ])
             },
             again: |first, second| {
-                for field in ["fires", "outcome", "decision", "reason", "means", "stdout"] {
+                for field in ["wouldFire", "outcome", "decision", "reason", "summary", "stdout"] {
                     assert_eq!(first[field], second[field]);
                 }
             },
-            restarted: |first, second| assert_eq!(first["means"], second["means"]),
+            restarted: |first, second| assert_eq!(first["summary"], second["summary"]),
             golden: expect![[r#"
                 INVALID_PARAMS
                   /id: value is not of type "string"
@@ -2253,15 +2258,15 @@ fn rows() -> Vec<Row> {
         },
         Row {
             method: "confirmation/claim",
-            good: &[|facts| json!({ "confirmationId": facts.question, "forMs": 600_000 })],
-            bad: &[|_| json!({ "forMs": 0 }), |_| json!({ "confirmationId": "no-such-question" })],
+            good: &[|facts| json!({ "confirmationId": facts.question, "durationMs": 600_000 })],
+            bad: &[|_| json!({ "durationMs": 0 }), |_| json!({ "confirmationId": "no-such-question" })],
             brief: |result| json!(result["claim"].is_object()),
             again: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
             restarted: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
             golden: expect![[r#"
                 INVALID_PARAMS
                   /confirmationId: is required
-                  /forMs: value is less than the minimum of 1
+                  /durationMs: value is less than the minimum of 1
                 NOT_FOUND: there is no question no-such-question
                 true
             "#]],
@@ -3123,7 +3128,7 @@ async fn long_output(running: &Running, client: &mut Client, session: &str) -> S
     let arguments = json!({ "pattern": "found", "maxMatches": 2_000 });
     let params = json!({ "sessionId": session, "tool": "grep", "arguments": arguments });
     let called = client.call("tools/call", params).await;
-    assert_eq!(called["result"]["whole"]["totalBytes"].as_u64().map(|bytes| bytes > 50_000), Some(true));
+    assert_eq!(called["result"]["fullOutput"]["totalBytes"].as_u64().map(|bytes| bytes > 50_000), Some(true));
     called["callId"].as_str().unwrap().to_owned()
 }
 

@@ -340,7 +340,7 @@ async fn a_hook_whose_script_lies_where_agents_work_runs_in_their_walls() {
     for hook in listed.as_array().unwrap() {
         let (confinement, is_apart) = (&hook["confinement"], hook["runs"] == apart.as_str());
         assert_eq!(confinement["confined"], !is_apart, "{hook}");
-        let why = confinement["why"].as_str().unwrap();
+        let why = confinement["reason"].as_str().unwrap();
         assert_eq!(why.contains("lies in a folder in which agents work"), !is_apart, "{why}");
     }
     // What an agent wrote is there also when its session is not.

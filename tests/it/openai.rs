@@ -305,7 +305,7 @@ async fn a_server_that_counts_nothing_is_estimated_so_that_limits_hold() {
     house.config.next_speaker_check.value = true;
     let (record, log, asked) = run(house, server, "talker", "mine/local-1").await;
     assert_eq!((record["reason"].as_str(), asked.len()), (Some("GOAL"), 2), "{record}");
-    let consulted = log.iter().find(|event| event["type"] == "model.consulted").unwrap();
-    assert_eq!(consulted["data"]["estimated"], true, "{consulted}");
-    assert!(50 < consulted["data"]["usage"]["promptTokens"].as_u64().unwrap(), "{consulted}");
+    let completed = log.iter().find(|event| event["type"] == "sideCall.completed").unwrap();
+    assert_eq!(completed["data"]["estimated"], true, "{completed}");
+    assert!(50 < completed["data"]["usage"]["promptTokens"].as_u64().unwrap(), "{completed}");
 }

@@ -86,9 +86,10 @@ async fn a_cut_output_can_be_read_on_by_the_model_and_by_clients_also_after_a_re
     assert!(whole.starts_with(told_first.split("[… ").next().unwrap()), "{told_first}");
     assert!(whole.ends_with(told_first.split(" …]\n").nth(1).unwrap()), "{told_first}");
     let end = end_of_call(&running, &run).await;
-    let (call, path) = (end["callId"].as_str().unwrap(), end["result"]["whole"]["path"].as_str().unwrap());
+    let (call, path) =
+        (end["callId"].as_str().unwrap(), end["result"]["fullOutput"]["path"].as_str().unwrap());
     assert!(told_first.contains(path) && path.contains(&session) && path.contains(call), "{path}");
-    assert_eq!(end["result"]["whole"]["totalBytes"].as_u64(), Some(whole.len() as u64));
+    assert_eq!(end["result"]["fullOutput"]["totalBytes"].as_u64(), Some(whole.len() as u64));
     assert_eq!(fs::read_to_string(path).unwrap(), whole);
     assert!(256 * 1024 < whole.len(), "one page shows no paging");
     assert_eq!(paged(&mut client, call).await, whole);
@@ -106,7 +107,7 @@ async fn a_cut_output_can_be_read_on_by_the_model_and_by_clients_also_after_a_re
     let read = told(&script);
     assert_eq!(read.lines().nth(1), Some(next_line), "{read}");
     assert!(
-        end_of_call(&running, &again).await["result"]["whole"].is_null(),
+        end_of_call(&running, &again).await["result"]["fullOutput"].is_null(),
         "what is a page was kept again"
     );
 
@@ -174,7 +175,7 @@ async fn what_cannot_be_kept_reaches_the_model_cut_and_the_run_goes_on() {
         "{said}"
     );
     let end = end_of_call(&running, &run).await;
-    assert_eq!((&end["to"], end["result"].get("whole")), (&json!("success"), None));
+    assert_eq!((&end["to"], end["result"].get("fullOutput")), (&json!("success"), None));
     let (kind, _) = client.refused("tools/output", json!({ "callId": end["callId"] })).await;
     assert_eq!(kind, "NOT_FOUND");
     drop(client);
@@ -233,7 +234,7 @@ async fn a_crash_between_keeping_and_the_end_leaves_no_end_whose_file_is_missing
     let files = kept(&house, &session);
     assert_eq!(files.len(), 1);
     assert_eq!(fs::read_to_string(&files[0]).unwrap(), found());
-    assert!(!running.log().await.iter().any(|event| event["data"]["result"]["whole"].is_object()));
+    assert!(!running.log().await.iter().any(|event| event["data"]["result"]["fullOutput"].is_object()));
     let call = files[0].file_stem().unwrap().to_str().unwrap().to_owned();
     assert_eq!(client.refused("tools/output", json!({ "callId": call })).await.0, "NOT_FOUND");
     running.tamper("drop trigger no_end").await;

@@ -37,6 +37,22 @@ run: { maxTurns: 500 }
 You read.
 ";
 
+/// The places in the kernel at which the threads of this test's child processes wait, each as `PID COMMAND: PLACE`. They tell a disk
+/// that does not answer from a daemon that does not go on.
+pub fn waits_of_children() -> Vec<String> {
+    let mut waits = Vec::new();
+    let own = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let children = own.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    for pid in children.collect::<Vec<String>>().join(" ").split_whitespace() {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for thread in threads.map(|thread| thread.path()) {
+            let read = |name: &str| fs::read_to_string(thread.join(name)).unwrap_or_default();
+            waits.push(format!("{pid} {}: {}", read("comm").trim(), read("wchan").trim()));
+        }
+    }
+    waits
+}
+
 /// The most events of one page of `events/list`.
 const PAGE: usize = 1_000;
 
@@ -251,7 +267,9 @@ impl Wire {
     /// A line that was cut off is none.
     async fn receive(&mut self) -> Result<Value, Gone> {
         let mut line = String::new();
-        let read = timeout(STUCK, self.reader.read_line(&mut line)).await.expect("the daemon says nothing");
+        let Ok(read) = timeout(STUCK, self.reader.read_line(&mut line)).await else {
+            panic!("the daemon says nothing; its threads stand in {:?}", waits_of_children());
+        };
         match read {
             Ok(_) if line.ends_with('\n') => Ok(serde_json::from_str(&line).unwrap()),
             _ => Err(Gone),

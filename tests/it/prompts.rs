@@ -339,7 +339,8 @@ async fn what_a_session_appends_ends_the_prompts_of_its_root_runs() {
     assert_eq!(text(&shown), &*request.system);
     // The run's first event says so.
     let log = running.log().await;
-    let sources = &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["told"]["systemPrompt"];
+    let sources =
+        &log.iter().find(|it| it["type"] == "run.started").unwrap()["data"]["promptSources"]["systemPrompt"];
     assert_eq!(sources["hasSystemAppend"], true, "{sources}");
     let other = asked(&mut client, &running, &script, "alone", json!({})).await;
     assert!(!other.system.contains("Latin"));

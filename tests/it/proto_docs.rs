@@ -50,6 +50,62 @@ fn a_stale_line_is_named() {
     assert_eq!(first_difference("a\nb", "a"), Some((2, "the end".to_owned())));
 }
 
+/// Words of everyday speech that stood for a term of the field, each with that term. A reader of the protocol would not look them up.
+const EVERYDAY_WORDS: &[(&str, &str)] = &[
+    ("again", "redelivered, repeatedAfterRestart"),
+    ("because", "reason"),
+    ("brings", "contents"),
+    ("care", "safeguards"),
+    ("consulted", "sideCall"),
+    ("fires", "wouldFire"),
+    ("forMs", "durationMs"),
+    ("givenUp", "abandoned"),
+    ("hooked", "awaitsHooks"),
+    ("leftOut", "omitted"),
+    ("lent", "inherited, clientTools"),
+    ("may", "permissions"),
+    ("means", "summary, failure"),
+    ("most", "maximum"),
+    ("mostLag", "maxLag"),
+    ("ofProject", "fromWorkspace"),
+    ("said", "answerDigest, text"),
+    ("settles", "settlesResult"),
+    ("told", "promptSources"),
+    ("unasked", "runsUnasked"),
+    ("whole", "full, fullOutput"),
+    ("why", "reason"),
+    ("whyItFailed", "failureReason"),
+];
+
+/// The names of properties anywhere below, whatever they are properties of.
+fn property_names<'value>(value: &'value Value, names: &mut Vec<&'value str>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                if let ("properties", Value::Object(properties)) = (key.as_str(), inner) {
+                    names.extend(properties.keys().map(String::as_str));
+                }
+                property_names(inner, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| property_names(item, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn fields_of_the_wire_have_terms_of_the_field() {
+    let files = docs::files();
+    let (_, text) = files.iter().find(|(name, _)| *name == "openrpc.json").unwrap();
+    let document: Value = serde_json::from_str(text).unwrap();
+    let mut names = Vec::new();
+    property_names(&document, &mut names);
+    assert!(names.len() > 1_000, "{} names of properties", names.len());
+    for (word, instead) in EVERYDAY_WORDS {
+        assert!(!names.contains(word), "a field of the protocol is called `{word}`; say {instead}");
+    }
+}
+
 /// The page written by hand cannot be generated, but what it sends can be compared with the methods.
 #[test]
 fn requests_of_the_hand_written_page_are_requests() {

@@ -259,7 +259,7 @@ async fn questions_that_came_to_nothing_are_played_as_well() {
         chunks: vec!["no".to_owned()],
         thought: None,
         calls: Vec::new(),
-        finish: FinishReason::Refused { words: words.to_owned() },
+        finish: FinishReason::Refused { message: words.to_owned() },
     };
     let speaker = |who: &str| Reply::says(&json!({ "reasoning": "", "next_speaker": who }).to_string());
     let small = Script::new([refuses("SAFETY"), speaker("model"), speaker("model"), refuses("OTHERS")]);

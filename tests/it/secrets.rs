@@ -389,7 +389,8 @@ async fn plant_and_look(redactor: Redactor) -> Search {
     assert_eq!(said[&all][1]["in"], json!(all));
 
     // Refused and failed.
-    for replies in [vec![says(&all, &[], FinishReason::Refused { words: all.clone() })], failures.to_vec()] {
+    for replies in [vec![says(&all, &[], FinishReason::Refused { message: all.clone() })], failures.to_vec()]
+    {
         cast.script("talker").replace(replies.clone());
         let (run, _) = client.start(&running, "talker", in_session(json!({}))).await;
         if replies.len() == 2 {

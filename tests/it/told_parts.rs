@@ -74,7 +74,7 @@ async fn memory_of_folders_below_is_named_before_a_call_comes_there() {
     let file = listed["files"].as_array().unwrap().iter().find(|file| file["path"] == below);
     let file = file.unwrap_or_else(|| panic!("{listed}"));
     assert_eq!(file["state"], "below", "{listed}");
-    assert!(file["why"].as_str().unwrap().contains("first call"), "{listed}");
+    assert!(file["reason"].as_str().unwrap().contains("first call"), "{listed}");
     let told = parts(&mut client, &running, "memory").await;
     let part = told.iter().find(|part| part["source"] == below).unwrap_or_else(|| panic!("{told:?}"));
     assert!(part["off"].as_str().unwrap().contains("first call"), "{told:?}");

@@ -52,7 +52,7 @@ async fn what_a_project_runs_is_told_as_it_is_written_with_its_words_quoted() {
     let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
     let files = opened["workspace"]["files"].as_array().unwrap().iter();
     let told: Vec<&str> = files
-        .flat_map(|file| [&file["effects"], &file["unasked"]])
+        .flat_map(|file| [&file["effects"], &file["runsUnasked"]])
         .flat_map(|told| told.as_array().into_iter().flatten().filter_map(Value::as_str))
         .collect();
     let calls = format!("`{}` runs those tools", "x".repeat(9_000));
@@ -170,7 +170,7 @@ async fn secrets_within_a_word_and_names_of_variables_are_no_hindrance() {
     let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
     let files = opened["workspace"]["files"].as_array().unwrap();
     let file = files.iter().find(|file| file["path"] == ".subagentd/settings.json").unwrap();
-    let told = file["unasked"].to_string();
+    let told = file["runsUnasked"].to_string();
     for what in [
         "`Authorization: Bearer ${MY_TOKEN}`",
         "'--api-key=${API_KEY}'",

@@ -75,7 +75,7 @@ impl InlineConfirmations<'_> {
                 if is_taken == Some(true) {
                     // What it is now goes on from that.
                     self.draft.take_if(|(of, _)| *of == id);
-                    let why = error.refusal().and_then(|refusal| refusal.details.as_ref()?.get("why"));
+                    let why = error.refusal().and_then(|refusal| refusal.details.as_ref()?.get("reason"));
                     let what = match why.and_then(|why| why.as_str()) {
                         Some("askedByHook") => "a hook wants you to look at it once more",
                         _ => "a hook changed it, so it is asked again",

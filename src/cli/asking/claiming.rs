@@ -81,7 +81,10 @@ impl InlineConfirmations<'_> {
     pub(super) fn claim(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
         let for_ms = u64::try_from(CLAIM.as_millis()).ok();
-        let params = ConfirmationClaimParams { confirmation_id: shown.asked.confirmation_id.clone(), for_ms };
+        let params = ConfirmationClaimParams {
+            confirmation_id: shown.asked.confirmation_id.clone(),
+            duration_ms: for_ms,
+        };
         let _ = here.link.ask_value::<ConfirmationClaim>(&params);
         shown.claimed = MonotonicStopwatch::start();
     }

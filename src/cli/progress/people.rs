@@ -62,7 +62,7 @@ impl ProgressState {
                 self.line(envelope, screen, TextColor::Dim, "✦", &text);
             }),
             "tool.clientCall" => with(envelope, |data: ClientCallView| {
-                let again = if data.again { " again" } else { "" };
+                let again = if data.redelivered { " again" } else { "" };
                 let text =
                     format!("{} waits for the client {}, which is told{again}", data.name, data.client_id);
                 self.line(envelope, screen, TextColor::Dim, "…", &text);
@@ -134,7 +134,7 @@ impl ProgressState {
             call.changed_into(arguments);
         }
         self.questions.insert(data.confirmation.confirmation_id.clone(), title.clone());
-        let why = match data.why.known() {
+        let why = match data.reason.known() {
             Some(RevisionReason::Deadline) => return,
             Some(RevisionReason::Modified) => {
                 let by = envelope.head.by.as_deref();
@@ -157,7 +157,7 @@ impl ProgressState {
                 "nothing came of a change of it, so it is asked as it was".to_owned()
             }
             Some(RevisionReason::Changed) => "what it would touch changed meanwhile".to_owned(),
-            None => format!("it is another question now ({})", data.why.as_str()),
+            None => format!("it is another question now ({})", data.reason.as_str()),
         };
         self.line(envelope, screen, TextColor::Yellow, "~", &format!("{why}: {title}"));
     }
@@ -225,7 +225,7 @@ struct ConfirmationRevisedView {
     #[serde(default)]
     arguments: Option<Value>,
     #[serde(default)]
-    why: OpenEnum<RevisionReason>,
+    reason: OpenEnum<RevisionReason>,
 }
 
 #[derive(Deserialize)]
@@ -306,7 +306,7 @@ struct SkillActivatedView {
 struct ClientCallView {
     name: String,
     client_id: String,
-    again: bool,
+    redelivered: bool,
 }
 
 #[derive(Default, Deserialize)]

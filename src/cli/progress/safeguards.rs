@@ -10,7 +10,7 @@ impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
     pub(super) fn show_care(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) -> bool {
         match envelope.kind.as_str() {
-            "model.consulting" => self.is_asking_model = true,
+            "sideCall.started" => self.is_asking_model = true,
             "model.fallback" => with(envelope, |data: ModelFallbackView| {
                 // Why was told when the model was given up.
                 let text = format!("{} takes over from {}", data.to, data.from);

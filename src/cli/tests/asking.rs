@@ -52,7 +52,7 @@ pub(super) fn requested(seq: i64, offered: bool, question: &Value) -> Value {
 }
 
 fn revised(seq: i64, why: &str, question: &Value) -> Value {
-    let mut event = envelope(seq, "confirmation.revised", json!({"confirmation": question, "why": why}));
+    let mut event = envelope(seq, "confirmation.revised", json!({"confirmation": question, "reason": why}));
     event["offered"] = json!(true);
     event
 }

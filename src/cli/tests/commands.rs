@@ -335,8 +335,8 @@ pub(super) fn rows() -> Vec<Row> {
             &["hooks", "test", "h", "command=ls"],
             "hooks/test",
             json!({
-                "id": "h", "event": "PreToolUse", "fires": true, "input": {"tool_name": "Bash"}, "stdout": "", "durationMs": 3,
-                "exitCode": 2, "outcome": "answered", "decision": "deny", "reason": "no", "means": "It blocks the call.",
+                "id": "h", "event": "PreToolUse", "wouldFire": true, "input": {"tool_name": "Bash"}, "stdout": "", "durationMs": 3,
+                "exitCode": 2, "outcome": "answered", "decision": "deny", "reason": "no", "summary": "It blocks the call.",
             }),
         ),
         Row::new(&["mcp", "list"], "mcp/status", json!({"servers": [server()]})),
@@ -427,9 +427,9 @@ pub(super) fn rows() -> Vec<Row> {
                     "id": "e", "name": "acme.tools", "source": "/s/acme", "digest": "sha256:11", "enabled": true,
                     "state": "enabled", "skillCount": 1, "serverCount": 1,
                 },
-                "brings": {
+                "contents": {
                     "skills": [{"name": "deploy", "description": "Deploys."}],
-                    "servers": [{"name": "board", "isProgram": true, "starts": "./bin/board", "sets": ["A=b"]}],
+                    "servers": [{"name": "board", "isProgram": true, "commandOrUrl": "./bin/board", "variables": ["A=b"]}],
                 },
                 "folder": "/d/plugins/acme.tools", "dataFolder": "/d/plugin-data/acme.tools",
             }),
@@ -438,7 +438,7 @@ pub(super) fn rows() -> Vec<Row> {
             &["extensions", "install", "/s/acme", "--digest", "sha256:11"],
             "extension/install",
             json!({
-                "outcome": "installed", "fileCount": 3, "brings": {}, "seq": 3,
+                "outcome": "installed", "fileCount": 3, "contents": {}, "seq": 3,
                 "extension": {"id": "e", "name": "acme.tools", "source": "/s/acme", "digest": "sha256:11", "enabled": true},
             }),
         ),

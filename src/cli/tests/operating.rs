@@ -18,7 +18,7 @@ fn status(instance: &str) -> Value {
         "rssBytes": 18_900_000, "degraded": ["the disk is nearly full"],
         "counts": {
             "runsEnded": {"GOAL": 4, "TIMEOUT": 1}, "slotQueue": 0, "modelRequests": {"count": 31, "p50Us": 1_000_000},
-            "toolCalls": {"count": 60, "failed": 2}, "answers": {"count": 0}, "commits": {"count": 200}, "mostLag": 0,
+            "toolCalls": {"count": 60, "failed": 2}, "answers": {"count": 0}, "commits": {"count": 200}, "maxLag": 0,
             "usage": {"promptTokens": 91_000, "cachedTokens": 0, "outputTokens": 2_400, "thoughtTokens": 100},
             "cost": {"amount": "0.12", "currency": "USD"},
         },

@@ -64,8 +64,8 @@ fn a_call_can_be_tried() {
         "accesses": [{"access": "write", "path": "/w/a.rs"}, {"access": "read", "path": "/w/b.rs"}],
         "hooks": [
             {"id": "h1", "event": "PreToolUse", "runs": "./one"},
-            {"id": "h2", "event": "PreToolUse", "runs": "./two", "refuses": "/w/two is not there"},
-            {"id": "h3", "event": "PermissionRequest", "runs": "./three", "asks": "/w/three is not there"},
+            {"id": "h2", "event": "PreToolUse", "runs": "./two", "denyReason": "/w/two is not there"},
+            {"id": "h3", "event": "PermissionRequest", "runs": "./three", "askReason": "/w/three is not there"},
             {"id": "h4", "event": "PostToolUse", "runs": "./four", "skipped": "nobody has acknowledged its file"},
             {"id": "h5", "event": "PostToolUseFailure", "runs": "./five"},
         ],
@@ -110,7 +110,7 @@ fn what_was_undone_is_told_and_what_could_not_be() {
     let answer = json!({
         "sessionId": "s1", "seq": 9,
         "restored": [{"callId": "k2", "path": "/w/a.rs", "undoId": "u2", "forced": true}, {"callId": "k1", "path": "/w/b.rs", "undoId": "u1"}],
-        "notRestorable": [{"callId": "k3", "tool": "run_shell_command", "why": "a command's\n effects are unknown"}],
+        "notRestorable": [{"callId": "k3", "tool": "run_shell_command", "reason": "a command's\n effects are unknown"}],
     });
     check(
         Command::new(&["undo", "--to", "k1", "--force", "--session", "s1"]),
@@ -470,7 +470,7 @@ fn events_about_people_and_files_are_lines() {
         envelope(
             7,
             "tool.clientCall",
-            json!({"callId": "k1", "clientId": "v\u{1b}im", "name": "lint", "again": true}),
+            json!({"callId": "k1", "clientId": "v\u{1b}im", "name": "lint", "redelivered": true}),
         ),
         completed(8, &goal),
     ];

@@ -536,7 +536,7 @@ fn what_a_run_takes_care_of_is_told() {
     let money = |amount: &str| json!({"amount": amount, "currency": "USD"});
     let told = [
         ("run.started", json!({"agent": "scout", "model": "local/a", "path": ""})),
-        ("model.consulting", json!({"purpose": "routing", "model": "local/s"})),
+        ("sideCall.started", json!({"purpose": "routing", "model": "local/s"})),
         ("run.toolsChanged", json!({"added": ["mcp.s.b"], "removed": ["mcp.s.a"], "changed": ["mcp.s.c"]})),
         ("model.routed", json!({"model": "local/a", "by": "default", "reason": "the answer is empty"})),
         ("model.routed", json!({"model": "local/b", "by": "classifier", "reason": "it is hard"})),

@@ -23,7 +23,7 @@ fn a_hook_that_cannot_work_says_so_beside_its_id() {
     let hook = json!({
         "id": "user/PreToolUse/1c40e2aa", "event": "PreToolUse", "source": "user", "file": "/c/settings.json", "line": 3,
         "type": "command", "runs": "~/guard.sh", "onFailure": "block", "timeoutSeconds": 600.0, "state": "on",
-        "fault": {"why": "/h/guard.sh is not there", "means": "block"},
+        "fault": {"reason": "/h/guard.sh is not there", "failure": "block"},
         "warning": "`GUARD_MODE` has no value in its command",
     });
     let text = shown(&["hooks", "list"], 60, "hooks/list", json!({ "hooks": [hook] }));
@@ -43,15 +43,14 @@ fn a_hook_of_ones_own_that_runs_in_a_sandbox_says_how_it_would_not() {
         let hook = json!({
             "id": format!("{id}/PostToolUse/1c40e2aa"), "event": "PostToolUse", "source": id, "file": "/c/settings.json",
             "type": "command", "runs": "npx prettier .", "onFailure": "continue", "state": "on",
-            "confinement": {"confined": confined, "why": "it is yours"},
+            "confinement": {"confined": confined, "reason": "it is yours"},
         });
         for columns in [40, 100] {
             let text = shown(&["hooks", "list"], columns, "hooks/list", json!({ "hooks": [hook] }));
             assert_eq!(flat(&text).contains(told), is_told, "{id} {confined}: {text}");
             assert!(text.lines().all(|row| row.chars().count() <= columns), "{text}");
         }
-        let trial =
-            json!({"fires": true, "outcome": "answered", "confinement": {"confined": confined, "why": "x"}});
+        let trial = json!({"wouldFire": true, "outcome": "answered", "confinement": {"confined": confined, "reason": "x"}});
         let hook = format!("{id}/PostToolUse/1c40e2aa");
         let text = shown(&["hooks", "test", &hook], 60, "hooks/test", trial);
         assert_eq!(flat(&text).contains(told), is_told, "{id} {confined}: {text}");
@@ -104,8 +103,8 @@ fn a_prompt_says_that_hooks_may_add_to_it() {
 #[test]
 fn what_a_hook_says_is_wrapped_between_words() {
     let answer = json!({
-        "id": "h", "event": "PreToolUse", "fires": true, "input": {"tool_name": "Bash"}, "durationMs": 3, "exitCode": 2,
-        "outcome": "answered", "decision": "deny", "means": "It blocks the call.",
+        "id": "h", "event": "PreToolUse", "wouldFire": true, "input": {"tool_name": "Bash"}, "durationMs": 3, "exitCode": 2,
+        "outcome": "answered", "decision": "deny", "summary": "It blocks the call.",
         "reason": "somebody has to look at this command first, since it reaches servers of customers",
     });
     let text = shown(&["hooks", "test", "h"], 40, "hooks/test", answer);

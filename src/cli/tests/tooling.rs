@@ -16,7 +16,7 @@ fn called(result: Value) -> Value {
 fn a_call_in_a_pipe_prints_what_the_tool_says() {
     let answer = called(json!({
         "llmContent": [{"type": "text", "text": "one"}, {"type": "inlineData"}, {"type": "text", "text": "two"}],
-        "whole": {"path": "/a/k1.txt", "bytes": 9, "totalBytes": 9},
+        "fullOutput": {"path": "/a/k1.txt", "bytes": 9, "totalBytes": 9},
     }));
     let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);

@@ -14,7 +14,7 @@ use crate::{
     width,
 };
 use protocol::{
-    ArgumentChange, CallDecision, HookSpan, MovedAhead, QueuedBehind, RunTold, SpanError, SpanEvent,
+    ArgumentChange, CallDecision, HookSpan, MovedAhead, PromptSources, QueuedBehind, SpanError, SpanEvent,
     SpanFileChange, SpanText, Timestamp, Usage, UsdAmount, WaitCause,
 };
 use traces::{
@@ -76,7 +76,7 @@ const ABORTED: &str = "ABORTED";
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RunSpanView {
     pub(super) model: String,
-    pub(super) told: Option<RunTold>,
+    pub(super) prompt_sources: Option<PromptSources>,
     pub(super) query: Option<SpanText>,
     pub(super) parent_run_id: Option<String>,
     pub(super) started_by: Option<String>,

@@ -64,7 +64,7 @@ pub(super) fn head(spans: &[SpanView], texts: &RunTexts) -> String {
     let input = root.input.as_ref().map(|input| input.text.as_str()).filter(|text| !text.is_empty());
     let asked = texts.asked().or(input).map(|prompt| format!("{ASKED}{}\n", first_line(prompt)));
     let line = format!("{} · run {}{model}{began}{by}\n", root.label(), root.run_id);
-    let told = run.and_then(|run| run.told.as_ref());
+    let told = run.and_then(|run| run.prompt_sources.as_ref());
     let told = told.map(|told| format!("told: {}\n", traces::told_said(told, str::to_owned)));
     let query = run.and_then(|run| run.query.as_ref()).map(|query| query.text.as_str());
     let query = query.map(|query| format!("read as: {}\n", first_line(query)));

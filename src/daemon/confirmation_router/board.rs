@@ -129,7 +129,7 @@ impl OpenConfirmations {
             }
             Ok(Some(EventBody::ConfirmationRevised(data))) => {
                 if let Some(item) = self.open.get_mut(&data.confirmation.confirmation_id) {
-                    item.edited = item.edited.take().filter(|_| data.why == RevisionReason::Deadline);
+                    item.edited = item.edited.take().filter(|_| data.reason == RevisionReason::Deadline);
                     item.question = RoutingFacts::from(&*data.confirmation);
                     // What counts already and is not in the log yet still counts.
                     item.question.deadline_at = item.state.postpone.or(item.question.deadline_at);

@@ -34,7 +34,7 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
         let now = outlook.and_then(|(_, outlook)| outlook.confinement.take());
         let found = now.or_else(|| hook.confinement(|words| shown_command(words, &redactor)));
         if let Some(found) = found.filter(|it| it.confined && is_known(hook)) {
-            confined.push(format!("{}: {}", hook.id, found.why.replace('\n', "⏎")));
+            confined.push(format!("{}: {}", hook.id, found.reason.replace('\n', "⏎")));
             has_own |= hook.origin.is_own();
         }
     }

@@ -102,7 +102,7 @@ async fn claim(
     caller: RpcCaller,
     params: ConfirmationClaimParams,
 ) -> Result<ConfirmationClaimResult, RpcError> {
-    let ConfirmationClaimParams { confirmation_id, for_ms } = params;
+    let ConfirmationClaimParams { confirmation_id, duration_ms: for_ms } = params;
     let stored = known(&state, &confirmation_id).await?;
     if let Some((_, resolution)) = &stored.resolution {
         return Err(already_resolved(resolution));
@@ -250,10 +250,11 @@ impl RepeatedAnswer {
         (seq, resolution): (EventSeq, Resolution),
     ) -> Result<ConfirmationRespondResult, RpcError> {
         // Nothing is kept of the answers to a tool's question; the first ones stay, whatever comes after them.
-        let is_unsaid = resolution.outcome == ConfirmationOutcome::Answer && resolution.said.is_none();
+        let is_unsaid =
+            resolution.outcome == ConfirmationOutcome::Answer && resolution.answer_digest.is_none();
         let is_the_same = (resolution.outcome == self.outcome || is_overruled(&resolution, self.outcome))
             && resolution.digest == self.digest
-            && (is_unsaid || resolution.said == self.said)
+            && (is_unsaid || resolution.answer_digest == self.said)
             && resolution.name.as_ref() == Some(&self.name);
         match is_the_same {
             true => {
@@ -403,7 +404,7 @@ fn asked_again(fresh: &ConfirmationRecord, why: RevisionReason) -> RpcError {
     };
     let message = format!("the change was taken, and {what}, so the question is asked again");
     RpcError::new(ErrorKind::ConfirmationStale, message)
-        .with_details(json!({ "confirmation": fresh, "edited": true, "why": why }))
+        .with_details(json!({ "confirmation": fresh, "edited": true, "reason": why }))
         .with_hint("look at it again, and answer with its digest")
 }
 

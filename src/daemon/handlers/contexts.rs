@@ -216,8 +216,10 @@ async fn sampling(state: &DaemonContext, run: &RunId) -> Result<SamplingSettings
     let mut sampling = SamplingSettings::default();
     for event in log.next().await? {
         match event.parse()? {
-            Some(EventBody::RunStarted(start)) => sampling = start.care.sampling,
-            Some(EventBody::RunQueued(RunQueued { run: Some(start), .. })) => sampling = start.care.sampling,
+            Some(EventBody::RunStarted(start)) => sampling = start.safeguards.sampling,
+            Some(EventBody::RunQueued(RunQueued { run: Some(start), .. })) => {
+                sampling = start.safeguards.sampling
+            }
             _ => (),
         }
     }

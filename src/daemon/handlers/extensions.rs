@@ -28,7 +28,7 @@ use extensions::{
 };
 use project::Project;
 use protocol::{
-    BroughtServer, BroughtSkill, ErrorKind, ExtensionContents, ExtensionDisable, ExtensionEnable,
+    BundledMcpServer, BundledSkill, ErrorKind, ExtensionContents, ExtensionDisable, ExtensionEnable,
     ExtensionGet, ExtensionGetResult, ExtensionInstall, ExtensionInstallOutcome, ExtensionInstallParams,
     ExtensionInstallResult, ExtensionList, ExtensionListResult, ExtensionNameParams, ExtensionRef,
     ExtensionRemove, ExtensionRemoveResult, ExtensionStateName, ExtensionSummary, ExtensionSwitchResult,
@@ -70,7 +70,7 @@ async fn get(
         brings.map(|package| contents(package, &known.reference(), (&state, &catalog))).unwrap_or_default();
     let shown = |path: &PathBuf| redactor.owned(path.to_string_lossy().into_owned());
     let (folder, data_folder) = (shown(&known.root), shown(&known.data));
-    Ok(ExtensionGetResult { extension: summary(&known, &redactor), brings, folder, data_folder })
+    Ok(ExtensionGetResult { extension: summary(&known, &redactor), contents: brings, folder, data_folder })
 }
 
 async fn install(
@@ -136,8 +136,14 @@ async fn install_staged(
     let catalog = users_skills(state).await?;
     let brings = contents(&staged.package, &record.reference(), (state, &catalog));
     let file_count = count(staged.files);
-    let mut result =
-        ExtensionInstallResult { outcome, extension: record, before, brings, file_count, seq: None };
+    let mut result = ExtensionInstallResult {
+        outcome,
+        extension: record,
+        before,
+        contents: brings,
+        file_count,
+        seq: None,
+    };
     match (outcome, &result.before) {
         (ExtensionInstallOutcome::Unchanged, Some(before)) => result.extension = before.clone(),
         _ if dry_run => {}
@@ -294,14 +300,17 @@ fn contents(
             }
         };
         let (name, description) = (hidden(&skill.name), hidden(&skill.description));
-        BroughtSkill { name, description, unused: unused.map(|why| redactor.owned(why)) }
+        BundledSkill { name, description, unused_reason: unused.map(|why| redactor.owned(why)) }
     });
-    let servers = package.servers.iter().map(|server| BroughtServer {
+    let servers = package.servers.iter().map(|server| BundledMcpServer {
         name: hidden(&server.name),
         is_program: server.is_program(),
-        starts: shown_command(server.starts(), &redactor),
-        sets: server.sets().iter().map(hidden).collect(),
-        unused: state.servers.unused_of_extension(&server.name, extension).map(|why| redactor.owned(why)),
+        command_or_url: shown_command(server.starts(), &redactor),
+        variables: server.sets().iter().map(hidden).collect(),
+        unused_reason: state
+            .servers
+            .unused_of_extension(&server.name, extension)
+            .map(|why| redactor.owned(why)),
     });
     let manifest = &package.manifest;
     ExtensionContents {

@@ -59,7 +59,7 @@ async fn list(
     let hooks = read.set.hooks().iter().map(|hook| {
         let at = outlooks.iter().position(|(id, _)| *id == hook.id);
         let outlook = at.map(|at| outlooks.swap_remove(at).1).unwrap_or_default();
-        let fault = outlook.fault.map(|it| HookFault { why: it.why, means: meaning_of(it.comes_of_it) });
+        let fault = outlook.fault.map(|it| HookFault { reason: it.why, failure: meaning_of(it.comes_of_it) });
         ListedHook {
             // Without a workspace nobody can tell whether it names a file of one.
             confinement: outlook
@@ -120,7 +120,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
             at,
             outcome,
             decision,
-            why_it_failed,
+            failure_reason: why_it_failed,
         }),
     }
 }
@@ -321,7 +321,7 @@ fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTest
     Ok(HooksTestResult {
         id: hook.id.as_str().to_owned(),
         event,
-        fires: unfired.is_none(),
+        would_fire: unfired.is_none(),
         input,
         stdout,
         stderr: record.as_ref().and_then(|it| it.stderr.clone()).unwrap_or_default(),
@@ -334,7 +334,7 @@ fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTest
         context: verdict.context.into_iter().map(|context| context.text).collect(),
         arguments: verdict.updated_input,
         warnings: verdict.warnings,
-        means,
+        summary: means,
     })
 }
 

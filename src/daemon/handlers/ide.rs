@@ -15,7 +15,7 @@ use super::{
 };
 use protocol::{
     ConnectionTransport, ErrorKind, IdeContext, IdeContextUpdate, IdeContextUpdateParams,
-    IdeContextUpdateResult, IdeFile, IdeLeftOut, RpcError,
+    IdeContextUpdateResult, IdeFile, OmittedIdeFile, RpcError,
 };
 use redact::Redactor;
 use run::EditorContexts;
@@ -54,7 +54,7 @@ async fn update(
             let sorting = move || match Workspace::open_known(&roots) {
                 Ok(workspace) => sorted(open_files, &own_files.close(workspace)),
                 Err(error) => {
-                    (IdeContext::default(), vec![IdeLeftOut { path: None, why: error.to_string() }])
+                    (IdeContext::default(), vec![OmittedIdeFile { path: None, reason: error.to_string() }])
                 }
             };
             let sorted = tokio::task::spawn_blocking(sorting).await;
@@ -63,7 +63,7 @@ async fn update(
         false => {
             let why =
                 "the editor does not trust the workspace (`trusted`), so nothing of it is told".to_owned();
-            (IdeContext::default(), vec![IdeLeftOut { path: None, why }])
+            (IdeContext::default(), vec![OmittedIdeFile { path: None, reason: why }])
         }
     };
     let context = without_secrets(context, &state.redactor.get());
@@ -76,7 +76,7 @@ async fn update(
     editors
         .update(&session_id, connection, context)
         .map_err(|error| RpcError::new(ErrorKind::LimitExceeded, error.to_string()))?;
-    Ok(IdeContextUpdateResult { files, left_out })
+    Ok(IdeContextUpdateResult { files, omitted: left_out })
 }
 
 /// Takes secrets out of what is selected: it is kept in the log.
@@ -100,14 +100,14 @@ impl Drop for EditorLease {
 }
 
 /// Sorts what may be told from what may not. Blocks on the file system.
-fn sorted(files: Vec<IdeFile>, workspace: &Workspace) -> (IdeContext, Vec<IdeLeftOut>) {
+fn sorted(files: Vec<IdeFile>, workspace: &Workspace) -> (IdeContext, Vec<OmittedIdeFile>) {
     let mut context = IdeContext::default();
     let mut left_out = Vec::new();
     for mut file in files {
         let mut leave_out = |path: &Path, why: &str| {
             // It is said back to whoever sent it, but not at any length.
             let path = Some(path.to_owned()).filter(|path| path.as_os_str().len() <= MOST_PATH);
-            left_out.push(IdeLeftOut { path, why: why.to_owned() });
+            left_out.push(OmittedIdeFile { path, reason: why.to_owned() });
         };
         if MOST_FILES <= context.open_files.len() {
             leave_out(&file.path, "there are 10 open files already");

@@ -38,9 +38,9 @@ async fn files(
         let (state, why) = told(state);
         MemoryFileRecord {
             path,
-            of_project: is_of_project,
+            from_workspace: is_of_project,
             state,
-            why,
+            reason: why,
             bytes,
             tokens,
             text: with_text.then(|| redactor.owned(text)),

@@ -19,7 +19,7 @@ use super::{
 use ::hooks::{Hook, HookFacts, HookFailurePolicy, HookFiring, HookOutlook, HookState};
 use project::Project;
 use protocol::{
-    AgentDefinition, ErrorKind, EventHead, EventSeq, HookEventName, ListedRule, MetHook, PolicyChanged,
+    AgentDefinition, ErrorKind, EventHead, EventSeq, HookEventName, ListedRule, MatchedHook, PolicyChanged,
     PolicyCheck, PolicyCheckParams, PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult,
     PolicyRemove, PolicyRemoveParams, PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict,
     PrivateEventFields, RpcError, SessionId, ToolError, ToolErrorType, Verdict,
@@ -142,16 +142,17 @@ async fn check(
 }
 
 /// The verdict with the guards that cannot be asked: they refuse the call, or have a person asked, whatever the rules say.
-fn with_failing_guards(verdict: PolicyVerdict, hooks: &[MetHook]) -> PolicyVerdict {
-    let of_hook = |decision, hook: &MetHook, does: &str, why: &str| PolicyVerdict {
+fn with_failing_guards(verdict: PolicyVerdict, hooks: &[MatchedHook]) -> PolicyVerdict {
+    let of_hook = |decision, hook: &MatchedHook, does: &str, why: &str| PolicyVerdict {
         decision,
         rule: format!("hook:{}", hook.id),
         reason: format!("the hook {} {does}: {why}", hook.id),
     };
-    let before =
-        |hook: &&MetHook| matches!(hook.event, HookEventName::PreToolUse | HookEventName::PermissionRequest);
-    let refusing = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.refuses.as_ref()?)));
-    let asking = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.asks.as_ref()?)));
+    let before = |hook: &&MatchedHook| {
+        matches!(hook.event, HookEventName::PreToolUse | HookEventName::PermissionRequest)
+    };
+    let refusing = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.deny_reason.as_ref()?)));
+    let asking = hooks.iter().filter(before).find_map(|hook| Some((hook, hook.ask_reason.as_ref()?)));
     match (verdict.decision, refusing, asking) {
         (Verdict::Ask | Verdict::Allow, Some((hook, why)), _) => {
             of_hook(Verdict::Deny, hook, "would refuse the call", why)
@@ -175,7 +176,7 @@ async fn hooks_met(
     state: &DaemonContext,
     MetCall { agent, project, arguments }: MetCall,
     checked: &CheckedCall,
-) -> Result<Vec<MetHook>, RpcError> {
+) -> Result<Vec<MatchedHook>, RpcError> {
     let mut events = vec![HookEventName::PreToolUse];
     events.extend((checked.decision.verdict == Verdict::Ask).then_some(HookEventName::PermissionRequest));
     if checked.decision.verdict != Verdict::Deny {
@@ -214,12 +215,12 @@ async fn hooks_met(
         .map_err(|error| internal("the hooks could not be read", &error))?;
     let told = |met: (HookEventName, Arc<Hook>, Option<HookOutlook>, Option<String>)| {
         let (event, hook, outlook, warning) = met;
-        let mut met = MetHook {
+        let mut met = MatchedHook {
             id: hook.id.as_str().to_owned(),
             event,
             runs: shown_command(hook.handler.shown(), &redactor),
-            refuses: None,
-            asks: None,
+            deny_reason: None,
+            ask_reason: None,
             skipped: None,
             warning: warning.map(|text| redactor.owned(text)),
         };
@@ -227,8 +228,8 @@ async fn hooks_met(
         match outlook {
             _ if hook.state == HookState::Untrusted => met.skipped = Some(hooks::untrusted(&hook.origin)),
             None => {}
-            Some((HookFailurePolicy::Block, why)) => met.refuses = Some(why),
-            Some((HookFailurePolicy::Ask, why)) => met.asks = Some(why),
+            Some((HookFailurePolicy::Block, why)) => met.deny_reason = Some(why),
+            Some((HookFailurePolicy::Ask, why)) => met.ask_reason = Some(why),
             Some((HookFailurePolicy::Continue, why)) => met.skipped = Some(why),
         }
         met

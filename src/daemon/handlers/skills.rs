@@ -348,7 +348,7 @@ fn summary(skill: &Skill, longest: usize, hide: &dyn Fn(String) -> String) -> Sk
         state,
         hidden_by,
         only_by_name: skill.file().is_for_people,
-        left_out: skill.is_left_out,
+        omitted: skill.is_left_out,
         has_errors: !skill.file().is_sound(),
         fault: skill.fault.clone().map(hide),
     }

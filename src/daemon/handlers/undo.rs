@@ -200,7 +200,7 @@ impl UndoHistory {
         let not_restorable = calls.iter().filter(is_beyond).map(|call| NotRestorable {
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            why: "what it changed is not known, so it cannot be taken back".to_owned(),
+            reason: "what it changed is not known, so it cannot be taken back".to_owned(),
         });
         Ok(UndoPlan {
             not_restorable: not_restorable.collect(),

@@ -350,7 +350,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
         acknowledged: file.consent == AcknowledgementState::Now,
         changed: file.consent == AcknowledgementState::Before,
         effects: file.effects.iter().map(|effect| redactor.owned(effect.clone())).collect(),
-        unasked: file.unasked.iter().map(|effect| redactor.owned(effect.clone())).collect(),
+        runs_unasked: file.unasked.iter().map(|effect| redactor.owned(effect.clone())).collect(),
     };
     WorkspaceRecord {
         roots: survey.roots.clone(),

@@ -276,7 +276,7 @@ async fn answer(
                 allows: None,
                 mode: None,
                 digest: "d".to_owned(),
-                said: None,
+                answer_digest: None,
                 at: Some(Timestamp(0)),
             };
             let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), EventSeq(1));

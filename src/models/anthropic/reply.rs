@@ -103,7 +103,7 @@ impl ReplyAssembler for MessageReply {
                 return unusable("the response is empty".to_owned());
             }
             reason if OUT_OF_ROOM.contains(&reason) => FinishReason::Length,
-            "refusal" => FinishReason::Refused { words: "refusal".to_owned() },
+            "refusal" => FinishReason::Refused { message: "refusal".to_owned() },
             other => return unusable(format!("the response is malformed: it stopped for {other:?}")),
         };
         // Sent back, these would be refused for as long as the conversation lasts.

@@ -123,7 +123,7 @@ impl ReplyAssembler for GeminiReply {
             }
             // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
             // LANGUAGE, and whatever the provider will add.
-            _ => FinishReason::Refused { words: finish.words() },
+            _ => FinishReason::Refused { message: finish.words() },
         };
         Ok(ModelReply { raw: raw_message(&self.raw_parts), parts: self.parts, usage: self.usage, reason })
     }

@@ -100,8 +100,8 @@ impl ReplyAssembler for ChatReply {
         };
         let says_something = !self.text.is_empty() || !self.calls.is_empty();
         let reason = match finish.as_str() {
-            _ if !self.refusal.is_empty() => FinishReason::Refused { words: self.refusal.clone() },
-            "content_filter" => FinishReason::Refused { words: "content_filter".to_owned() },
+            _ if !self.refusal.is_empty() => FinishReason::Refused { message: self.refusal.clone() },
+            "content_filter" => FinishReason::Refused { message: "content_filter".to_owned() },
             OUT_OF_ROOM => FinishReason::Length,
             "stop" | "tool_calls" | "function_call" | "end_turn" | "eos" if says_something => {
                 FinishReason::Stop

@@ -155,12 +155,12 @@ impl ReplyAssembler for ItemReply {
         let says_something = self.items.iter().any(|item| !item.text.is_empty() || item.call.is_some());
         let reason = match &self.end {
             None => return unusable("the response ended before it was complete".to_owned()),
-            Some(_) if !refusal.is_empty() => FinishReason::Refused { words: refusal },
+            Some(_) if !refusal.is_empty() => FinishReason::Refused { message: refusal },
             Some(ResponsesEnd::Completed) if says_something => FinishReason::Stop,
             Some(ResponsesEnd::Completed) => return unusable("the response is empty".to_owned()),
             Some(ResponsesEnd::Incomplete(why)) => match why.as_str() {
                 OUT_OF_ROOM => FinishReason::Length,
-                "content_filter" => FinishReason::Refused { words: "content_filter".to_owned() },
+                "content_filter" => FinishReason::Refused { message: "content_filter".to_owned() },
                 other => {
                     return unusable(format!(
                         "the response is incomplete for a reason of its own: {other:?}"

@@ -255,7 +255,7 @@ fn finish(reason: &FinishReason, redactor: &Redactor) -> (String, Option<String>
     match reason {
         FinishReason::Stop => ("STOP".to_owned(), None),
         FinishReason::Length => ("MAX_TOKENS".to_owned(), None),
-        FinishReason::Refused { words } => {
+        FinishReason::Refused { message: words } => {
             let words = redactor.text(words);
             let (reason, message) = match words.split_once(": ") {
                 Some((reason, message)) => (reason, Some(message)),

@@ -210,8 +210,8 @@ impl Dice {
         });
         let reason = match self.below(5) {
             0 => FinishReason::Length,
-            1 => FinishReason::Refused { words: "SAFETY: not that: no".to_owned() },
-            2 => FinishReason::Refused { words: "I would rather not".to_owned() },
+            1 => FinishReason::Refused { message: "SAFETY: not that: no".to_owned() },
+            2 => FinishReason::Refused { message: "I would rather not".to_owned() },
             _ => FinishReason::Stop,
         };
         let usage = usage(self.below(50) as u64);
@@ -322,7 +322,7 @@ async fn no_secret_is_recorded_however_it_came() {
             },
             ReplyPart::Text(second.to_owned()),
         ];
-        let reason = FinishReason::Refused { words: format!("SAFETY: {SECRET}") };
+        let reason = FinishReason::Refused { message: format!("SAFETY: {SECRET}") };
         let reply = ModelReply { parts, raw: None, usage: usage(0), reason };
         let events = vec![
             Ok(ModelEvent::ThoughtDelta(first.to_owned())),

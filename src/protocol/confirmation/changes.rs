@@ -19,7 +19,7 @@ pub struct ConfirmationRequested {
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
-    pub why: RevisionReason,
+    pub reason: RevisionReason,
     /// The change as the model is told it, with `changedByHook` and `askedByHook`: who changed the call, and what is now other than it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
@@ -53,7 +53,7 @@ pub struct ConfirmationEdited {
     pub message: Option<String>,
     /// The digest of what came with the answer, as in `confirmation.resolved`: the same answer once more is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub answer_digest: Option<String>,
 }
 
 /// The reason why a question changed.

@@ -156,7 +156,7 @@ pub struct HookConfinement {
     /// True in a sandbox, like an agent's commands: the workspace can be written, the rest only read. False with the rights of the person.
     pub confined: bool,
     /// The reason, a clause without its end. It names the file of the workspace, or the words of the command, that it is about.
-    pub why: String,
+    pub reason: String,
 }
 
 /// A text that the model reads in place of the result of a call, since a hook replaced or withheld that.
@@ -180,7 +180,7 @@ pub struct DroppedChange {
     /// The arguments that it wanted, as JSON; of long ones the first 1 KiB.
     pub input: String,
     /// The reason why it did not count, a clause without its end: `the call was denied`.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the same transaction.
@@ -249,7 +249,7 @@ pub struct HookFired {
     pub confinement: Option<HookConfinement>,
     /// On the last answer of hooks that were asked about the result of a call: all is said of what the model reads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub settles: bool,
+    pub settles_result: bool,
 }
 
 fn first() -> u32 {

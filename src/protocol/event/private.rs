@@ -54,7 +54,7 @@ pub struct PrivateEventFields {
     /// added before the call ran. Hooks that read or replace the result leave them.
     #[serde(skip_serializing_if = "is_zero")]
     pub beside_result: u64,
-    /// `ide.contextTold`: what the context knows of the editor from then on.
+    /// `ide.contextShared`: what the context knows of the editor from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor: Option<IdeContext>,
     /// `context.compressed`: what became of the context.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::is_default;
 use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, EventSeq, OnBudget,
-    PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTold, RunTracing, SamplingSettings,
+    PromptSources, PruningReason, RunApproval, RunEndReason, RunError, RunId, RunTracing, SamplingSettings,
     TraceContext, Usage, UsageTotal, UsdAmount,
 };
 
@@ -82,7 +82,7 @@ pub struct RunLimits {
     pub on_budget: OnBudget,
     /// What the run above had left when it called this one, which asks for no more than that.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub lent: BudgetLimits,
+    pub inherited: BudgetLimits,
     pub grace_ms: u64,
     /// How deep below its root a run may stand; 0 = agents cannot be called as tools.
     #[serde(default = "default_max_depth")]
@@ -138,13 +138,13 @@ pub struct RunStarted {
     pub context_window: Option<u64>,
     /// What is done beside the turns.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub care: Box<RunCare>,
+    pub safeguards: Box<RunSafeguards>,
     /// Destinations of its spans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tracing: Box<RunTracing>,
     /// The sources of what it is told before its first message. Missing in events of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Box<RunTold>>,
+    pub prompt_sources: Option<Box<PromptSources>>,
 }
 
 /// What a run is for.
@@ -163,7 +163,7 @@ pub enum RunTask {
 /// What a run's daemon does beside its turns, as settings and agent said when it began (spec 04).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct RunCare {
+pub struct RunSafeguards {
     /// The context is compressed when a prompt takes this part of the window; missing = not by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress_at: Option<f64>,

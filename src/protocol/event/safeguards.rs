@@ -47,7 +47,7 @@ impl SideCallPurpose {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ModelConsulting {
+pub struct SideCallStarted {
     pub purpose: SideCallPurpose,
     /// Missing where none is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,9 +62,9 @@ pub struct ModelConsulting {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ModelConsulted {
+pub struct SideCallCompleted {
     pub purpose: SideCallPurpose,
-    /// Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came before.
+    /// Of a question that a tool asked: its call, with whose end this is told. No `sideCall.started` came before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
     pub model: String,
@@ -77,7 +77,7 @@ pub struct ModelConsulted {
     pub usage_unknown: bool,
     /// Nobody waited for the answer any more: the run was stopped, or came to its end, or asks the same once more after a restart.
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub given_up: bool,
+    pub abandoned: bool,
     /// Missing when nobody told the model's price, or `usageUnknown` says that nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
@@ -103,7 +103,7 @@ pub struct ModelConsulted {
     pub hook_id: Option<String>,
 }
 
-impl ModelConsulted {
+impl SideCallCompleted {
     /// Usage of the question, all its tries together.
     pub fn spent(&self) -> UsageTotal {
         UsageTotal::of(self.usage, self.cost).marked(self.estimated, self.usage_unknown)
@@ -183,7 +183,7 @@ pub struct ContextCompressed {
     pub status: CompressionStatus,
     /// Of the context from here on; it rises with each compression that counts.
     pub epoch: u32,
-    /// As in `model.consulting`.
+    /// As in `sideCall.started`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub forced: bool,
     /// Tokens of a request before and after, instructions and tools included; estimated unless they were `counted`.
@@ -285,7 +285,7 @@ pub enum NudgeReason {
 pub struct ContextNudged {
     pub text: String,
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub because: NudgeReason,
+    pub reason: NudgeReason,
 }
 
 fn is_zero(n: &u32) -> bool {

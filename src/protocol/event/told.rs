@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 /// The sources of what a run is told before its first message. It keeps what it was told, whatever becomes of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct RunTold {
-    pub system_prompt: ToldSystemPrompt,
+pub struct PromptSources {
+    pub system_prompt: SystemPromptSource,
     /// The memory files that it is told, in their order, each with what it imports behind it; the first 64. Files of sub-folders are told later, with the
     /// first call that comes there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub memory: Vec<ToldFile>,
+    pub memory: Vec<PromptFile>,
     /// The number of further ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_memory: u64,
@@ -23,7 +23,7 @@ pub struct RunTold {
 /// The system prompt of a run, without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ToldSystemPrompt {
+pub struct SystemPromptSource {
     /// `modules`: the daemon's own. `file`: a file in their place. `agent`: neither.
     pub source: String,
     /// That file.
@@ -44,7 +44,7 @@ pub struct ToldSystemPrompt {
 /// A file that a run is told, without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ToldFile {
+pub struct PromptFile {
     /// `memory`, or `import`: a file that one of these imports, whose size and digest are in that one's.
     pub kind: String,
     /// Absolute.

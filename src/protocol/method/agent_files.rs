@@ -239,7 +239,7 @@ pub struct ImportedAgent {
     pub path: Option<PathBuf>,
     /// What it may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub may: Option<ImportedAgentPermissions>,
+    pub permissions: Option<ImportedAgentPermissions>,
     /// Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an answer's size
     /// does not allow all texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +272,7 @@ pub struct ImportedAgentPermissions {
     pub auto_approve: Vec<Risk>,
     /// Its own MCP servers, which each of its runs starts or reaches, and how, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub starts: Vec<String>,
+    pub mcp_servers: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

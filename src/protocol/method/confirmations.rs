@@ -65,7 +65,7 @@ pub struct ConfirmationClaimParams {
     /// How long somebody will probably read. Missing = a minute. Ends earlier with the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600_000))]
-    pub for_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -208,23 +208,23 @@ pub struct PolicyCheckResult {
     /// The hooks that a run would ask or tell about this call: before it is judged, before a person is asked, and after it. They are
     /// not run here, and may refuse or change it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hooks: Vec<MetHook>,
+    pub hooks: Vec<MatchedHook>,
 }
 
 /// A hook that a call meets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MetHook {
+pub struct MatchedHook {
     pub id: String,
     pub event: HookEventName,
     /// One line that says what it runs.
     pub runs: String,
     /// The reason why it fails without being asked, so that it refuses what it guards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refuses: Option<String>,
+    pub deny_reason: Option<String>,
     /// The reason why it fails without being asked, so that a person is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks: Option<String>,
+    pub ask_reason: Option<String>,
     /// The reason why it is not asked or told, and the call goes on without it: nobody has acknowledged its file, or it fails and guards
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,7 +328,7 @@ pub struct WorkspaceFile {
     pub effects: Vec<String>,
     /// Those of `effects` by which something runs that nobody is asked about; not to be left out of what is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unasked: Vec<String>,
+    pub runs_unasked: Vec<String>,
 }
 
 /// What a workspace's own file is.
@@ -432,7 +432,7 @@ pub struct SessionUndoResult {
 pub struct NotRestorable {
     pub call_id: CallId,
     pub tool: ToolName,
-    pub why: String,
+    pub reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -72,7 +72,7 @@ pub struct DaemonCounts {
     /// Cost of the tokens whose price is known.
     pub cost: UsdAmount,
     /// Events that the slowest subscription has not been sent.
-    pub most_lag: u64,
+    pub max_lag: u64,
 }
 
 /// A number of things that take time.

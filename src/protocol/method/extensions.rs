@@ -50,7 +50,7 @@ pub struct ExtensionNameParams {
 pub struct ExtensionGetResult {
     pub extension: ExtensionSummary,
     /// Nothing, of one that changed.
-    pub brings: ExtensionContents,
+    pub contents: ExtensionContents,
     /// Its folder.
     pub folder: String,
     /// The folder for what its programs write; made when one is started.
@@ -62,9 +62,9 @@ pub struct ExtensionGetResult {
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionContents {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skills: Vec<BroughtSkill>,
+    pub skills: Vec<BundledSkill>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub servers: Vec<BroughtServer>,
+    pub servers: Vec<BundledMcpServer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,29 +76,29 @@ pub struct ExtensionContents {
 /// A skill that an extension brings along.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BroughtSkill {
+pub struct BundledSkill {
     pub name: String,
     pub description: String,
     /// The reason why it is not used, if it is not: another one goes before it, or settings switch it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unused: Option<String>,
+    pub unused_reason: Option<String>,
 }
 
 /// An MCP server that an extension brings along.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BroughtServer {
+pub struct BundledMcpServer {
     pub name: String,
     /// A program of it is started, in the sandbox; otherwise it is reached at an address.
     pub is_program: bool,
     /// The words with which it is started, or the address.
-    pub starts: String,
+    pub command_or_url: String,
     /// The variables or headers that its entry sets, each as `NAME=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sets: Vec<String>,
+    pub variables: Vec<String>,
     /// The reason why it is not used, if it is not: its name is in use, or settings do not allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unused: Option<String>,
+    pub unused_reason: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ pub struct ExtensionInstallResult {
     /// The one that was installed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<InstalledExtension>,
-    pub brings: ExtensionContents,
+    pub contents: ExtensionContents,
     /// The number of its files.
     pub file_count: u32,
     /// The event that tells of it; missing where nothing changed.

@@ -80,8 +80,8 @@ pub struct ListedHook {
 #[serde(rename_all = "camelCase")]
 pub struct HookFault {
     /// A sentence without its end.
-    pub why: String,
-    pub means: HookFailure,
+    pub reason: String,
+    pub failure: HookFailure,
 }
 
 /// The meaning of a failure of a hook.
@@ -123,7 +123,7 @@ pub struct LastHookEnd {
     pub decision: Option<HookDecision>,
     /// The reason of one that failed, to be read after the hook's name: `ended with exit code 1: …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why_it_failed: Option<String>,
+    pub failure_reason: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,7 +166,7 @@ pub struct HooksTestResult {
     pub id: String,
     pub event: HookEventName,
     /// A run would fire it for just this: it is on, and its matcher and `if` mean it.
-    pub fires: bool,
+    pub would_fire: bool,
     /// Everything that it was told.
     pub input: Value,
     pub stdout: String,
@@ -180,7 +180,7 @@ pub struct HooksTestResult {
     /// The place where its command ran, or was to run; missing if it is no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<HookConfinement>,
-    /// Its answer to this call, also where `fires` is false and a run does not ask it.
+    /// Its answer to this call, also where `wouldFire` is false and a run does not ask it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<HookDecision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,5 +194,5 @@ pub struct HooksTestResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Everything that would happen in a run, in a sentence or two.
-    pub means: String,
+    pub summary: String,
 }

@@ -27,15 +27,15 @@ pub struct IdeContextUpdateResult {
     pub files: u32,
     /// Files that they are not told of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<IdeLeftOut>,
+    pub omitted: Vec<OmittedIdeFile>,
 }
 
 /// Something that was left out, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct IdeLeftOut {
+pub struct OmittedIdeFile {
     /// The file; missing = all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    pub why: String,
+    pub reason: String,
 }

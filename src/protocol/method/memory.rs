@@ -39,11 +39,11 @@ pub struct MemoryFileRecord {
     pub path: PathBuf,
     /// It comes from the workspace; otherwise from the user or the system.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub of_project: bool,
+    pub from_workspace: bool,
     pub state: MemoryFileUse,
     /// The reason why it is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// On the disk.
     pub bytes: u64,
     /// The tokens of its text with what it imports, about.

@@ -50,7 +50,7 @@ pub struct SkillSummary {
     pub only_by_name: bool,
     /// Models are not told of it: there was no room among the others.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub left_out: bool,
+    pub omitted: bool,
     /// It has errors, whatever its state is; `skills/get` tells them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub has_errors: bool,

@@ -50,7 +50,7 @@ impl ChildLog {
         let types = [
             "thought",
             "model.completed",
-            "model.consulted",
+            "sideCall.completed",
             "model.retrying",
             "run.waiting",
             "run.resumed",
@@ -124,7 +124,7 @@ impl ChildLog {
                 Ok(Some(EventBody::ModelCompleted(data))) => {
                     self.spent += data.spent();
                 }
-                Ok(Some(EventBody::ModelConsulted(data))) => {
+                Ok(Some(EventBody::SideCallCompleted(data))) => {
                     self.spent += data.spent();
                 }
                 Ok(Some(EventBody::ModelRetrying(data))) => self.spent += data.spent(),

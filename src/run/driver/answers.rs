@@ -200,7 +200,7 @@ fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
     match settled {
         // In every other case they come from the log, without the secrets.
         AnswerEffect::Revise { revised, prepared, .. }
-            if matches!(revised.why, RevisionReason::ChangedByHook | RevisionReason::AskedByHook) =>
+            if matches!(revised.reason, RevisionReason::ChangedByHook | RevisionReason::AskedByHook) =>
         {
             prepared.hooks.as_deref()?.arguments.clone()
         }

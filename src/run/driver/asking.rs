@@ -67,7 +67,7 @@ impl RunDriver {
             clock: Arc::clone(&self.parts.clock),
             meter: self.meter.clone(),
             window: self.machine.window(),
-            circles: self.machine.start().care.loop_text.then(ReplyLoopDetectors::default),
+            circles: self.machine.start().safeguards.loop_text.then(ReplyLoopDetectors::default),
             hooked: hooked.map(|it| it.said),
         };
         self.live = Some(live);
@@ -120,7 +120,7 @@ impl RunDriver {
         });
         let runner = SideCallRunner {
             side_call,
-            care: (*start.care).clone(),
+            care: (*start.safeguards).clone(),
             means: self.means(),
             ledger: Arc::clone(&self.questions),
             n_side_replies: self.machine.n_side_replies(),
@@ -138,7 +138,7 @@ impl RunDriver {
         ToolSideCallContext {
             means: self.means(),
             questions: Arc::clone(&self.questions),
-            small: machine.start().care.small.clone(),
+            small: machine.start().safeguards.small.clone(),
             own: machine.model().to_owned(),
             left: machine.left(),
             counted: self.questions.counted(),

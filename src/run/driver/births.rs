@@ -65,9 +65,9 @@ impl RunPlan {
             traceparent,
             task: self.model_plan.task,
             context_window: Some(self.model_plan.window),
-            care: Box::new(self.model_plan.care.clone()),
+            safeguards: Box::new(self.model_plan.care.clone()),
             tracing: Box::new(self.tracing()),
-            told: Some(Box::new(self.told.clone())),
+            prompt_sources: Some(Box::new(self.told.clone())),
         }
     }
 

@@ -51,7 +51,7 @@ impl RunDriver {
             let outcome = outcome.map(|(mut settled, work)| {
                 if let Some(resolved) = settled.resolved_mut() {
                     // The same answer is known again by what was said, however it was said.
-                    resolved.resolution.said.clone_from(&edit.edited.said);
+                    resolved.resolution.answer_digest.clone_from(&edit.edited.answer_digest);
                 }
                 AnswerCheck::Settled(Box::new(settled), work)
             });
@@ -68,7 +68,7 @@ impl RunDriver {
             Ok(AnswerCheck::Settled(settled, work)) => {
                 if let (AnswerEffect::Revise { revised, .. }, MachineInput::Answer(answer)) =
                     (&*settled, &message.input)
-                    && revised.why == RevisionReason::AskedByHook
+                    && revised.reason == RevisionReason::AskedByHook
                 {
                     // It may be about the same as before, and nobody else has read what the hook says.
                     self.refuse_yes(&answer.confirmation, None);
@@ -129,7 +129,7 @@ impl RunDriver {
         let call = answers.as_ref().map(|it| it.call.clone());
         let asked_again = match &input {
             MachineInput::Settled { settled, .. } => match &**settled {
-                AnswerEffect::Revise { revised, .. } => Some(revised.why),
+                AnswerEffect::Revise { revised, .. } => Some(revised.reason),
                 _ => None,
             },
             _ => None,

@@ -108,12 +108,12 @@ impl RunDriver {
         }
         for draft in drafts {
             let EventBody::ToolState(state) = &mut draft.body else { continue };
-            if state.result.is_none() || state.hooked {
+            if state.result.is_none() || state.awaits_hooks {
                 continue;
             }
             let (point, scene) = (HookPoint::CallEnded { call: state.call_id.clone() }, self.scene(machine));
             let at = self.at(&point, machine, &scene);
-            state.hooked = at.is_some_and(|at| at.is_judged(&self.gate.hooks, &scene));
+            state.awaits_hooks = at.is_some_and(|at| at.is_judged(&self.gate.hooks, &scene));
         }
     }
 

@@ -63,7 +63,7 @@ impl RunDriver {
     pub(super) fn ask_for_budget(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         let Some((limit, used)) = machine.unasked_budget() else { return };
         let question =
-            self.gate.budget_question(limit, used, machine.limits().lent, &self.judge_context(machine));
+            self.gate.budget_question(limit, used, machine.limits().inherited, &self.judge_context(machine));
         let question = Box::new(self.gate.shown(question));
         drafts.extend(machine.decide(MachineInput::AskBudget { question }));
     }

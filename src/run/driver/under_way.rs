@@ -56,7 +56,7 @@ pub(super) fn is_same(edited: &ConfirmationEdited, answer: &ConfirmationAnswer) 
     answer.outcome == ConfirmationOutcome::Modify
         && (&edited.confirmation_id, &edited.digest) == (&answer.confirmation, &answer.digest)
         && edited.name == answer.name
-        && edited.said == said(answer)
+        && edited.answer_digest == said(answer)
 }
 
 /// An edit about which hooks are asked, as far as it is not in the log.
@@ -114,7 +114,7 @@ mod tests {
             redacted: true,
             name: answer.name.clone(),
             message: None,
-            said: said(&answer),
+            answer_digest: said(&answer),
         };
         let lost = LoggedEdit { edited, number: 1, attempt: 2 };
         let message = || RunMessage::internal(MachineInput::Answer(Box::new(answer.clone())));

@@ -239,7 +239,7 @@ impl RunExecutor {
     async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: RecoveredRun) {
         let seed = known.folded.seed.clone();
         // An alias may have said it, and the log knows none; runs that this one calls inherit it.
-        let sampling = known.folded.machine.start().care.sampling;
+        let sampling = known.folded.machine.start().safeguards.sampling;
         let model = model.map(|model| model.sampling_first(sampling));
         let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();

@@ -157,7 +157,7 @@ impl CallGate {
         if now.digest != open.digest {
             let revised = ConfirmationRevised {
                 confirmation: Box::new(now),
-                why: RevisionReason::Changed,
+                reason: RevisionReason::Changed,
                 difference: None,
                 edited: None,
                 arguments: None,
@@ -253,7 +253,7 @@ impl CallGate {
                 allows: None,
                 mode: None,
                 digest: open.digest.clone(),
-                said: said(answer),
+                answer_digest: said(answer),
                 at: None,
             },
             difference,

@@ -42,7 +42,7 @@ impl CallGate {
             option(ConfirmationOutcome::CancelRun, "Cancel the run".to_owned()),
         ];
         let title = format!("{} has used up its budget of {}", self.agent, in_words(limit));
-        let details = ConfirmationDetails::Budget { limit, used, most: lent };
+        let details = ConfirmationDetails::Budget { limit, used, maximum: lent };
         let subject = serde_json::json!([asking.run, details]);
         Confirmation {
             run_id: asking.run.clone(),
@@ -79,7 +79,7 @@ impl CallGate {
         answer: &ConfirmationAnswer,
     ) -> Result<AnswerEffect, AnswerRefusal> {
         self.is_answerable(open, answer)?;
-        let ConfirmationDetails::Budget { limit, used, most } = &open.details else {
+        let ConfirmationDetails::Budget { limit, used, maximum: most } = &open.details else {
             return Err(AnswerRefusal::Stale);
         };
         let resolved = self.resolved(open, answer, None);

@@ -51,7 +51,7 @@ impl CallGate {
             redacted,
             name: answer.name.clone(),
             message: answer.message.clone().map(|message| redactor.owned(message)),
-            said: said(answer),
+            answer_digest: said(answer),
         };
         Ok(Some(EditToShow { edited, arguments: prepared.arguments }))
     }

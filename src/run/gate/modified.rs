@@ -60,7 +60,7 @@ impl CallGate {
                 let arguments = self.without_secrets(&prepared.arguments);
                 let revised = ConfirmationRevised {
                     confirmation: Box::new(now),
-                    why: RevisionReason::ChangedByHook,
+                    reason: RevisionReason::ChangedByHook,
                     difference: Some(edit.changed_again(&arguments, &hook)),
                     edited: Some(edit.made),
                     arguments: Some(arguments),
@@ -93,7 +93,7 @@ impl CallGate {
             Some((now, prepared)) => {
                 let revised = ConfirmationRevised {
                     confirmation: Box::new(now),
-                    why: RevisionReason::Changed,
+                    reason: RevisionReason::Changed,
                     difference: None,
                     edited: None,
                     arguments: None,
@@ -106,7 +106,7 @@ impl CallGate {
         let resolved = self.resolved(open, answer, Some(edit.allowed()));
         let revised = ConfirmationRevised {
             confirmation: Box::new(now),
-            why: RevisionReason::Modified,
+            reason: RevisionReason::Modified,
             difference: None,
             edited: None,
             arguments: None,
@@ -141,7 +141,7 @@ impl CallGate {
         }
         let revised = ConfirmationRevised {
             confirmation: Box::new(self.shown(now)),
-            why: RevisionReason::AskedByHook,
+            reason: RevisionReason::AskedByHook,
             difference: Some(edit.asked_again()),
             arguments: Some(edit.made.clone()),
             edited: Some(edit.made),

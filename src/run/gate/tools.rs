@@ -80,7 +80,7 @@ impl CallGate {
         if answer.outcome == ConfirmationOutcome::Answer {
             // What is answered is for the tool alone, and others read the log: a name, a date or a PIN is found from its digest
             // by trying. That the same client answers once more is seen without.
-            resolved.resolution.said = None;
+            resolved.resolution.answer_digest = None;
         }
         match answer.outcome {
             ConfirmationOutcome::CancelRun => Ok(AnswerEffect::CancelRun { resolved }),

@@ -412,7 +412,7 @@ impl HookEffects {
             message: hide(fired.message),
             dropped_change: fired.dropped_change.map(|it| DroppedChange {
                 input: cut(redactor.owned(it.input)),
-                why: redactor.owned(it.why),
+                reason: redactor.owned(it.reason),
             }),
             replacement: fired.replacement.map(|it| shortened(redactor.owned(it.text), it.withheld)),
             ..fired

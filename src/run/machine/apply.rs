@@ -101,7 +101,7 @@ impl RunMachine {
             | EventBody::ExtensionChanged(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)
-            | EventBody::IdeContextTold(_)
+            | EventBody::IdeContextShared(_)
             | EventBody::DaemonWarning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = RunPhase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),
@@ -116,10 +116,10 @@ impl RunMachine {
                 self.apply_question(&data.confirmation, private);
                 let call = data.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
                 if let Some(call) = call {
-                    call.edit.take_if(|_| data.why != RevisionReason::Deadline);
+                    call.edit.take_if(|_| data.reason != RevisionReason::Deadline);
                     // An earlier version wrote down nothing more of an edit that a hook changed.
                     call.is_changed_again |= matches!(
-                        data.why,
+                        data.reason,
                         RevisionReason::Changed | RevisionReason::ChangedByHook | RevisionReason::AskedByHook
                     );
                     call.note = data.difference.as_deref().map(Arc::from).or_else(|| call.note.take());
@@ -145,8 +145,8 @@ impl RunMachine {
             }
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
             EventBody::ContextNudged(data) => self.apply_nudge(data),
-            EventBody::ModelConsulting(data) => self.apply_consulting(data),
-            EventBody::ModelConsulted(data) => self.apply_consulted(data),
+            EventBody::SideCallStarted(data) => self.apply_consulting(data),
+            EventBody::SideCallCompleted(data) => self.apply_consulted(data),
             EventBody::ModelFallback(data) => self.apply_fallback(data),
             EventBody::ModelRouted(data) => self.apply_routed(data),
             EventBody::ContextCompressed(data) => self.apply_compressed(data),
@@ -328,7 +328,7 @@ fn is_progress(body: &EventBody) -> bool {
             | EventBody::RunWaiting(_)
             | EventBody::ModelRetrying(_)
             | EventBody::ModelStarted(_)
-            | EventBody::ModelConsulting(_)
+            | EventBody::SideCallStarted(_)
             | EventBody::TurnStarted(_)
             | EventBody::HookStarted(_)
     )

@@ -66,9 +66,9 @@ impl RunMachine {
         let (limits, left) = (self.limits(), self.left());
         // What is left of another run's budget is that one's to ask for.
         let is_lent = left.tokens == Some(0)
-            && limits.lent.max_tokens.is_some_and(|lent| limits.max_tokens >= Some(lent))
+            && limits.inherited.max_tokens.is_some_and(|lent| limits.max_tokens >= Some(lent))
             || left.cost == Some(UsdAmount::ZERO)
-                && limits.lent.max_cost.is_some_and(|lent| limits.max_cost >= Some(lent));
+                && limits.inherited.max_cost.is_some_and(|lent| limits.max_cost >= Some(lent));
         limits.on_budget == OnBudget::Ask && self.grace.is_none() && !is_lent
     }
 

@@ -5,7 +5,7 @@ use super::{
     EventDraft, InterruptedCall, MachineInput, PartialReply, RunMachine, RunPhase, SteeringMessage, TurnStage,
 };
 use protocol::{
-    CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, IdeContextTold,
+    CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, IdeContextShared,
     ModelRetrying, NudgeReason, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason,
     RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity,
     Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
@@ -149,7 +149,7 @@ impl MachineStep<'_> {
                     editor: Some((*now).clone()),
                     ..PrivateEventFields::default()
                 };
-                self.emit_with(IdeContextTold { text, whole, files }, private, None, None);
+                self.emit_with(IdeContextShared { text, full: whole, files }, private, None, None);
             }
             // It is checked first.
             MachineInput::Answer(_) => (),

@@ -45,7 +45,7 @@ impl RunMachine {
     pub(super) fn note_drop(&mut self, revised: &ConfirmationRevised) {
         let call = revised.confirmation.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
         let Some(call) = call else { return };
-        match revised.why {
+        match revised.reason {
             RevisionReason::Deadline => (),
             RevisionReason::EditDropped => {
                 let now = call.question.as_ref().map(|question| Arc::from(question.reason.as_str()));

@@ -40,7 +40,7 @@ impl HookEffects {
             record.changed = false;
             record.dropped_change = wanted
                 .filter(|_| Some(at) == last)
-                .map(|input| DroppedChange { input: input.to_string(), why: why.to_owned() });
+                .map(|input| DroppedChange { input: input.to_string(), reason: why.to_owned() });
         }
     }
 }

@@ -6,8 +6,8 @@ use super::{RunMachine, RunPhase, SideCall, TurnStage};
 use crate::loops::{CallCycle, CallLoopDetector};
 use protocol::{
     BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
-    LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback,
-    ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunTask, SamplingSettings, SideCallPurpose,
+    LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelFallback, ModelRouted, NamedModel, NudgeReason,
+    PrivateEventFields, RunTask, SamplingSettings, SideCallCompleted, SideCallPurpose, SideCallStarted,
     Timestamp,
 };
 
@@ -145,17 +145,17 @@ impl RunMachine {
     }
 
     /// What comes before the model is asked in this turn, if anything does.
-    pub(super) fn next_side_call(&self) -> Option<ModelConsulting> {
-        let consulting = |purpose, model: Option<&NamedModel>| ModelConsulting {
+    pub(super) fn next_side_call(&self) -> Option<SideCallStarted> {
+        let consulting = |purpose, model: Option<&NamedModel>| SideCallStarted {
             purpose,
             model: model.map(|model| model.name.clone()),
             forced: false,
             outputs_only: false,
         };
-        let (start, care) = (self.start(), &self.start().care);
+        let (start, care) = (self.start(), &self.start().safeguards);
         if start.task == RunTask::Compact {
             let consulting = consulting(SideCallPurpose::Compression, Some(&self.summariser()));
-            return (!self.safeguards.is_done).then_some(ModelConsulting { forced: true, ..consulting });
+            return (!self.safeguards.is_done).then_some(SideCallStarted { forced: true, ..consulting });
         }
         if self.grace.is_some() || start.task != RunTask::Work {
             return None;
@@ -173,27 +173,29 @@ impl RunMachine {
 
     /// The model that would summarise the context: the one that was chosen for it, else the run's.
     pub fn summariser(&self) -> NamedModel {
-        self.start().care.summariser.clone().unwrap_or_else(|| self.own_model())
+        self.start().safeguards.summariser.clone().unwrap_or_else(|| self.own_model())
     }
 
     /// The model that is asked, with its window and what its own alias or entry says of sampling.
     pub fn own_model(&self) -> NamedModel {
         let context_window = self.window.unwrap_or(ASSUMED_WINDOW);
-        let sampling = self.safeguards.sampling.unwrap_or(self.start().care.sampling);
+        let sampling = self.safeguards.sampling.unwrap_or(self.start().safeguards.sampling);
         NamedModel { name: self.model.to_string(), context_window, sampling }
     }
 
     /// True if the last prompt took so much of the window that the context is to be compressed.
     fn is_full(&self) -> bool {
-        let (Some(part), Some(window)) = (self.start().care.compress_at, self.window) else { return false };
+        let (Some(part), Some(window)) = (self.start().safeguards.compress_at, self.window) else {
+            return false;
+        };
         let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.safeguards;
         // Tokens of a window are far fewer than a float tells apart.
         !is_compression_off && part * window as f64 <= prompt_tokens as f64 && compress_beyond < prompt_tokens
     }
 
-    pub(super) fn apply_consulting(&mut self, data: &ModelConsulting) {
+    pub(super) fn apply_consulting(&mut self, data: &SideCallStarted) {
         self.safeguards.n_side_calls += 1;
-        let ModelConsulting { purpose, forced, outputs_only, .. } = *data;
+        let SideCallStarted { purpose, forced, outputs_only, .. } = *data;
         let side_call = SideCall { n: self.safeguards.n_side_calls, about: purpose, forced, outputs_only };
         match &mut self.phase {
             RunPhase::Thinking { stage, .. } => *stage = TurnStage::SideCall(side_call),
@@ -202,9 +204,9 @@ impl RunMachine {
         }
     }
 
-    pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
+    pub(super) fn apply_consulted(&mut self, data: &SideCallCompleted) {
         self.spent += data.spent();
-        if data.given_up {
+        if data.abandoned {
             return;
         }
         // Also what came to nothing: a recording may have a line of it.
@@ -268,7 +270,7 @@ impl RunMachine {
     }
 
     pub(super) fn apply_nudge(&mut self, data: &ContextNudged) {
-        match data.because {
+        match data.reason {
             NudgeReason::CutShort => {
                 self.was_continued = true;
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();

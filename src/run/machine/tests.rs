@@ -9,7 +9,7 @@ use super::*;
 use protocol::{
     AgentName, BudgetLimits, CallDetails, CompletionMode, ContextId, ContextMessage, FinishReason,
     MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, RevisionReason, Risk,
-    RunCare, RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
+    RunErrorCode, RunSafeguards, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
 };
 
 struct Script {
@@ -22,7 +22,7 @@ struct Script {
     completion: CompletionMode,
     task: RunTask,
     window: Option<u64>,
-    care: Option<fn() -> RunCare>,
+    care: Option<fn() -> RunSafeguards>,
     past: ContextState,
 }
 
@@ -53,7 +53,7 @@ impl Script {
             max_tokens: self.max_tokens,
             max_cost: None,
             on_budget: self.on_budget,
-            lent: self.lent,
+            inherited: self.lent,
             grace_ms: self.grace_ms,
             max_depth: 4,
         };
@@ -77,9 +77,9 @@ impl Script {
             traceparent: None,
             task: self.task,
             context_window: self.window,
-            care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
+            safeguards: Box::new(self.care.map(|care| care()).unwrap_or_default()),
             tracing: Default::default(),
-            told: None,
+            prompt_sources: None,
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(self.past);
@@ -198,7 +198,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
             }));
             let finish = match words[0] {
                 "cut-short" => FinishReason::Length,
-                "refused" => FinishReason::Refused { words: "no".to_owned() },
+                "refused" => FinishReason::Refused { message: "no".to_owned() },
                 _ => FinishReason::Stop,
             };
             let is_stale = words[0] == "stale-model";
@@ -423,7 +423,7 @@ fn render(body: &EventBody) -> String {
             format!("{name} {} {:?}{error}{child}{output}", it.call_id, it.to)
         }
         EventBody::ToolClientCall(it) => {
-            let again = if it.again { " again" } else { "" };
+            let again = if it.redelivered { " again" } else { "" };
             format!("{name} {} {} {} {}{again}", it.call_id, it.client_id, it.name, it.arguments)
         }
         EventBody::RunWaiting(it) => format!("{name} {}", it.waiting),
@@ -432,9 +432,9 @@ fn render(body: &EventBody) -> String {
             format!("{name} {} {:?} by {:?}", it.confirmation_id, resolution.outcome, resolution.by)
         }
         EventBody::ConfirmationRevised(it) => {
-            let reason = Some(&it.confirmation.reason).filter(|_| it.why == RevisionReason::EditDropped);
+            let reason = Some(&it.confirmation.reason).filter(|_| it.reason == RevisionReason::EditDropped);
             let reason = reason.map(|reason| format!(" {reason:?}")).unwrap_or_default();
-            format!("{name} {} {:?}{reason}", it.confirmation.confirmation_id, it.why)
+            format!("{name} {} {:?}{reason}", it.confirmation.confirmation_id, it.reason)
         }
         EventBody::ConfirmationRequested(it) => format!("{name} {}", it.confirmation.confirmation_id),
         EventBody::RunQueued(it) => {

@@ -38,7 +38,7 @@ pub(super) fn resolve_limits(
         max_time_ms: asked.max_time_ms.or(own.max_time_ms).or(defaults.max_time_ms).or(max_time_ms),
         max_tokens: asked.max_tokens.or(own.max_tokens).or(defaults.max_tokens),
         max_cost: asked.max_cost.or(own.max_cost).or(defaults.max_cost),
-        lent: BudgetLimits::default(),
+        inherited: BudgetLimits::default(),
         on_budget: asked.on_budget.or(own.on_budget).or(defaults.on_budget).unwrap_or_default(),
         grace_ms: asked.grace_ms.or(own.grace_ms).or(defaults.grace_ms).unwrap_or(GRACE_MS),
         max_depth: max_depth.unwrap_or_else(default_max_depth),

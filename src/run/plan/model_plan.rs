@@ -11,14 +11,15 @@ use crate::{
 use models::{ModelRegistry, ResolvedModel};
 use project::Project;
 use protocol::{
-    ModelRef, ModelTiers, NamedModel, RunCare, RunLimits, RunTask, ToolError, ToolErrorType, WindowSource,
+    ModelRef, ModelTiers, NamedModel, RunLimits, RunSafeguards, RunTask, ToolError, ToolErrorType,
+    WindowSource,
 };
 
 /// What a run carries of its models.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelPlan {
     pub task: RunTask,
-    pub care: RunCare,
+    pub care: RunSafeguards,
     /// Tokens that fit a request.
     pub window: u64,
     /// What is odd about it.
@@ -87,7 +88,7 @@ impl ModelPlan {
             ));
         }
         let compression = defaults.compression.in_workspace(&project.settings);
-        let care = RunCare {
+        let care = RunSafeguards {
             compress_at: compression.enabled.then_some(compression.threshold),
             summariser,
             auto: auto.filter(|_| small.is_some()),

@@ -26,7 +26,7 @@ use prompts::{
     AgentEntry, ConfinementFacts, ContextBlock, ModuleSwitches, PromptFacts, PromptModule, PromptPart,
     SystemFile, context_message, environment, exported, joined, modules,
 };
-use protocol::{AgentDefinition, ContextMessage, RunTold, SandboxProfile, Timestamp};
+use protocol::{AgentDefinition, ContextMessage, PromptSources, SandboxProfile, Timestamp};
 use sandbox::SandboxMechanism;
 use sys::ids;
 use tools::{ACTIVATE_SKILL, CommandRules, RunToolset, Workspace, outline};
@@ -92,7 +92,7 @@ pub(crate) struct RunPrompt {
     /// The memory files that it is told.
     pub memory: Vec<PathBuf>,
     /// The sources of all of it.
-    pub sources: RunTold,
+    pub sources: PromptSources,
     /// The modules, as a file that could stand in their place; of an agent that has them.
     pub exported: Option<String>,
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use prompts::PromptPart;
-use protocol::{RunTold, ToldFile, ToldSystemPrompt};
+use protocol::{PromptFile, PromptSources, SystemPromptSource};
 
 /// The part that is a file in place of the modules.
 pub(super) const SYSTEM_FILE: &str = "systemFile";
@@ -29,7 +29,7 @@ pub(super) fn sources(
     has_modules: bool,
     (memory, mut imported): (Vec<(String, String)>, Vec<ImportedFile>),
     n_skills: usize,
-) -> RunTold {
+) -> PromptSources {
     let part = |name: &str| parts.iter().find(|part| part.name == name && part.off.is_none());
     let file = part(SYSTEM_FILE);
     let source = match (file, has_modules) {
@@ -37,7 +37,7 @@ pub(super) fn sources(
         (None, true) => "modules",
         (None, false) => "agent",
     };
-    let system_prompt = ToldSystemPrompt {
+    let system_prompt = SystemPromptSource {
         source: source.to_owned(),
         path: file.map(|file| file.source.clone()),
         bytes: system.len() as u64,
@@ -45,9 +45,9 @@ pub(super) fn sources(
         has_system_append: part(SYSTEM_APPEND).is_some(),
         digest: digest(system),
     };
-    let mut told: Vec<ToldFile> = Vec::new();
+    let mut told: Vec<PromptFile> = Vec::new();
     for (path, text) in memory {
-        let file = ToldFile {
+        let file = PromptFile {
             kind: "memory".to_owned(),
             bytes: text.len() as u64,
             digest: digest(&text),
@@ -59,17 +59,17 @@ pub(super) fn sources(
     }
     let more_memory = told.len().saturating_sub(MOST_NAMED) as u64;
     told.truncate(MOST_NAMED);
-    RunTold { system_prompt, memory: told, more_memory, skills: n_skills as u64 }
+    PromptSources { system_prompt, memory: told, more_memory, skills: n_skills as u64 }
 }
 
 /// Moves what a file imports behind it, and what that imports.
-fn take_imports(by: &str, imported: &mut Vec<ImportedFile>, told: &mut Vec<ToldFile>) {
+fn take_imports(by: &str, imported: &mut Vec<ImportedFile>, told: &mut Vec<PromptFile>) {
     let mut open = vec![by.to_owned()];
     while let Some(by) = open.pop() {
         for import in imported.extract_if(.., |import| import.by == by) {
             open.push(import.path.clone());
             let (kind, by) = ("import".to_owned(), Some(import.by));
-            told.push(ToldFile { kind, path: import.path, by, ..ToldFile::default() });
+            told.push(PromptFile { kind, path: import.path, by, ..PromptFile::default() });
         }
     }
 }

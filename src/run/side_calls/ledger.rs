@@ -15,7 +15,7 @@ use crate::{
     machine::{AskingHook, EventDraft, MachineInput, SideCallReply, ToolSideCall},
     meter::UsageMeter,
 };
-use protocol::{EventBody, ModelConsulted, SideCallPurpose, Timestamp, Usage, UsageTotal, UsdAmount};
+use protocol::{EventBody, SideCallCompleted, SideCallPurpose, Timestamp, Usage, UsageTotal, UsdAmount};
 use sys::clock::Clock;
 
 /// The reason why a question has no answer for which nobody waits any more.
@@ -154,7 +154,7 @@ impl UntoldSideCall {
     }
 
     /// True if this event tells it, as whoever asked hands it over.
-    fn is_told_by(&self, told: &ModelConsulted) -> bool {
+    fn is_told_by(&self, told: &SideCallCompleted) -> bool {
         let Some(ended) = self.state.ended() else { return false };
         let is_this_hook = || {
             let hook = self.what.hook.as_ref();
@@ -163,7 +163,7 @@ impl UntoldSideCall {
         };
         let is_then = told.asked_at.is_none_or(|at| at == self.asked_at);
         let is_same = told.text == ended.call.text && told.usage == ended.call.metered.usage;
-        !told.given_up && told.purpose == self.what.purpose && is_this_hook() && is_then && is_same
+        !told.abandoned && told.purpose == self.what.purpose && is_this_hook() && is_then && is_same
     }
 }
 
@@ -179,7 +179,7 @@ impl SideCallLedger {
     }
 
     /// What a question took stands in the log.
-    pub fn count(&self, told: &ModelConsulted) {
+    pub fn count(&self, told: &SideCallCompleted) {
         // The others are the run's own.
         if told.purpose == SideCallPurpose::Hook || is_of_tool(told.purpose) {
             self.told.add(told.usage, told.cost);
@@ -326,7 +326,7 @@ fn is_of_tool(purpose: SideCallPurpose) -> bool {
 fn told_by(untold: &BTreeMap<u64, UntoldSideCall>, drafts: &[EventDraft]) -> BTreeSet<u64> {
     let mut told = BTreeSet::new();
     for draft in drafts {
-        if let EventBody::ModelConsulted(data) = &draft.body {
+        if let EventBody::SideCallCompleted(data) = &draft.body {
             let this = untold.iter().find(|(id, call)| !told.contains(*id) && call.is_told_by(data));
             told.extend(this.map(|(id, _)| *id));
         }

@@ -67,7 +67,7 @@ impl ConsentChanges {
                 let subject = &data.confirmation;
                 let asked = self.asked.entry(subject.confirmation_id.clone()).or_default();
                 asked.subject = Some((seq, subject.deadline_at.map(|at| at.0)));
-                if data.why != RevisionReason::Deadline {
+                if data.reason != RevisionReason::Deadline {
                     asked.edited = Some(None);
                 }
             }

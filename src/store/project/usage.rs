@@ -22,7 +22,7 @@ impl<'a> UsageEntry<'a> {
             EventBody::ModelCompleted(data) => {
                 Some(UsageEntry { model: &data.model, spent: data.spent(), is_call: true })
             }
-            EventBody::ModelConsulted(data) => Some(UsageEntry {
+            EventBody::SideCallCompleted(data) => Some(UsageEntry {
                 model: &data.model,
                 spent: data.spent(),
                 // A question that came to no call is told as well, and says why.

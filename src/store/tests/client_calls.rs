@@ -14,7 +14,7 @@ fn told(call: &str, client: &str, again: bool) -> NewEvent {
         arguments: json!({ "n": call }),
         on_disconnect: OnDisconnect::Wait,
         timeout_ms: 1,
-        again,
+        redelivered: again,
     };
     event("r", data)
 }

@@ -170,7 +170,7 @@ async fn long_events_go_in_smaller_pieces() {
     store.append(whole_run("r")).await.unwrap();
     for _ in 0..300 {
         let data =
-            protocol::ContextNudged { text: "x".repeat(100_000), because: protocol::NudgeReason::default() };
+            protocol::ContextNudged { text: "x".repeat(100_000), reason: protocol::NudgeReason::default() };
         store.append(vec![event("r", data)]).await.unwrap();
     }
     store.delete_session(&SessionId::from("s"), tombstone("s")).await.unwrap();
@@ -188,7 +188,7 @@ async fn the_file_gives_its_room_back() {
     store.append(whole_run("r")).await.unwrap();
     for _ in 0..300 {
         let data =
-            protocol::ContextNudged { text: "x".repeat(100_000), because: protocol::NudgeReason::default() };
+            protocol::ContextNudged { text: "x".repeat(100_000), reason: protocol::NudgeReason::default() };
         store.append(vec![event("r", data)]).await.unwrap();
     }
     let full = store.room().await.unwrap();

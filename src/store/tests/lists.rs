@@ -336,7 +336,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         ends("a", "first"),
         says(event("r", steered("1", Some(2))), MessageRole::User, vec![MessagePart::text("psst 1")]),
         says(
-            event("r", ContextNudged { text: "on".to_owned(), because: Default::default() }),
+            event("r", ContextNudged { text: "on".to_owned(), reason: Default::default() }),
             MessageRole::User,
             vec![MessagePart::text("on")],
         ),

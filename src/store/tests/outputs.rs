@@ -7,7 +7,7 @@ use protocol::{CallId, CallState, FullOutput, SessionDeleted, ToolResult};
 fn ended(run: &str, call: &str, whole: Option<FullOutput>) -> NewEvent {
     let mut event = projections::call(run, call, Some(CallState::Executing), CallState::Success);
     let EventBody::ToolState(state) = &mut event.body else { unreachable!("that is what it is") };
-    state.result = Some(ToolResult { whole: whole.map(Box::new), ..ToolResult::text("head and tail") });
+    state.result = Some(ToolResult { full_output: whole.map(Box::new), ..ToolResult::text("head and tail") });
     event
 }
 

@@ -68,7 +68,7 @@ pub(super) fn call(run: &str, call: &str, from: Option<CallState>, to: CallState
         error: None,
         denied_by: None,
         denied_origin: None,
-        hooked: false,
+        awaits_hooks: false,
     };
     event(run, data)
 }

@@ -1,7 +1,7 @@
 //! Does the table of what models used say what the events say, of whatever is asked for?
 
 use super::{projections::child, *};
-use protocol::{ModelConsulted, SessionDeleted, SideCallPurpose, UsdAmount, UsedByAgentAndModel};
+use protocol::{SessionDeleted, SideCallCompleted, SideCallPurpose, UsdAmount, UsedByAgentAndModel};
 
 const MINUTE: i64 = 60_000_000;
 
@@ -28,15 +28,15 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
     NewEvent { at: Timestamp(minute * MINUTE + MINUTE / 2), ..event(run, data) }
 }
 
-fn consulted(run: &str, model: &str, usage: Usage, text: &str) -> NewEvent {
-    let data = ModelConsulted {
+fn side_call_completed(run: &str, model: &str, usage: Usage, text: &str) -> NewEvent {
+    let data = SideCallCompleted {
         call_id: None,
         purpose: SideCallPurpose::LoopCheck,
         model: model.to_owned(),
         usage,
         estimated: false,
         usage_unknown: false,
-        given_up: false,
+        abandoned: false,
         cost: Some(UsdAmount::from_nanos(1)),
         text: text.to_owned(),
         confidence: None,
@@ -91,10 +91,10 @@ async fn usage_is_told_of_a_tree_of_a_session_and_since_a_minute() {
         reply("l", "n", 3, tokens(50, 5), None),
         reply("q", "n", 3, tokens(60, 6), Some(0)),
         in_other_session(reply("o", "n", 3, tokens(70, 7), Some(11))),
-        consulted("r", "small", tokens(5, 5), ""),
+        side_call_completed("r", "small", tokens(5, 5), ""),
         // A server that counts nothing, and a question that came to no call.
-        consulted("r", "small", Usage::default(), "said"),
-        consulted("r", "small", Usage::default(), ""),
+        side_call_completed("r", "small", Usage::default(), "said"),
+        side_call_completed("r", "small", Usage::default(), ""),
     ];
     for event in log {
         store.append(vec![event]).await.unwrap();

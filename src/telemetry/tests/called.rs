@@ -50,12 +50,12 @@ fn log(tracing: Value) -> Vec<Envelope> {
         (
             "lead",
             "tool.state",
-            json!({ "callId": "c1", "from": "executing", "to": "success", "name": "scout", "hooked": true, "result": said("SCOUT found") }),
+            json!({ "callId": "c1", "from": "executing", "to": "success", "name": "scout", "awaitsHooks": true, "result": said("SCOUT found") }),
         ),
         (
             "lead",
             "hook.fired",
-            json!({ "firingId": "f", "hookId": "h", "event": "PostToolUse", "callId": "c1", "outcome": "answered", "durationMs": 1, "added": "SCOUT found it", "settles": true }),
+            json!({ "firingId": "f", "hookId": "h", "event": "PostToolUse", "callId": "c1", "outcome": "answered", "durationMs": 1, "added": "SCOUT found it", "settlesResult": true }),
         ),
         (
             "lead",

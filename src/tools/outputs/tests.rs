@@ -44,7 +44,7 @@ async fn a_long_output_is_cut_to_head_and_tail_and_kept_whole() {
         assert!(whole.starts_with(head) && whole.ends_with(tail) && !head.is_empty() && !tail.is_empty());
         let left_out = whole.chars().count() - head.chars().count() - tail.chars().count();
         assert!(note.starts_with(&format!("{left_out} of {} characters", whole.chars().count())), "{note}");
-        let kept = result.whole.unwrap();
+        let kept = result.full_output.unwrap();
         assert!(note.ends_with(&kept.path), "{note}");
         assert_eq!((kept.bytes, kept.total_bytes), (whole.len() as u64, whole.len() as u64));
         assert_eq!(fs::read_to_string(&kept.path).unwrap(), whole);
@@ -65,7 +65,7 @@ async fn reading_on_as_told_gives_the_whole_also_of_endless_lines() {
         let result = fit(&bench, call, ToolResult::text(whole.clone()), 5_000).await;
         let shown = text(&result);
         let offset = shown.split_once("offset: ").unwrap().1.split_once(' ').unwrap().0;
-        let path = result.whole.unwrap().path;
+        let path = result.full_output.unwrap().path;
         let broken = wrapped(&whole).into_owned();
         assert_eq!(broken.replace('\n', ""), whole.replace('\n', ""));
         let mut read: String = broken.split_inclusive('\n').take(offset.parse().unwrap()).collect();
@@ -113,7 +113,7 @@ async fn images_stay_and_the_note_stands_once_between_the_texts() {
         );
         assert_eq!(shown.matches("[… ").count(), 1, "{shown}");
         assert_eq!(result.llm_content.iter().filter(|part| **part == image).count(), 1);
-        assert_eq!(fs::read_to_string(result.whole.unwrap().path).unwrap(), whole);
+        assert_eq!(fs::read_to_string(result.full_output.unwrap().path).unwrap(), whole);
     }
 }
 
@@ -125,7 +125,7 @@ async fn a_failure_keeps_its_type_and_its_message_is_cut_as_well() {
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind, ToolErrorType::NoSpaceLeft);
     assert!(error.message.len() < 2_100 && error.message.contains("of 9000 characters"), "{}", error.message);
-    assert!(text(&result).starts_with("NO_SPACE_LEFT: zzz") && result.whole.is_some());
+    assert!(text(&result).starts_with("NO_SPACE_LEFT: zzz") && result.full_output.is_some());
 }
 
 #[tokio::test]
@@ -138,11 +138,11 @@ async fn what_cannot_be_kept_is_cut_all_the_same_and_the_model_is_told() {
     let shown = text(&result);
     assert!(shown.contains("left out here, and they are lost: the whole could not be kept ("), "{shown}");
     assert!(!shown.contains("read_file") && shown.chars().count() <= 2_000);
-    assert_eq!((result.whole, result.error), (None, None));
+    assert_eq!((result.full_output, result.error), (None, None));
     // An id that is no name leads nowhere.
     for id in ["../c", ".c", "c/d", ""] {
         let result = fit(&Bench::new(&[]), id, ToolResult::text(numbered(500)), 2_000).await;
-        assert!(result.whole.is_none() && text(&result).contains("they are lost"), "{id}");
+        assert!(result.full_output.is_none() && text(&result).contains("they are lost"), "{id}");
     }
     let full = io::Result::Err(io::Error::from(io::ErrorKind::StorageFull));
     let note = OutputCut::of(&numbered(500), 2_000, &full).parts(vec![MessagePart::text(numbered(500))]);
@@ -155,7 +155,7 @@ async fn beyond_the_bound_the_beginning_is_kept_and_the_model_is_told() {
     // The bound falls within a character.
     let whole = format!("a{}", "é\n\n".repeat(MAX_KEPT_BYTES / 4 + 10));
     let result = fit(&bench, "c1", ToolResult::text(whole.clone()), 2_000).await;
-    let kept = result.whole.clone().unwrap();
+    let kept = result.full_output.clone().unwrap();
     assert_eq!((kept.bytes, kept.total_bytes), (MAX_KEPT_BYTES as u64, whole.len() as u64));
     let shown = text(&result);
     let said = format!("Of its {} bytes only the first {MAX_KEPT_BYTES} are kept", whole.len());

@@ -119,7 +119,7 @@ fn arguments(span: &TraceSpan) -> Value {
         tell("retryAfterMs", llm.retry_after_ms.map(|ms| json!(ms)));
     }
     if let Some(run) = &span.run {
-        tell("told", run.told.as_ref().map(|told| json!(told)));
+        tell("told", run.prompt_sources.as_ref().map(|told| json!(told)));
         tell("reason", run.reason.as_ref().map(|it| json!(it)));
         tell("startedBy", run.started_by.as_ref().map(|it| json!(it)));
         tell("stoppedBy", run.stopped_by.as_ref().map(|it| json!(it)));

@@ -149,7 +149,7 @@ fn run_began(span: &TraceSpan, out: &mut String) {
         paragraph(out, "Its model reads that, by the template of the agent's file, as:");
         quote(Some(query), out);
     }
-    if let Some(told) = span.run.as_ref().and_then(|run| run.told.as_ref()) {
+    if let Some(told) = span.run.as_ref().and_then(|run| run.prompt_sources.as_ref()) {
         paragraph(out, &format!("Told before that: {}.", told_said(told, code)));
     }
 }
@@ -260,8 +260,7 @@ fn request(span: &TraceSpan, out: &mut String) {
         1 => ", asks for 1 call".to_owned(),
         calls => format!(", asks for {calls} calls"),
     };
-    let is_cut = llm.cut || span.status == SpanStatus::Cancelled;
-    let cut = if is_cut { ", cut off" } else { "" };
+    let cut = if llm.cut || span.status == SpanStatus::Cancelled { ", cut off" } else { "" };
     let said = if span.output.is_some() { ":" } else { "." };
     let (name, took) = (code(&span.name), duration(span));
     let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
@@ -270,7 +269,8 @@ fn request(span: &TraceSpan, out: &mut String) {
         Some(hook) => format!("The hook {}", code(hook)),
         None => format!("**{}**", agent(span)),
     };
-    let again = if llm.again { " again, which the end of the daemon had cut off" } else { "" };
+    let cut_off = llm.repeated_after_restart.then_some(" again, which the end of the daemon had cut off");
+    let again = cut_off.unwrap_or_default();
     let told =
         format!("{who} asks {name}{purpose}{attempt}{again} · {took}{}{calls}{cut}{said}", spent(span));
     paragraph(out, &told);
@@ -316,7 +316,8 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let changed =
         (told.changed && told.replacement.is_none()).then(|| "It changed what it was shown.".to_owned());
     let dropped = told.dropped_change.as_ref().map(|it| {
-        format!("It proposed other arguments, {}, which did not count: {}.", code(&it.input), plain(&it.why))
+        let (input, reason) = (code(&it.input), plain(&it.reason));
+        format!("It proposed other arguments, {input}, which did not count: {reason}.")
     });
     let wants = told.follow_up.as_ref();
     let wants = wants
@@ -324,9 +325,8 @@ fn hook(span: &TraceSpan, out: &mut String) {
     let message = told.message.as_ref().map(|message| format!("It told people: “{}”.", plain(message)));
     let added = told.added.as_ref().map(|_| "It added for the model:".to_owned());
     let ran = told.confinement.as_ref().map(|it| format!("It {}.", plain(&confinement_said(it))));
-    let more =
-        [changed, dropped, wants, message, ran, added].into_iter().flatten().map(|more| format!(" {more}"));
-    let more: String = more.collect();
+    let more = [changed, dropped, wants, message, ran, added].into_iter().flatten();
+    let more: String = more.map(|more| format!(" {more}")).collect();
     // How long it had worked by then nobody knows.
     let cut_off = interrupted_said(&told, span.ended_at).filter(|_| span.status == SpanStatus::Cancelled);
     let how = cut_off.unwrap_or_else(|| format!("{said} (after {took})"));

@@ -55,9 +55,9 @@ pub(super) struct OpenRun {
     /// It ends since something failed.
     failure: Option<SpanError>,
     /// A question of the daemon's own beside the turns: a compression, or a request.
-    consulting: Option<TraceSpan>,
+    side_call: Option<TraceSpan>,
     /// The end of the last request of a compression.
-    consulted_at: Option<Timestamp>,
+    side_call_ended_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
     /// Calls that have ended, and about whose results hooks are asked.
     results: UnsettledResults,
@@ -141,8 +141,8 @@ impl OpenRun {
             replied: None,
             unread: UnreadMessages::default(),
             failure: None,
-            consulting: None,
-            consulted_at: None,
+            side_call: None,
+            side_call_ended_at: None,
             calls: BTreeMap::new(),
             results: UnsettledResults::default(),
             lanes: CallLanes::default(),
@@ -167,7 +167,7 @@ impl OpenRun {
             let initiator = started.within("approval").owned("initiator");
             let facts = run.facts();
             facts.model = started.word("model");
-            facts.told = started.read("told");
+            facts.prompt_sources = started.read("promptSources");
             facts.started_by = head.by.clone().or(initiator);
         }
         run
@@ -197,7 +197,7 @@ impl OpenRun {
             let later = self.replied.iter().flat_map(|reply| &reply.later);
             later.into_iter().any(|edge| edge.span().span_id == span.span_id)
         };
-        let alone = [self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
+        let alone = [self.turn.as_ref(), self.model.as_ref(), self.side_call.as_ref()];
         let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(OpenQuestion::so_far);
         let all = alone
@@ -263,8 +263,8 @@ impl OpenRun {
                 self.leave_queue(at);
                 self.apply_model(moment, edges);
             }
-            "model.retrying" | "model.completed" | "model.fallback" | "model.routed" | "model.consulting"
-            | "model.consulted" | "context.compressed" => self.apply_model(moment, edges),
+            "model.retrying" | "model.completed" | "model.fallback" | "model.routed" | "sideCall.started"
+            | "sideCall.completed" | "context.compressed" => self.apply_model(moment, edges),
             "tool.state" | "file.changed" => self.apply_call(moment, edges),
             "confirmation.requested"
             | "confirmation.edited"
@@ -274,10 +274,10 @@ impl OpenRun {
             "hook.fired" => self.hook_fired(moment, edges),
             "run.toolsChanged" | "context.cleared" => self.note(moment, ""),
             "loop.detected" => self.loop_detected(moment, edges),
-            "context.nudged" => self.note(moment, facts.text("because").unwrap_or_default()),
+            "context.nudged" => self.note(moment, facts.text("reason").unwrap_or_default()),
             "budget.warning" => self.note(moment, facts.text("kind").unwrap_or_default()),
             "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
-            "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
+            "route.selected" => self.note(moment, facts.within("trigger").text("intent").unwrap_or_default()),
             "warning" => {
                 // The run is named where it is told.
                 let (said, agent) = (facts.text("message").unwrap_or_default(), &self.span.name);
@@ -298,7 +298,7 @@ impl OpenRun {
     }
 
     fn turn_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        self.end_consulting(moment.at, SpanStatus::Ok, edges);
+        self.end_side_call(moment.at, SpanStatus::Ok, edges);
         self.end_turn(moment.at, SpanStatus::Cancelled, edges);
         self.hooks.forget_calls();
         let number = moment.facts.count("turn").and_then(|turn| u32::try_from(turn).ok()).unwrap_or_default();
@@ -328,7 +328,7 @@ impl OpenRun {
     fn end_turn(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
         self.end_model(at, SpanStatus::Cancelled, None, edges);
         self.hooks.tell_asked(edges);
-        self.end_consulting(at, status, edges);
+        self.end_side_call(at, status, edges);
         self.end_questions(at, edges);
         let of_run = self.span.span_id.clone();
         self.end_hooks(at, |hook| hook.parent_span_id.as_ref() != Some(&of_run), edges);

@@ -1,6 +1,6 @@
 //! What was a run told before its first message? In a line, by where it comes from.
 
-use protocol::{RunTold, ToldFile};
+use protocol::{PromptFile, PromptSources};
 
 use crate::text::line_shown;
 
@@ -8,7 +8,7 @@ use crate::text::line_shown;
 const MOST_NAMED: usize = 8;
 
 /// `system prompt from the daemon's modules, with the agent's own text; memory files /w/AGENTS.md (312 bytes), /w/notes.md (imported); 2 skills`
-pub fn told_said(told: &RunTold, mark: impl Fn(&str) -> String) -> String {
+pub fn told_said(told: &PromptSources, mark: impl Fn(&str) -> String) -> String {
     let prompt = &told.system_prompt;
     let from = match (prompt.source.as_str(), &prompt.path) {
         (_, Some(path)) => format!("system prompt from {}", mark(&line_shown(path))),
@@ -40,7 +40,7 @@ pub fn told_said(told: &RunTold, mark: impl Fn(&str) -> String) -> String {
     [Some(from), Some(memory), skills].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-fn named(file: &ToldFile, mark: impl Fn(&str) -> String) -> String {
+fn named(file: &PromptFile, mark: impl Fn(&str) -> String) -> String {
     let path = mark(&line_shown(&file.path));
     match file.kind.as_str() {
         "import" => format!("{path} (imported)"),

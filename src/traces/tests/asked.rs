@@ -18,15 +18,15 @@ fn a_request_of_a_hook_lies_within_the_hook_at_its_own_time() {
         0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
         0 turn.started {{"turn": 1}}
         0 tool.state {{"callId": "c1", "to": "validating", "name": "write_file", "arguments": {{}}}}
-        900 model.consulted {{"purpose": "hook", "model": "small", "text": "no", "usage": {{"promptTokens": 5}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 300}}
-        900 model.consulted {{"purpose": "hook", "model": "small", "text": "yes", "usage": {{"promptTokens": 7}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 200}}
+        900 sideCall.completed {{"purpose": "hook", "model": "small", "text": "no", "usage": {{"promptTokens": 5}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 300}}
+        900 sideCall.completed {{"purpose": "hook", "model": "small", "text": "yes", "usage": {{"promptTokens": 7}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 200}}
         900 hook.fired {{"firingId": "f", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 100, "startedAt": "{}"}}
         900 hook.fired {{"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 700, "startedAt": "{}"}}
         950 tool.state {{"callId": "c1", "from": "validating", "to": "executing", "name": "write_file"}}
-        1900 model.consulted {{"purpose": "webFetch", "callId": "c1", "model": "small", "text": "page", "usage": {{}}, "askedAt": "{}", "durationMs": 500}}
+        1900 sideCall.completed {{"purpose": "webFetch", "callId": "c1", "model": "small", "text": "page", "usage": {{}}, "askedAt": "{}", "durationMs": 500}}
         1900 tool.state {{"callId": "c1", "from": "executing", "to": "success", "name": "write_file"}}
         3000 hook.started {{"firingId": "g", "hookId": "user/Stop/1", "event": "Stop", "source": "user", "elapsedMs": 1000}}
-        4000 model.consulted {{"purpose": "hook", "model": "small", "text": "ok", "usage": {{}}, "firingId": "g", "hookId": "user/Stop/1", "askedAt": "{}", "durationMs": 1900}}
+        4000 sideCall.completed {{"purpose": "hook", "model": "small", "text": "ok", "usage": {{}}, "firingId": "g", "hookId": "user/Stop/1", "askedAt": "{}", "durationMs": 1900}}
         4000 hook.fired {{"firingId": "g", "hookId": "user/Stop/1", "event": "Stop", "source": "user", "outcome": "answered", "durationMs": 1950, "startedAt": "{}"}}
         5000 turn.completed {{"turn": 1}}
         "#,
@@ -77,7 +77,7 @@ fn a_request_that_begins_after_the_rounded_end_of_its_hook_lies_within_the_hook(
         0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
         0 turn.started {{"turn": 1}}
         0 tool.state {{"callId": "c1", "to": "validating", "name": "write_file", "arguments": {{}}}}
-        900 model.consulted {{"purpose": "hook", "model": "small", "text": "no", "usage": {{}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 0}}
+        900 sideCall.completed {{"purpose": "hook", "model": "small", "text": "no", "usage": {{}}, "firingId": "f", "hookId": "user/PreToolUse/1", "askedAt": "{}", "durationMs": 0}}
         900 hook.fired {{"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 0, "startedAt": "{}"}}
         950 tool.state {{"callId": "c1", "from": "validating", "to": "cancelled", "name": "write_file"}}
         5000 turn.completed {{"turn": 1}}
@@ -99,7 +99,7 @@ fn a_request_of_a_hook_that_never_answered_is_told() {
         r#"
         0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
         0 turn.started {{"turn": 1}}
-        900 model.consulted {{"purpose": "hook", "model": "small", "text": "", "usage": {{"promptTokens": 5}}, "firingId": "f", "hookId": "user/Stop/1", "askedAt": "{}", "durationMs": 300}}
+        900 sideCall.completed {{"purpose": "hook", "model": "small", "text": "", "usage": {{"promptTokens": 5}}, "firingId": "f", "hookId": "user/Stop/1", "askedAt": "{}", "durationMs": 300}}
         950 turn.completed {{"turn": 1}}
         950 run.completed {{"reason": "GOAL"}}
         "#,

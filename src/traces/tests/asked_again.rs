@@ -16,7 +16,7 @@ fn asked_again(end: &str) -> String {
         10 tool.state {"callId": "c1", "from": "scheduled", "to": "awaitingApproval", "name": "write_file"}
         10 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: e.rs", "rule": "builtin:risk=low", "reason": "changes a file", "risk": "low", "details": {"type": "edit", "path": "/w/e.rs", "diff": "+fn e"}}}
         3100 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 80, "startedAt": "AT3010"}
-        3100 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: e.rs", "rule": "builtin:risk=low", "reason": "changes a file; a hook changed that", "risk": "low", "details": {"type": "edit", "path": "/w/e.rs", "diff": "+header mine"}}, "why": "changedByHook", "difference": "x", "edited": {"path": "e.rs", "content": "mine"}, "arguments": {"path": "e.rs", "content": "header mine"}, "^": {"by": "ada@pts/0-3fa91c02"}}
+        3100 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: e.rs", "rule": "builtin:risk=low", "reason": "changes a file; a hook changed that", "risk": "low", "details": {"type": "edit", "path": "/w/e.rs", "diff": "+header mine"}}, "reason": "changedByHook", "difference": "x", "edited": {"path": "e.rs", "content": "mine"}, "arguments": {"path": "e.rs", "content": "header mine"}, "^": {"by": "ada@pts/0-3fa91c02"}}
     "#;
     format!("{began}{end}").replace("AT3010", &Timestamp(BEGAN_US + 3_010_000).to_string())
 }

@@ -22,7 +22,7 @@ fn edited(end: &str) -> String {
 
 const ALLOWED: &str = r#"
         3100 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "allow", "outcome": "answered", "durationMs": 80, "startedAt": "AT3010"}
-        3100 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Run command: git status", "details": {"type": "exec", "command": "git status"}}, "why": "modified"}
+        3100 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Run command: git status", "details": {"type": "exec", "command": "git status"}}, "reason": "modified"}
         3100 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d", "difference": "x"}
         3100 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "run_shell_command", "arguments": {"command": "git status"}, "details": {"description": "git status", "kind": "execute", "risk": "low", "rule": "builtin:risk=low"}}
         3200 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "run_shell_command", "result": {"llmContent": [{"type": "text", "text": "clean"}], "data": {"exitCode": 0}}}
@@ -102,7 +102,7 @@ const GUARDED: &str = r#"
 "#;
 const CHANGED_AGAIN: &str = r#"
     20000 hook.fired {"firingId": "r1:PreToolUse:c1:q1", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 12000, "startedAt": "AT8000"}
-    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}, "why": "changedByHook", "edited": {"path": "b.rs"}, "arguments": {"path": "c.rs"}, "^": {"by": "ada@pts/3-3fa91c02"}}
+    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}, "reason": "changedByHook", "edited": {"path": "b.rs"}, "arguments": {"path": "c.rs"}, "^": {"by": "ada@pts/3-3fa91c02"}}
     25000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada@pts/3-3fa91c02", "digest": "d"}
     25000 run.waiting {"waiting": false}
     25000 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file"}
@@ -203,7 +203,7 @@ const LOGGED_RESTART: &str = r#"
 "#;
 
 const LOGGED_ALLOWED: &str = r#"
-    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: b.rs", "details": {"type": "edit"}}, "why": "modified", "^": {"by": "ada@pts/0-3fa91c02"}}
+    20000 confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: b.rs", "details": {"type": "edit"}}, "reason": "modified", "^": {"by": "ada@pts/0-3fa91c02"}}
     20000 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada@pts/0-3fa91c02", "digest": "d", "difference": "x"}
     20000 run.waiting {"waiting": false}
     20000 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file", "arguments": {"path": "b.rs"}}
@@ -305,7 +305,7 @@ fn time_of_a_guard_is_nobodys_in_the_runs_above_either() {
 fn a_change_of_which_nothing_came_says_why() {
     let revised = |at: u64, reason: &str| {
         format!(
-            r#"{at} confirmation.revised {{"confirmation": {{"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "{reason}", "risk": "low", "details": {{"type": "edit"}}}}, "why": "editDropped", "edited": {{"path": "b.rs"}}, "^": {{"by": "ada"}}}}"#
+            r#"{at} confirmation.revised {{"confirmation": {{"confirmationId": "q1", "toolCallId": "c1", "title": "Write file: a.rs", "rule": "r", "reason": "{reason}", "risk": "low", "details": {{"type": "edit"}}}}, "reason": "editDropped", "edited": {{"path": "b.rs"}}, "^": {{"by": "ada"}}}}"#
         )
     };
     let edited = r#"10000 confirmation.edited {"confirmationId": "q1", "toolCallId": "c1", "digest": "d", "edited": {"path": "c.rs"}, "name": "bob", "^": {"by": "bob"}}"#;

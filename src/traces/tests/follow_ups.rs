@@ -9,8 +9,8 @@ const WANTED: &str = r#"
     0 run.started {"agent": "lead", "model": "m", "query": "q"}
     0 turn.started {"turn": 1}
     1 tool.state {"callId": "c1", "to": "executing", "name": "read_file", "arguments": {"path": "a.txt"}}
-    2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "half of it"}]}, "hooked": true}
-    3 hook.fired {"firingId": "f", "hookId": "user/AfterTool/1", "event": "PostToolUse", "source": "user", "callId": "c1", "followUp": "c2", "outcome": "answered", "durationMs": 1, "settles": true}
+    2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "result": {"llmContent": [{"type": "text", "text": "half of it"}]}, "awaitsHooks": true}
+    3 hook.fired {"firingId": "f", "hookId": "user/AfterTool/1", "event": "PostToolUse", "source": "user", "callId": "c1", "followUp": "c2", "outcome": "answered", "durationMs": 1, "settlesResult": true}
     3 tool.state {"callId": "c2", "to": "validating", "name": "write_file", "arguments": {"path": "b.txt"}}
     4 hook.fired {"firingId": "g", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c2", "changed": true, "outcome": "answered", "durationMs": 1}
     4 tool.state {"callId": "c2", "from": "validating", "to": "executing", "name": "write_file", "arguments": {"path": "c.txt"}}

@@ -142,7 +142,7 @@ fn a_change_that_did_not_count_says_what_was_wanted_and_what_became_of_it() {
     0 run.started {"agent": "lead", "model": "m", "query": "q"}
     0 turn.started {"turn": 1}
     1 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command", "arguments": {"command": "rm a.txt"}}
-    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "droppedChange": {"input": "{\"command\":\"nice rm a.txt\"}", "why": "the call was denied"}}
+    3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "droppedChange": {"input": "{\"command\":\"nice rm a.txt\"}", "reason": "the call was denied"}}
     3 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "deny", "outcome": "answered", "durationMs": 1}
     3 tool.state {"callId": "c1", "to": "error", "name": "run_shell_command", "error": {"type": "HOOK_DENIED", "message": "no"}}
 "#;

@@ -133,27 +133,27 @@ fn what_the_daemon_asks_beside_the_turns_has_spans_of_its_own() {
     check(
         r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
-        1 model.consulting {"purpose": "routing", "model": "small"}
-        5 model.consulted {"purpose": "routing", "model": "small", "usage": {"promptTokens": 7}, "text": "strong"}
+        1 sideCall.started {"purpose": "routing", "model": "small"}
+        5 sideCall.completed {"purpose": "routing", "model": "small", "usage": {"promptTokens": 7}, "text": "strong"}
         5 model.routed {"model": "strong", "by": "classifier", "reason": "hard"}
         6 turn.started {"turn": 1}
-        6 model.consulting {"purpose": "compression", "model": "small"}
-        10 model.consulted {"purpose": "compression", "model": "small", "usage": {"promptTokens": 70}, "text": "short"}
-        20 model.consulted {"purpose": "compression", "model": "small", "usage": {"promptTokens": 71}, "error": "no answer"}
+        6 sideCall.started {"purpose": "compression", "model": "small"}
+        10 sideCall.completed {"purpose": "compression", "model": "small", "usage": {"promptTokens": 70}, "text": "short"}
+        20 sideCall.completed {"purpose": "compression", "model": "small", "usage": {"promptTokens": 71}, "error": "no answer"}
         20 context.compressed {"status": "COMPRESSION_FAILED_EMPTY_SUMMARY", "epoch": 1, "tokensBefore": 900, "tokensAfter": 900, "message": "it is empty"}
         21 model.started {"model": "strong", "stream": "s1", "attempt": 1}
-        30 model.completed {"model": "strong", "stream": "s1", "text": "x", "calls": ["c1"], "usage": {}, "finishReason": {"refused": {"words": "no"}}}
+        30 model.completed {"model": "strong", "stream": "s1", "text": "x", "calls": ["c1"], "usage": {}, "finishReason": {"refused": {"message": "no"}}}
         30 tool.state {"callId": "c1", "to": "validating", "name": "web_fetch", "arguments": {"prompt": "p"}}
         31 tool.state {"callId": "c1", "to": "executing", "name": "web_fetch"}
-        40 model.consulted {"purpose": "webFetch", "callId": "c1", "model": "small", "usage": {"promptTokens": 5}, "text": "page"}
-        40 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "web_fetch", "result": {"llmContent": [{"text": "page"}, {"mimeType": "image/png", "data": "x"}], "whole": {"totalBytes": 99}}}
+        40 sideCall.completed {"purpose": "webFetch", "callId": "c1", "model": "small", "usage": {"promptTokens": 5}, "text": "page"}
+        40 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "web_fetch", "result": {"llmContent": [{"text": "page"}, {"mimeType": "image/png", "data": "x"}], "fullOutput": {"totalBytes": 99}}}
         40 run.stopping {"reason": "TIMEOUT", "then": "end", "message": "the time is over"}
         41 run.completed {"reason": "TIMEOUT", "message": "the time is over"}
         "#,
         expect![[r#"
             2 in 1: llm small 1..5 ok 7→0 out="strong"
             7 in 6: llm small 6..10 ok 70→0 out="short"
-            8 in 6: llm small 10..20 error MODEL_FAILED: no answer 71→0 (model.consulted no answer)
+            8 in 6: llm small 10..20 error MODEL_FAILED: no answer 71→0 (sideCall.completed no answer)
             6 in 5: compression compression 6..20 error COMPRESSION_FAILED_EMPTY_SUMMARY: it is empty
             a in 5: llm strong 21..30 ok 0→0 in="q" out="x"
             e in c: llm small 40..40 ok 5→0 out="page"
@@ -173,7 +173,7 @@ fn what_ends_with_its_run_or_call_is_cut_off() {
         0 tool.state {"callId": "c1", "to": "validating", "name": "ask_user", "arguments": {}}
         1 tool.state {"callId": "c1", "to": "executing", "name": "ask_user"}
         1 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Which?", "rule": "r", "reason": "x", "risk": "safe", "details": {"type": "question", "questions": [{"question": "Which?"}]}}}
-        2 confirmation.revised {"confirmation": {"confirmationId": "q1"}, "why": "deadline"}
+        2 confirmation.revised {"confirmation": {"confirmationId": "q1"}, "reason": "deadline"}
         3 tool.state {"callId": "c1", "from": "executing", "to": "cancelled", "name": "ask_user", "result": {"llmContent": []}}
         3 confirmation.requested {"confirmation": {"confirmationId": "q2", "title": "More?", "rule": "budget", "reason": "used up", "risk": "low", "details": {"type": "budget"}}}
         4 tool.state {"callId": "c2", "to": "validating", "name": "mcp.docs.search", "arguments": {}}
@@ -252,7 +252,7 @@ fn the_turn_of_a_run_that_is_cancelled_is_cancelled() {
         r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         0 turn.started {"turn": 1}
-        1 model.consulting {"purpose": "compression", "model": "small"}
+        1 sideCall.started {"purpose": "compression", "model": "small"}
         2 run.stopping {"reason": "ABORTED", "then": "end", "message": "cancelled"}
         3 turn.completed {"turn": 1, "toolCalls": 0}
         3 run.completed {"reason": "ABORTED"}

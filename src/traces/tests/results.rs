@@ -12,19 +12,19 @@ const JUDGED: &str = r#"
     0 turn.started {"turn": 1}
     1 tool.state {"callId": "c1", "to": "validating", "name": "read_file", "arguments": {"path": "a"}}
     1 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "read_file"}
-    2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "hooked": true, "result": {"llmContent": [{"type": "text", "text": "SECRET 1"}]}}
+    2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "awaitsHooks": true, "result": {"llmContent": [{"type": "text", "text": "SECRET 1"}]}}
     5 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "decision": "deny", "reason": "private", "outcome": "answered", "durationMs": 1, "replacement": {"text": "the hook user/PostToolUse/1 withheld the result of this call: private", "withheld": true}}
-    5 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 2, "settles": true}
+    5 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c1", "changed": true, "outcome": "answered", "durationMs": 2, "settlesResult": true}
     6 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {"path": "b"}}
-    6 tool.state {"callId": "c2", "from": "validating", "to": "success", "name": "read_file", "hooked": true, "result": {"llmContent": [{"type": "text", "text": "SECRET 2"}]}}
-    7 hook.fired {"firingId": "r1:PostToolUse:c2", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c2", "changed": true, "outcome": "answered", "durationMs": 1, "replacement": {"text": "HIDDEN"}, "settles": true}
+    6 tool.state {"callId": "c2", "from": "validating", "to": "success", "name": "read_file", "awaitsHooks": true, "result": {"llmContent": [{"type": "text", "text": "SECRET 2"}]}}
+    7 hook.fired {"firingId": "r1:PostToolUse:c2", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c2", "changed": true, "outcome": "answered", "durationMs": 1, "replacement": {"text": "HIDDEN"}, "settlesResult": true}
     8 tool.state {"callId": "c3", "to": "validating", "name": "read_file", "arguments": {"path": "c"}}
-    8 tool.state {"callId": "c3", "from": "validating", "to": "success", "name": "read_file", "hooked": true, "result": {"llmContent": [{"type": "text", "text": "plain"}]}}
-    8 hook.fired {"firingId": "r1:PostToolUse:c3", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c3", "outcome": "answered", "durationMs": 1, "settles": true}
+    8 tool.state {"callId": "c3", "from": "validating", "to": "success", "name": "read_file", "awaitsHooks": true, "result": {"llmContent": [{"type": "text", "text": "plain"}]}}
+    8 hook.fired {"firingId": "r1:PostToolUse:c3", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c3", "outcome": "answered", "durationMs": 1, "settlesResult": true}
     9 tool.state {"callId": "c4", "to": "validating", "name": "mcp.db.query", "arguments": {}}
     9 tool.state {"callId": "c4", "from": "validating", "to": "executing", "name": "mcp.db.query"}
-    9 tool.state {"callId": "c4", "from": "executing", "to": "error", "name": "mcp.db.query", "hooked": true, "error": {"type": "EXECUTION_FAILED", "message": "no row SECRET 4"}, "result": {"llmContent": [{"type": "text", "text": "EXECUTION_FAILED: no row SECRET 4"}]}}
-    10 hook.fired {"firingId": "r1:PostToolUseFailure:c4", "hookId": "user/PostToolUseFailure/1", "event": "PostToolUseFailure", "source": "user", "callId": "c4", "decision": "deny", "outcome": "answered", "durationMs": 1, "replacement": {"text": "withheld", "withheld": true}, "settles": true}
+    9 tool.state {"callId": "c4", "from": "executing", "to": "error", "name": "mcp.db.query", "awaitsHooks": true, "error": {"type": "EXECUTION_FAILED", "message": "no row SECRET 4"}, "result": {"llmContent": [{"type": "text", "text": "EXECUTION_FAILED: no row SECRET 4"}]}}
+    10 hook.fired {"firingId": "r1:PostToolUseFailure:c4", "hookId": "user/PostToolUseFailure/1", "event": "PostToolUseFailure", "source": "user", "callId": "c4", "decision": "deny", "outcome": "answered", "durationMs": 1, "replacement": {"text": "withheld", "withheld": true}, "settlesResult": true}
     11 turn.completed {"turn": 1}
     11 run.stopping {"reason": "GOAL", "then": "end"}
     11 run.completed {"reason": "GOAL"}
@@ -88,8 +88,8 @@ fn the_code_of_a_command_is_told_though_its_output_was_withheld() {
     let log = r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         1 tool.state {"callId": "c1", "to": "executing", "name": "run_shell_command", "arguments": {}}
-        2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "run_shell_command", "hooked": true, "result": {"llmContent": [{"type": "text", "text": "SECRET"}], "data": {"exitCode": 3}}}
-        3 hook.fired {"firingId": "f", "hookId": "user/PostToolUseFailure/1", "event": "PostToolUseFailure", "source": "user", "callId": "c1", "decision": "deny", "outcome": "answered", "durationMs": 1, "replacement": {"text": "withheld", "withheld": true}, "settles": true}
+        2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "run_shell_command", "awaitsHooks": true, "result": {"llmContent": [{"type": "text", "text": "SECRET"}], "data": {"exitCode": 3}}}
+        3 hook.fired {"firingId": "f", "hookId": "user/PostToolUseFailure/1", "event": "PostToolUseFailure", "source": "user", "callId": "c1", "decision": "deny", "outcome": "answered", "durationMs": 1, "replacement": {"text": "withheld", "withheld": true}, "settlesResult": true}
     "#;
     let call = spans(log).iter().find(|span| span.kind == SpanKind::Tool).map(told).unwrap();
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_result_is_not_told_before_hooks_have_answered() {
             0 run.started {{"agent": "lead", "model": "m", "query": "q"}}
             0 turn.started {{"turn": 1}}
             1 tool.state {{"callId": "c1", "to": "executing", "name": "read_file", "arguments": {{}}}}
-            2 tool.state {{"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "hooked": true, "result": {{"llmContent": [{{"type": "text", "text": "SECRET"}}]}}}}
+            2 tool.state {{"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "awaitsHooks": true, "result": {{"llmContent": [{{"type": "text", "text": "SECRET"}}]}}}}
             1500 hook.started {{"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}}
             {end}
             "#
@@ -139,10 +139,10 @@ fn a_hook_without_an_answer_is_over_when_its_firing_is() {
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
         0 turn.started {"turn": 1}
         1 tool.state {"callId": "c1", "to": "executing", "name": "read_file", "arguments": {}}
-        2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "hooked": true, "result": {"llmContent": []}}
+        2 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file", "awaitsHooks": true, "result": {"llmContent": []}}
         1500 hook.started {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "elapsedMs": 1000}
         1500 hook.started {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/3", "event": "PostToolUse", "source": "user", "callId": "c1", "async": true, "elapsedMs": 1000}
-        2000 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "settles": true}
+        2000 hook.fired {"firingId": "r1:PostToolUse:c1", "hookId": "user/PostToolUse/2", "event": "PostToolUse", "source": "user", "callId": "c1", "outcome": "answered", "durationMs": 1, "settlesResult": true}
         9000 turn.completed {"turn": 1}
     "#;
     let spans = spans(log);
@@ -168,8 +168,8 @@ fn spans_without_calls_have_no_words_about_them() {
         1 memory.saved {"fact": "QUOTED"}
         2 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c1", "title": "Run rm QUOTED", "rule": "r", "reason": "QUOTED", "risk": "high", "details": {"type": "exec", "command": "rm QUOTED"}}}
         3 confirmation.resolved {"confirmationId": "q", "toolCallId": "c1", "outcome": "deny", "by": "client", "name": "ada", "message": "not QUOTED"}
-        4 model.consulted {"purpose": "hook", "model": "small", "text": "{\"ok\": false, \"reason\": \"QUOTED\"}", "usage": {}}
-        4 model.consulted {"purpose": "webFetch", "callId": "c1", "model": "small", "text": "QUOTED", "usage": {}}
+        4 sideCall.completed {"purpose": "hook", "model": "small", "text": "{\"ok\": false, \"reason\": \"QUOTED\"}", "usage": {}}
+        4 sideCall.completed {"purpose": "webFetch", "callId": "c1", "model": "small", "text": "QUOTED", "usage": {}}
         5 run.stopping {"reason": "ERROR", "then": "end", "message": "the hook user/PreToolUse/1 stopped the run: QUOTED", "error": {"code": "HOOK_STOPPED"}}
         6 run.completed {"reason": "ERROR", "message": "the hook user/PreToolUse/1 stopped the run: QUOTED", "error": {"code": "HOOK_STOPPED", "message": "the hook user/PreToolUse/1 stopped the run: QUOTED"}}
     "#;
@@ -193,7 +193,7 @@ fn what_a_person_changed_of_a_call_is_told_before_and_after() {
         1 tool.state {"callId": "c1", "from": "validating", "to": "scheduled", "name": "write_file", "arguments": {"path": "x", "content": "HOOK"}}
         2 tool.state {"callId": "c1", "from": "scheduled", "to": "awaitingApproval", "name": "write_file"}
         2 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c1", "title": "Write x", "rule": "r", "reason": "x", "risk": "low", "details": {"type": "edit"}}}
-        3 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "modified"}
+        3 confirmation.revised {"confirmation": {"confirmationId": "q"}, "reason": "modified"}
         3 confirmation.resolved {"confirmationId": "q", "toolCallId": "c1", "outcome": "modify", "by": "client", "name": "ada@pts/3-3fa91c02"}
         3 tool.state {"callId": "c1", "from": "awaitingApproval", "to": "executing", "name": "write_file", "arguments": {"path": "y", "content": "PERSON"}}
         4 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "write_file", "result": {"llmContent": []}}
@@ -257,10 +257,10 @@ fn a_mode_that_refuses_a_call_says_whose_word_it_is() {
 fn a_hook_says_where_it_ran_and_why() {
     let log = r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
-        1 hook.fired {"firingId": "f", "hookId": "user/Stop/1", "event": "Stop", "source": "user", "outcome": "failed", "reason": "ended with code 1", "durationMs": 1, "confinement": {"confined": true, "why": "its command names tools/QUOTED.sh"}}
+        1 hook.fired {"firingId": "f", "hookId": "user/Stop/1", "event": "Stop", "source": "user", "outcome": "failed", "reason": "ended with code 1", "durationMs": 1, "confinement": {"confined": true, "reason": "its command names tools/QUOTED.sh"}}
     "#;
     let hook = spans(log).into_iter().find(|span| span.kind == SpanKind::Hook).unwrap();
-    let confinement = json!({ "confined": true, "why": "its command names tools/QUOTED.sh" });
+    let confinement = json!({ "confined": true, "reason": "its command names tools/QUOTED.sh" });
     assert_eq!(told(&hook)["hook"]["confinement"], confinement);
     let story = document(TraceFormat::Markdown, log);
     assert!(story.contains("It ran in a sandbox: its command names tools/QUOTED.sh."), "{story}");

@@ -12,23 +12,23 @@ const SECRET: &str = "PLANTED";
 
 /// All kinds of spans, with something for each attribute.
 const EVERYTHING: &str = r#"
-    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}, "told": {"systemPrompt": {"source": "PLANTED", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}, "memory": [{"kind": "memory", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}]}, "^": {"parentRunId": "r0"}}
+    0 run.started {"agent": "lead", "model": "gemini/PLANTED", "query": "q PLANTED", "prompt": "PLANTED", "approval": {"initiator": "PLANTED"}, "promptSources": {"systemPrompt": {"source": "PLANTED", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}, "memory": [{"kind": "memory", "path": "PLANTED", "bytes": 1, "digest": "PLANTED"}]}, "^": {"parentRunId": "r0"}}
     0 turn.started {"turn": 1, "grace": "PLANTED"}
-    0 model.consulting {"purpose": "compression", "model": "m"}
+    0 sideCall.started {"purpose": "compression", "model": "m"}
     1 context.compressed {"status": "COMPRESSION_FAILED_PLANTED", "message": "PLANTED", "tokensBefore": 10, "tokensAfter": 5}
-    1 model.consulting {"purpose": "PLANTED", "model": "m/PLANTED"}
-    1 model.consulted {"purpose": "PLANTED", "model": "m/PLANTED", "text": "PLANTED", "error": "PLANTED"}
+    1 sideCall.started {"purpose": "PLANTED", "model": "m/PLANTED"}
+    1 sideCall.completed {"purpose": "PLANTED", "model": "m/PLANTED", "text": "PLANTED", "error": "PLANTED"}
     1 model.started {"model": "m/PLANTED", "stream": "s1", "attempt": 1}
     2 model.retrying {"stream": "s1", "attempt": 2, "message": "503 PLANTED", "model": "m/PLANTED", "usage": {"promptTokens": 9}, "estimated": true}
     3 model.started {"model": "m/PLANTED", "stream": "s2", "attempt": 2}
     4 model.completed {"model": "m/PLANTED", "stream": "s2", "text": "PLANTED", "firstTokenMs": 1, "finishReason": {"PLANTED": 1}, "usage": {"promptTokens": 9, "cachedTokens": 1, "cacheWriteTokens": 2, "outputTokens": 3, "thoughtTokens": 4}, "cost": {"amount": "0.1", "currency": "USD"}, "calls": ["c-PLANTED"]}
     5 tool.state {"callId": "c-PLANTED", "to": "validating", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED"}}
-    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED", "droppedChange": {"input": "PLANTED", "why": "PLANTED"}, "confinement": {"confined": true, "why": "PLANTED"}}
+    6 hook.fired {"firingId": "f", "hookId": "PLANTED", "event": "PLANTED", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "decision": "PLANTED", "outcome": "answered", "exitCode": 0, "durationMs": 1, "reason": "PLANTED", "stderr": "PLANTED", "replacement": {"text": "PLANTED"}, "added": "PLANTED", "message": "PLANTED", "droppedChange": {"input": "PLANTED", "reason": "PLANTED"}, "confinement": {"confined": true, "reason": "PLANTED"}}
     6 hook.fired {"firingId": "f2", "hookId": "PLANTED", "event": "PreToolUse", "source": "PLANTED", "callId": "c-PLANTED", "changed": true, "outcome": "answered", "durationMs": 1}
     6 tool.state {"callId": "c-PLANTED", "from": "validating", "to": "scheduled", "name": "mcp.PLANTED.all", "arguments": {"path": "PLANTED 2"}, "details": {"description": "PLANTED", "kind": "PLANTED", "risk": "PLANTED", "rule": "PLANTED"}}
     6 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
-    6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "PLANTED"}
-    6 confirmation.revised {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}, "why": "changedByHook", "edited": {"path": "PLANTED 3"}, "arguments": {"path": "PLANTED 4"}, "^": {"by": "PLANTED"}}
+    6 confirmation.revised {"confirmation": {"confirmationId": "q"}, "reason": "PLANTED"}
+    6 confirmation.revised {"confirmation": {"confirmationId": "q", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}, "reason": "changedByHook", "edited": {"path": "PLANTED 3"}, "arguments": {"path": "PLANTED 4"}, "^": {"by": "PLANTED"}}
     7 confirmation.resolved {"confirmationId": "q", "toolCallId": "c-PLANTED", "outcome": "PLANTED", "by": "PLANTED", "name": "PLANTED", "message": "PLANTED", "allows": "PLANTED", "mode": "PLANTED"}
     7 confirmation.requested {"confirmation": {"confirmationId": "q2", "toolCallId": "c-PLANTED", "title": "PLANTED", "rule": "PLANTED", "reason": "PLANTED", "risk": "low", "details": {"type": "exec", "command": "PLANTED"}}}
     7 confirmation.resolved {"confirmationId": "q2", "toolCallId": "c-PLANTED", "outcome": "allowSession", "by": "client", "name": "PLANTED", "rule": {"id": "PLANTED", "tool": ["PLANTED"]}}
@@ -37,8 +37,8 @@ const EVERYTHING: &str = r#"
     8 run.resumed {"unclean": true}
     8 model.retrying {"stream": "s3", "attempt": 2, "message": "PLANTED", "restarted": true, "usageUnknown": true, "estimated": true}
     9 file.changed {"callId": "c-PLANTED", "path": "PLANTED", "change": "modified", "undoId": "u"}
-    9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "hooked": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
-    9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settles": true}
+    9 tool.state {"callId": "c-PLANTED", "from": "executing", "to": "error", "name": "mcp.PLANTED.all", "awaitsHooks": true, "error": {"type": "PLANTED", "message": "PLANTED"}, "result": {"llmContent": [{"type": "text", "text": "PLANTED"}]}}
+    9 hook.fired {"firingId": "g", "hookId": "PLANTED", "event": "PostToolUseFailure", "source": "user", "callId": "c-PLANTED", "outcome": "answered", "durationMs": 1, "replacement": {"text": "PLANTED"}, "settlesResult": true}
     9 hook.fired {"firingId": "h", "hookId": "PLANTED", "event": "PostToolUse", "source": "user", "callId": "c-PLANTED", "followUp": "d-PLANTED", "outcome": "answered", "durationMs": 1}
     9 tool.state {"callId": "d-PLANTED", "to": "validating", "name": "PLANTED", "arguments": {"path": "PLANTED"}}
     9 warning {"message": "PLANTED"}
@@ -110,12 +110,12 @@ fn nothing_but_names_is_left_where_no_texts_are_told() {
         name
         run.filesChanged
         run.model
+        run.promptSources.memory.path
+        run.promptSources.systemPrompt.path
+        run.promptSources.systemPrompt.source
         run.reason
         run.startedBy
         run.stoppedBy
-        run.told.memory.path
-        run.told.systemPrompt.path
-        run.told.systemPrompt.source
         tool.callId
         tool.changedBy
         tool.changes.name

@@ -6,7 +6,7 @@ use super::{documents::document, *};
 use crate::told_said;
 
 const LOG: &str = r#"
-    0 run.started {"agent": "lead", "model": "m", "query": "q", "told": {"systemPrompt": {"source": "file", "path": "/etc/subagentd/system.md", "bytes": 812, "digest": "sha256:00"}, "memory": [{"kind": "memory", "path": "/w/AGENTS.md", "bytes": 312, "digest": "sha256:01"}, {"kind": "import", "path": "/w/notes.md"}], "moreMemory": 1, "skills": 2}}
+    0 run.started {"agent": "lead", "model": "m", "query": "q", "promptSources": {"systemPrompt": {"source": "file", "path": "/etc/subagentd/system.md", "bytes": 812, "digest": "sha256:00"}, "memory": [{"kind": "memory", "path": "/w/AGENTS.md", "bytes": 312, "digest": "sha256:01"}, {"kind": "import", "path": "/w/notes.md"}], "moreMemory": 1, "skills": 2}}
     1 run.completed {"reason": "GOAL", "result": "ok", "turns": 1}
 "#;
 
@@ -14,7 +14,7 @@ const LOG: &str = r#"
 fn every_form_names_the_files_that_a_run_was_told() {
     let run = spans(LOG).remove(0).run.unwrap();
     assert_eq!(
-        told_said(run.told.as_ref().unwrap(), str::to_owned),
+        told_said(run.prompt_sources.as_ref().unwrap(), str::to_owned),
         "system prompt from /etc/subagentd/system.md; memory files /w/AGENTS.md (312 bytes), /w/notes.md (imported) and 1 more; 2 skills"
     );
     let story = document(TraceFormat::Markdown, LOG);
@@ -31,7 +31,7 @@ fn a_run_of_an_earlier_version_says_nothing_of_that() {
     let log = r#"
         0 run.started {"agent": "lead", "model": "m", "query": "q"}
     "#;
-    assert_eq!(spans(log)[0].run.as_ref().unwrap().told, None);
+    assert_eq!(spans(log)[0].run.as_ref().unwrap().prompt_sources, None);
     assert!(!document(TraceFormat::Markdown, log).contains("Told before"));
 }
 

@@ -78,7 +78,7 @@ fn questions_and_hooks_without_calls_quote_none() {
         2 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "ask", "reason": "QUOTED", "outcome": "answered", "durationMs": 1, "added": "QUOTED", "message": "QUOTED"}
         3 tool.state {"callId": "c1", "from": "validating", "to": "scheduled", "name": "run_shell_command", "details": {"description": "rm QUOTED", "kind": "execute"}}
         4 confirmation.requested {"confirmation": {"confirmationId": "q", "toolCallId": "c1", "title": "Run rm QUOTED", "rule": "r", "reason": "QUOTED", "risk": "high", "details": {"type": "exec", "command": "rm QUOTED"}}}
-        5 confirmation.revised {"confirmation": {"confirmationId": "q"}, "why": "QUOTED"}
+        5 confirmation.revised {"confirmation": {"confirmationId": "q"}, "reason": "QUOTED"}
         6 confirmation.resolved {"confirmationId": "q", "toolCallId": "c1", "outcome": "allowOnce", "by": "client", "name": "ada"}
         7 tool.state {"callId": "c1", "from": "scheduled", "to": "executing", "name": "run_shell_command"}
     "#;

@@ -25,13 +25,13 @@ const AT_ONCE: &str = r#"
     0 confirmation.requested {"confirmation": {"confirmationId": "q1", "title": "More money?", "rule": "budget", "reason": "spent", "risk": "low", "details": {"type": "budget"}}}
     0 tool.state {"callId": "c1", "to": "success", "name": "reader", "result": {"llmContent": []}}
     0 confirmation.resolved {"confirmationId": "q1", "outcome": "allowOnce", "by": "client", "name": "cli-1"}
-    0 model.consulted {"purpose": "check", "model": "m", "callId": "c2", "usage": {}}
+    0 sideCall.completed {"purpose": "check", "model": "m", "callId": "c2", "usage": {}}
     0 tool.state {"callId": "c2", "to": "success", "name": "mcp.files.read", "result": {"llmContent": []}}
     0 turn.completed {"turn": 1}
     0 turn.started {"turn": 2}
     0 turn.completed {"turn": 2}
-    0 model.consulting {"purpose": "compression"}
-    0 model.consulted {"purpose": "compression", "model": "m", "usage": {}}
+    0 sideCall.started {"purpose": "compression"}
+    0 sideCall.completed {"purpose": "compression", "model": "m", "usage": {}}
     0 context.compressed {"status": "COMPRESSED"}
     0 run.completed {"reason": "GOAL"}
 "#;

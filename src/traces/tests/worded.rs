@@ -10,13 +10,13 @@ const HAPPENINGS: &str = r#"
     2 run.started {"agent": "lead", "model": "m", "query": "q"}
     2 warning {"message": "lead: /home/ada/settings.json: it is old"}
     2 model.routed {"model": "strong"}
-    2 route.selected {"because": "it knows tests"}
+    2 route.selected {"agent": "lead", "trigger": {"intent": "it knows tests", "priority": 0}}
     3 turn.started {"turn": 1}
     3 skill.activated {"name": "release"}
     3 memory.saved {"fact": "tests run by just"}
     3 run.toolsChanged {}
     3 context.cleared {}
-    3 context.nudged {"because": "hook"}
+    3 context.nudged {"reason": "hook"}
     3 loop.detected {"message": "the model says again and again: x"}
     3 budget.warning {"kind": "tokens"}
     3 budget.raised {"limits": {"maxTokens": 9}}

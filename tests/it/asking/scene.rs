@@ -296,7 +296,7 @@ impl Scene {
     pub async fn looked(&mut self, question: &Value) {
         // A claim is shown until somebody has looked after its time.
         let id = &question["confirmationId"];
-        self.script.call("confirmation/claim", json!({ "confirmationId": id, "forMs": 1 })).await;
+        self.script.call("confirmation/claim", json!({ "confirmationId": id, "durationMs": 1 })).await;
         self.clock.advance(Duration::from_millis(1));
         let is_over = |got: &Value| got["confirmation"].get("claim").is_none();
         self.script.until("confirmation/get", json!({ "confirmationId": id }), is_over).await;

@@ -46,9 +46,12 @@ async fn begin(scene: &mut Scene) -> String {
     run
 }
 
-async fn consulted(scene: &Scene) -> Vec<Value> {
+async fn side_calls(scene: &Scene) -> Vec<Value> {
     let log = scene.running.log().await;
-    log.iter().filter(|event| event["type"] == "model.consulted").map(|event| event["data"].clone()).collect()
+    log.iter()
+        .filter(|event| event["type"] == "sideCall.completed")
+        .map(|event| event["data"].clone())
+        .collect()
 }
 
 /// The second try of a summary is asked for when the run is cancelled: what the first took is known, about, and nobody knows of the second.
@@ -63,18 +66,18 @@ async fn a_summary_that_is_cancelled_is_told_with_what_its_tries_took() {
     let mut beside = scene.running.client();
     let compacting = beside.call("session/compact", json!({ "sessionId": session }));
     let cutting = async {
-        let consulting = scene.client.events_until("model.consulting").await.pop().unwrap();
-        let compaction = consulting["runId"].clone();
+        let started = scene.client.events_until("sideCall.started").await.pop().unwrap();
+        let compaction = started["runId"].clone();
         server.asked(3).await;
         scene.client.call("run/cancel", json!({ "runId": compaction })).await;
         scene.client.events_until("run.completed").await;
         compaction
     };
     let (_, compaction) = tokio::join!(compacting, cutting);
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!(
-        (&told["purpose"], &told["givenUp"], &told["usageUnknown"], &told["estimated"]),
+        (&told["purpose"], &told["abandoned"], &told["usageUnknown"], &told["estimated"]),
         (&json!("compression"), &json!(true), &json!(true), &json!(true))
     );
     assert_eq!(told["usage"]["outputTokens"], HALF.1);
@@ -103,10 +106,10 @@ async fn a_question_of_a_hook_is_told_though_the_run_was_cancelled() {
     server.asked(3).await;
     scene.client.call("run/cancel", json!({ "runId": run })).await;
     let record = scene.client.ended(&run).await;
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!(
-        (&told["purpose"], &told["givenUp"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
+        (&told["purpose"], &told["abandoned"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
         (&json!("hook"), &json!(true), &json!(true), &json!(HALF.1))
     );
     assert!(told["hookId"].as_str().is_some_and(|id| !id.is_empty()), "{told}");
@@ -132,14 +135,14 @@ async fn an_answer_that_a_hook_had_is_told_though_another_hook_was_cut_off() {
     server.asked(3).await;
     scene.client.call("run/cancel", json!({ "runId": run })).await;
     let record = scene.client.ended(&run).await;
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [answered, cut] = &told[..] else { panic!("{told:?}") };
     assert_eq!(
-        (answered["text"].as_str(), answered.get("givenUp")),
+        (answered["text"].as_str(), answered.get("abandoned")),
         (Some("{\"ok\": true}"), None),
         "{answered}"
     );
-    assert_eq!((&cut["givenUp"], &cut["usageUnknown"]), (&json!(true), &json!(true)), "{cut}");
+    assert_eq!((&cut["abandoned"], &cut["usageUnknown"]), (&json!(true), &json!(true)), "{cut}");
     assert_ne!(answered["usage"]["promptTokens"], 0);
     let used = record["usage"]["promptTokens"].as_u64().unwrap();
     let log = scene.running.log().await;
@@ -172,12 +175,12 @@ async fn a_question_that_the_end_of_the_daemon_cut_off_is_told() {
     };
     timeout(STUCK, stopping).await.expect("the daemon did not stop");
     let mut log = SqliteConnectOptions::new().filename(log).connect().await.unwrap();
-    let told = "select body from events where type = 'model.consulted'";
+    let told = "select body from events where type = 'sideCall.completed'";
     let told: Vec<String> = sqlx::query_scalar(told).fetch_all(&mut log).await.unwrap();
     let [told] = &told[..] else { panic!("{told:?}") };
     let told: Value = serde_json::from_str(told).unwrap();
     assert_eq!(
-        (&told["givenUp"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
+        (&told["abandoned"], &told["usageUnknown"], &told["usage"]["outputTokens"]),
         (&json!(true), &json!(true), &json!(HALF.1))
     );
 }
@@ -190,10 +193,10 @@ async fn a_question_of_a_hook_that_always_breaks_off_costs_what_had_come() {
     let mut scene = scene(&server, guard()).await;
     let run = begin(&mut scene).await;
     scene.client.ended(&run).await;
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!((&told["estimated"], &told["usage"]["outputTokens"]), (&json!(true), &json!(3 * HALF.1)));
-    assert_eq!((told.get("givenUp"), told.get("usageUnknown")), (None, None));
+    assert_eq!((told.get("abandoned"), told.get("usageUnknown")), (None, None));
     let tokens = told["usage"]["promptTokens"].as_u64().unwrap() + 3 * HALF.1;
     let cents = tokens * PRICE / 10_000;
     let cost: f64 = told["cost"]["amount"].as_str().unwrap().parse().unwrap();
@@ -218,7 +221,7 @@ async fn a_question_is_not_asked_again_for_more_than_is_left() {
         let mut scene = scene(&server, settings).await;
         let run = begin(&mut scene).await;
         scene.client.ended(&run).await;
-        let told = consulted(&scene).await;
+        let told = side_calls(&scene).await;
         let [told] = &told[..] else { panic!("{told:?}") };
         let log = scene.running.log().await;
         let turn = log.iter().find(|event| event["type"] == "model.completed").unwrap();
@@ -239,7 +242,7 @@ async fn a_summary_counts_its_tries_that_failed() {
     let run = begin(&mut scene).await;
     let session = scene.client.ended(&run).await["sessionId"].clone();
     scene.client.call("session/compact", json!({ "sessionId": session })).await;
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [first, second] = &told[..] else { panic!("{told:?}") };
     assert_eq!((&first["estimated"], second.get("estimated")), (&json!(true), None));
     let output = |told: &Value| told["usage"]["outputTokens"].as_u64().unwrap();
@@ -276,7 +279,7 @@ async fn an_answer_that_comes_too_late_for_its_call_is_told() {
     scene.running.tamper("drop trigger broken").await;
     scene.clock.advance(Duration::from_secs(1));
     let record = scene.client.ended(&run).await;
-    let told = consulted(&scene).await;
+    let told = side_calls(&scene).await;
     let [told] = &told[..] else { panic!("{told:?}") };
     assert_eq!((&told["purpose"], told["text"].as_str()), (&json!("hook"), Some("{\"ok\": true}")), "{told}");
     let log = scene.running.log().await;

@@ -155,7 +155,7 @@ async fn a_question_of_the_daemons_own_counts_with_all_its_tries() {
         scene.client.ended(&run).await;
         scene.client.call("session/compact", json!({ "sessionId": session })).await;
         let log = scene.running.log().await;
-        let told: Vec<&Value> = log.iter().filter(|event| event["type"] == "model.consulted").collect();
+        let told: Vec<&Value> = log.iter().filter(|event| event["type"] == "sideCall.completed").collect();
         // The summary took two tries, the second look at it one.
         let [summary, check] = told[..] else { panic!("{}: {told:?}", wire.name()) };
         let first = |field: &str| {

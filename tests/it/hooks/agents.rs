@@ -61,9 +61,9 @@ async fn agent_looks_before_it_says_no() {
     assert!(!heard_of.exists(), "a hook was asked about what a hook's agent read");
     // It works at the cost of the run, and the log says so.
     let log = running.log().await;
-    let consulted =
-        log.iter().filter(|it| it["type"] == "model.consulted" && it["data"]["purpose"] == "hook");
-    assert_eq!(consulted.count(), 2);
+    let completed =
+        log.iter().filter(|it| it["type"] == "sideCall.completed" && it["data"]["purpose"] == "hook");
+    assert_eq!(completed.count(), 2);
     let fired = log.iter().find(|it| it["type"] == "hook.fired").unwrap();
     assert_eq!(fired["data"]["decision"], "deny");
     // They lie in the hook that asked, at their own times.

@@ -180,7 +180,7 @@ async fn change_that_does_not_count_is_none() {
             };
             assert!(fired["changed"].is_null(), "{fired}");
             assert!(dropped["input"].as_str().unwrap().contains(input), "{fired}");
-            assert!(dropped["why"].as_str().unwrap().starts_with(why), "{fired}");
+            assert!(dropped["reason"].as_str().unwrap().starts_with(why), "{fired}");
         }
         drop(client);
         running.stop().await;

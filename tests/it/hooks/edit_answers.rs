@@ -138,7 +138,7 @@ async fn hook_that_wants_a_person_asked_about_an_edit_has_the_question_asked_aga
     assert_eq!(fs::read_to_string(house.work().join("b.txt")).unwrap(), content);
     let log = running.log().await;
     assert!(!lines(&log).contains("a1B2c3D4"), "{}", lines(&log));
-    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["why"], "askedByHook", "{}", lines(&log));
+    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["reason"], "askedByHook", "{}", lines(&log));
     let resolved = of_type(&log, "confirmation.resolved")[0];
     let change = resolved["data"]["difference"].as_str().unwrap();
     assert!(change.starts_with("A person changed the call.\n- `content` is now: \"two"), "{change}");
@@ -165,7 +165,7 @@ async fn reason_of_a_hook_that_is_part_of_another_is_another() {
     client.ended(&run).await;
     assert!(!house.work().join("b.txt").exists());
     let log = running.log().await;
-    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["why"], "askedByHook", "{}", lines(&log));
+    assert_eq!(of_type(&log, "confirmation.revised")[0]["data"]["reason"], "askedByHook", "{}", lines(&log));
     running.stop().await;
 }
 

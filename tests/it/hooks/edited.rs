@@ -137,8 +137,11 @@ async fn the_edit_of_a_person_that_a_hook_changes_again_is_what_is_allowed() {
         (&json!(2), &json!("allowOnce")),
         "{answers:?}"
     );
-    let why: Vec<&Value> =
-        log.iter().filter(|it| it["type"] == "confirmation.revised").map(|it| &it["data"]["why"]).collect();
+    let why: Vec<&Value> = log
+        .iter()
+        .filter(|it| it["type"] == "confirmation.revised")
+        .map(|it| &it["data"]["reason"])
+        .collect();
     assert_eq!(why, ["changedByHook"]);
     running.stop().await;
 }

@@ -50,7 +50,7 @@ async fn asynchronous_hook_that_outlives_its_run_is_in_the_log_of_the_session() 
     let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
     let last = &listed["hooks"][0]["last"];
     assert_eq!(
-        json!([last["outcome"], last["whyItFailed"]]),
+        json!([last["outcome"], last["failureReason"]]),
         json!(["failed", "ended with exit code 3: no such key"])
     );
     running.stop().await;

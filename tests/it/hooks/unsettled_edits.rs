@@ -225,7 +225,7 @@ async fn an_edit_with_a_secret_is_made_again_after_a_restart() {
     }
     assert!(!lines(&log).contains("a1B2c3D4"), "{}", lines(&log));
     let why: Vec<&Value> =
-        of_type(&log, "confirmation.revised").iter().map(|it| &it["data"]["why"]).collect();
+        of_type(&log, "confirmation.revised").iter().map(|it| &it["data"]["reason"]).collect();
     assert_eq!(why[0], "editDropped");
 }
 

@@ -276,8 +276,8 @@ fn repeated_otherwise(requests: &[&Request]) -> Vec<String> {
 /// No two answers have as many tokens.
 fn counted_twice(log: &[Value]) -> Vec<String> {
     // What nobody waited for to its end has no answer.
-    let is_answer = |event: &&Value| event["data"]["givenUp"] != true;
-    let answers = of_type(log, "model.completed").chain(of_type(log, "model.consulted")).filter(is_answer);
+    let is_answer = |event: &&Value| event["data"]["abandoned"] != true;
+    let answers = of_type(log, "model.completed").chain(of_type(log, "sideCall.completed")).filter(is_answer);
     let mut counts: Vec<u64> =
         answers.map(|event| event["data"]["usage"]["outputTokens"].as_u64().unwrap()).collect();
     counts.sort_unstable();
@@ -292,7 +292,7 @@ fn hits(log: &[Value]) -> (usize, usize) {
     for event in log {
         match text(event, "type") {
             "run.resumed" => {
-                within += usize::from(matches!(last, "model.consulting" | "model.consulted"));
+                within += usize::from(matches!(last, "sideCall.started" | "sideCall.completed"));
                 after += usize::from(last == "context.compressed");
             }
             // What is committed with a compression, and what a restart says.

@@ -76,7 +76,7 @@ async fn a_client_is_asked_again_by_the_next_daemon_and_its_answer_counts_once()
     let (mut lender, lent) = editor(&home).await;
     assert_eq!(lent["calls"][0]["callId"], before["callId"], "it is told what waits for it");
     let again = asked(&mut lender).await;
-    assert_eq!((&again["callId"], &again["again"]), (&before["callId"], &json!(true)));
+    assert_eq!((&again["callId"], &again["redelivered"]), (&before["callId"], &json!(true)));
     let answer = json!({ "callId": again["callId"], "content": [{ "type": "text", "text": "fine" }] });
     lender.call("tools/result", answer.clone()).await.unwrap();
     assert_eq!(lender.ended(&run).await.unwrap()["reason"], "GOAL");

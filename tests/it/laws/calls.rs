@@ -290,7 +290,7 @@ pub fn ask_models_while_they_execute(run: &Run, violations: &mut Violations) {
             executing.insert(event.text("callId"));
         } else if event.ends_call() {
             executing.remove(event.text("callId"));
-        } else if event.is("model.consulted") && event.data("callId").is_string() {
+        } else if event.is("sideCall.completed") && event.data("callId").is_string() {
             let call = event.text("callId");
             if !executing.contains(call) {
                 violations.add(event, format_args!("call {call} asked a model and does not execute"));

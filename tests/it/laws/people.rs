@@ -160,7 +160,7 @@ pub fn edits_are_settled_before_anything_runs(run: &Run, violations: &mut Violat
             "confirmation.requested" | "confirmation.revised" => {
                 let subject = event.data("confirmation");
                 digests.insert(asked_by(event), subject["digest"].as_str().unwrap_or(""));
-                if event.text("why") != "deadline" {
+                if event.text("reason") != "deadline" {
                     pending.remove(asked_by(event));
                 }
             }

@@ -208,7 +208,7 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
 
 /// The answers that a run's tokens and money went into, and the attempts that failed on the way.
 fn asked<'a>(run: &'a Run) -> impl Iterator<Item = &'a Event<'a>> {
-    ["model.completed", "model.consulted", "model.retrying"].into_iter().flat_map(|kind| run.of_kind(kind))
+    ["model.completed", "sideCall.completed", "model.retrying"].into_iter().flat_map(|kind| run.of_kind(kind))
 }
 
 /// 04, "Usage and cost": what a run costs is what its answers cost.
@@ -229,11 +229,11 @@ pub fn costs_add_up(run: &Run, violations: &mut Violations) {
 }
 
 /// 04: what comes before a model is asked is over before it is, and each ends in its own way.
-pub fn a_consultation_is_over_before_the_run_goes_on(run: &Run, violations: &mut Violations) {
+pub fn a_side_call_is_over_before_the_run_goes_on(run: &Run, violations: &mut Violations) {
     let mut open: Option<&str> = None;
     for event in &run.events {
         let ends = match event.kind {
-            "model.consulted" => matches!(open, Some("loopCheck" | "nextSpeaker")),
+            "sideCall.completed" => matches!(open, Some("loopCheck" | "nextSpeaker")),
             "model.routed" => open == Some("routing"),
             "context.compressed" => open == Some("compression"),
             "run.stopping" | "run.completed" => true,
@@ -243,11 +243,11 @@ pub fn a_consultation_is_over_before_the_run_goes_on(run: &Run, violations: &mut
             open = None;
         }
         if let Some(purpose) = open
-            && ["model.started", "model.consulting", "turn.completed"].contains(&event.kind)
+            && ["model.started", "sideCall.started", "turn.completed"].contains(&event.kind)
         {
             violations.add(event, format_args!("`{}` while {purpose} goes on", event.kind));
         }
-        if event.is("model.consulting") {
+        if event.is("sideCall.started") {
             open = Some(event.text("purpose"));
         }
     }
@@ -294,7 +294,7 @@ pub fn budgets_are_raised_by_people(run: &Run, violations: &mut Violations) {
                 }
                 is_asking = false;
             }
-            "turn.started" | "model.started" | "model.consulting" if is_asking => {
+            "turn.started" | "model.started" | "sideCall.started" if is_asking => {
                 violations.add(event, format_args!("`{}` although the budget is used up", event.kind));
             }
             _ => (),

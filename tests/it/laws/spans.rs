@@ -63,7 +63,7 @@ fn counts(events: &[Value], ended: &[TraceSpan]) -> Vec<String> {
         Some("confirmation.resolved") => true,
         Some("confirmation.revised") => {
             matches!(
-                event["data"]["why"].as_str(),
+                event["data"]["reason"].as_str(),
                 Some("changedByHook" | "askedByHook" | "changed" | "editDropped")
             )
         }

@@ -334,7 +334,7 @@ fn rules_and_files_are_what_the_log_shows() {
     );
     caught_asking(
         r#"file.changed {"callId": "c1""#,
-        "model.consulted {\"callId\": \"c2\"}\nfile.changed {\"callId\": \"c1\"",
+        "sideCall.completed {\"callId\": \"c2\"}\nfile.changed {\"callId\": \"c1\"",
         expect!["seq 27, run r1: call c2 asked a model and does not execute"],
     );
 }

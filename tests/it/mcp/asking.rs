@@ -100,7 +100,7 @@ async fn a_form_is_filled_in_by_another_client_and_the_server_gets_what_it_asked
     let log = running.log().await;
     let resolved = log.iter().find(|event| event["type"] == "confirmation.resolved").unwrap();
     assert!(!resolved.to_string().contains("ada@example.org"));
-    assert_eq!(resolved["data"].get("said"), None, "a digest would let others guess it");
+    assert_eq!(resolved["data"].get("answerDigest"), None, "a digest would let others guess it");
     running.stop().await;
 }
 
@@ -454,8 +454,8 @@ async fn a_server_gets_an_answer_of_the_model_when_a_person_allows_it() {
     assert_eq!((&*asked.system, asked.messages.len(), asked.tools.len()), ("You name capitals.", 3, 0));
     assert_eq!(asked.sampling.max_output_tokens, Some(100));
     let log = running.log().await;
-    let consulted = log.iter().find(|event| event["type"] == "model.consulted").unwrap();
-    assert_eq!(consulted["data"]["purpose"], "mcpSampling");
+    let completed = log.iter().find(|event| event["type"] == "sideCall.completed").unwrap();
+    assert_eq!(completed["data"]["purpose"], "mcpSampling");
     running.stop().await;
 }
 

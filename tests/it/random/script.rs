@@ -81,7 +81,7 @@ impl Planned {
             1 => End::Hangs,
             2 => End::Panics,
             3 | 4 => End::Finish(FinishReason::Length),
-            5 => End::Finish(FinishReason::Refused { words: "SAFETY".to_owned() }),
+            5 => End::Finish(FinishReason::Refused { message: "SAFETY".to_owned() }),
             _ => End::Finish(FinishReason::Stop),
         };
         let failures = if dice.once_in(8) { 1 + dice.below(5) as u32 } else { 0 };

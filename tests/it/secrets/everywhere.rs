@@ -137,7 +137,7 @@ async fn carry(is_hidden: bool) -> Outputs {
     search.look_at("run/get", &record);
     let mut missing = missing("the run's result", text(&record, "result"));
     let events = wire.log(json!({ "sessionId": session }), 1).await.unwrap();
-    let kinds = ["hook.fired", "ide.contextTold", "tool.state", "model.completed", "mcp.serverState"];
+    let kinds = ["hook.fired", "ide.contextShared", "tool.state", "model.completed", "mcp.serverState"];
     for kind in kinds {
         let is_told = |event: &Value| event["type"] == kind;
         assert!(kind == "mcp.serverState" || events.iter().any(is_told), "no {kind}");

@@ -64,7 +64,7 @@ async fn run(running: &Running, client: &mut Client, more: Value) -> (Value, Vec
 fn call_of(log: &[Value]) -> (&Value, Vec<&Value>) {
     let of = |kind: &'static str| log.iter().filter(move |it| it["type"] == kind).map(|it| &it["data"]);
     let last = of("tool.state").rfind(|data| data["name"] == "web_fetch").unwrap();
-    (last, of("model.consulted").collect())
+    (last, of("sideCall.completed").collect())
 }
 
 fn said(call: &Value) -> &str {
@@ -156,7 +156,7 @@ async fn without_an_answer_the_pages_are_cut_and_the_agent_is_told_why() {
         chunks: vec!["no".to_owned()],
         thought: None,
         calls: Vec::new(),
-        finish: FinishReason::Refused { words: "SAFETY".to_owned() },
+        finish: FinishReason::Refused { message: "SAFETY".to_owned() },
     };
     let failed = ModelError::Final { code: RunErrorCode::ModelFailed, message: "no such model".to_owned() };
     let cases = [
@@ -239,11 +239,11 @@ async fn a_question_that_the_end_of_the_daemon_cut_off_is_told() {
     let log = running.daemon.store().path().to_owned();
     running.stop_unfinished().await;
     let mut log = SqliteConnectOptions::new().filename(log).connect().await.unwrap();
-    let told = "select body from events where type = 'model.consulted'";
+    let told = "select body from events where type = 'sideCall.completed'";
     let told: Vec<String> = sqlx::query_scalar(told).fetch_all(&mut log).await.unwrap();
     let [told] = &told[..] else { panic!("{told:?}") };
     let told: Value = serde_json::from_str(told).unwrap();
-    assert_eq!((&told["purpose"], &told["givenUp"]), (&json!("webFetch"), &json!(true)), "{told}");
+    assert_eq!((&told["purpose"], &told["abandoned"]), (&json!("webFetch"), &json!(true)), "{told}");
 }
 
 #[tokio::test]

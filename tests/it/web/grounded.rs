@@ -69,7 +69,7 @@ pub async fn run(running: &Running, more: Value) -> (Value, Value, Vec<Value>) {
     };
     let is_call = |data: &Value| data["name"] != "complete_task";
     let call = of("tool.state").into_iter().rfind(is_call).unwrap();
-    (ended, call, of("model.consulted"))
+    (ended, call, of("sideCall.completed"))
 }
 
 pub fn said(call: &Value) -> &str {

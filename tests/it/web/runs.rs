@@ -228,7 +228,7 @@ async fn large_pages_share_the_result() {
     for status in call["result"]["data"]["urls"].as_array().unwrap() {
         assert_eq!((&status["bytes"], &status["cut"]), (&json!(7_500_000), &json!(true)));
     }
-    let whole = call["result"]["whole"]["totalBytes"].as_u64().unwrap();
+    let whole = call["result"]["fullOutput"]["totalBytes"].as_u64().unwrap();
     assert!((3_900_000..4_100_000).contains(&whole), "{whole}");
     running.stop().await;
 }

@@ -34,7 +34,7 @@ fn resolved(id: &str) -> NewEvent {
         allows: None,
         mode: None,
         digest: "sha256:00".to_owned(),
-        said: None,
+        answer_digest: None,
         at: Some(START),
     };
     let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
@@ -154,7 +154,7 @@ async fn the_desk_learns_from_the_log_what_is_asked_and_what_is_over() {
     let revised = subject(|it| it.digest = "sha256:01".to_owned());
     let revised = ConfirmationRevised {
         confirmation: Box::new(revised),
-        why: RevisionReason::Changed,
+        reason: RevisionReason::Changed,
         difference: None,
         edited: None,
         arguments: None,
@@ -189,7 +189,7 @@ fn edited() -> NewEvent {
         redacted: false,
         name: Some("ada@pts/3-3fa91c02".to_owned()),
         message: None,
-        said: None,
+        answer_digest: None,
     })
 }
 
@@ -202,7 +202,13 @@ async fn a_question_that_a_change_has_answered_is_settled_by_no_deadline_and_no_
     });
     let revised = |why| {
         let confirmation = Box::new(asked.clone());
-        event(ConfirmationRevised { confirmation, why, difference: None, edited: None, arguments: None })
+        event(ConfirmationRevised {
+            confirmation,
+            reason: why,
+            difference: None,
+            edited: None,
+            arguments: None,
+        })
     };
     let log = vec![requested(asked.clone()), edited(), revised(RevisionReason::Deadline)];
     let mut bench = Bench::new(log, Duration::from_secs(600)).await;

@@ -248,7 +248,7 @@ impl AgentImport {
                 name,
                 outcome: ImportOutcome::Rejected,
                 path: None,
-                may,
+                permissions: may,
                 text: shown,
                 problems,
             };

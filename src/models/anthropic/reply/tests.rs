@@ -148,7 +148,7 @@ fn every_end_is_told_for_what_it_is() {
         "end_turn": Err(Unusable { message: "the response is empty" })
         "max_tokens": Ok(Length)
         "model_context_window_exceeded": Ok(Length)
-        "refusal": Ok(Refused { words: "refusal" })
+        "refusal": Ok(Refused { message: "refusal" })
         "pause_turn": Err(Unusable { message: "the response is malformed: it stopped for \"pause_turn\"" })
         null: Err(Unusable { message: "the response ended without a stop reason" })
     "#]]

@@ -82,7 +82,7 @@ fn withheld_answers_carry_the_providers_words() {
             Text("I")
             gemini {"role":"model","parts":[{"text":"I"}]}
             Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
-            Refused { words: "SAFETY: too sharp" }
+            Refused { message: "SAFETY: too sharp" }
         "#]],
     );
     check(
@@ -90,7 +90,7 @@ fn withheld_answers_carry_the_providers_words() {
         expect![[r#"
         gemini {"role":"model","parts":[]}
         Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
-        Refused { words: "PROHIBITED_CONTENT" }
+        Refused { message: "PROHIBITED_CONTENT" }
     "#]],
     );
 }

@@ -160,7 +160,7 @@ impl MachineStep<'_> {
             arguments,
             on_disconnect,
             timeout_ms,
-            again,
+            redelivered: again,
         });
     }
 
@@ -324,7 +324,7 @@ pub(super) fn tool_state(
         error: None,
         denied_by: None,
         denied_origin: None,
-        hooked: false,
+        awaits_hooks: false,
     }
 }
 

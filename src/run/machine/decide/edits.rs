@@ -47,7 +47,7 @@ impl MachineStep<'_> {
         let reason = format!("{before}; {why}");
         let revised = ConfirmationRevised {
             confirmation: Box::new(Confirmation { reason, ..(**question).clone() }),
-            why: RevisionReason::EditDropped,
+            reason: RevisionReason::EditDropped,
             difference: None,
             edited: Some(edited),
             arguments: None,

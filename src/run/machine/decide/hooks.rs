@@ -151,7 +151,7 @@ impl MachineStep<'_> {
         self.asked_apart(None, asked);
         let last = fired.len().checked_sub(1);
         for (n, mut told) in fired.into_iter().enumerate() {
-            told.settles = Some(n) == last && matches!(point, HookPoint::CallEnded { .. });
+            told.settles_result = Some(n) == last && matches!(point, HookPoint::CallEnded { .. });
             told.follow_up = told.follow_up.filter(|_| follow_up.is_some());
             told.added = told.added.filter(|_| is_added);
             let hooked = effect.take().map(Box::new);

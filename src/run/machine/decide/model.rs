@@ -57,7 +57,7 @@ impl MachineStep<'_> {
     pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: CompleteReply) {
         let CompleteReply { model, mut message, metered, finish } = reply;
         let refusal = match &finish {
-            FinishReason::Refused { words } => Some(words.clone()),
+            FinishReason::Refused { message: words } => Some(words.clone()),
             _ => None,
         };
         if refusal.is_some() {

@@ -225,7 +225,7 @@ impl MachineStep<'_> {
             self.revise(
                 ConfirmationRevised {
                     confirmation,
-                    why: RevisionReason::Deadline,
+                    reason: RevisionReason::Deadline,
                     difference: None,
                     edited: None,
                     arguments: None,
@@ -326,7 +326,7 @@ pub(super) fn ended(
             allows: None,
             mode: None,
             digest: question.digest.clone(),
-            said: None,
+            answer_digest: None,
             at: None,
         },
         difference: None,

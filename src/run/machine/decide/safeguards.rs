@@ -13,8 +13,8 @@ use crate::{loops::CallCycle, nudges};
 use protocol::{
     BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
     ContextCleared, ContextCompressed, ContextMessage, ContextNudged, DaemonWarning, LoopDetected, LoopKind,
-    ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields,
-    RoutedBy, RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity, UsageTotal,
+    ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RoutedBy, RunEndReason,
+    RunErrorCode, RunTask, SideCallCompleted, SideCallPurpose, SideCallStarted, SubagentActivity, UsageTotal,
 };
 
 /// The part of a budget that may be used up before people are warned, in hundredths (spec 01, `budget.warning`).
@@ -120,7 +120,14 @@ impl MachineStep<'_> {
         };
         let nothing = match (calls.is_empty(), advice) {
             (true, SideCallResult::Nothing { message }) => Some(SideCallReply {
-                model: self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
+                model: self
+                    .machine
+                    .start()
+                    .safeguards
+                    .small
+                    .as_ref()
+                    .map(|it| it.name.clone())
+                    .unwrap_or_default(),
                 metered: MeteredUsage::default(),
                 text: String::new(),
                 error: Some(message.clone()),
@@ -133,13 +140,13 @@ impl MachineStep<'_> {
     }
 
     fn tell_call(&mut self, purpose: SideCallPurpose, call: SideCallReply, confidence: Option<f64>) {
-        self.emit(ModelConsulted { confidence, ..consulted(purpose, call) });
+        self.emit(SideCallCompleted { confidence, ..consulted(purpose, call) });
     }
 
     /// Everything that a tool asked models is told with the end of its call, what hooks asked with what they said.
     pub(super) fn asked_apart(&mut self, call_id: Option<&CallId>, asked: Vec<ToolSideCall>) {
         for asked in asked {
-            self.emit(ModelConsulted { call_id: call_id.cloned(), ..consulted_apart(asked) });
+            self.emit(SideCallCompleted { call_id: call_id.cloned(), ..consulted_apart(asked) });
         }
     }
 
@@ -155,7 +162,7 @@ impl MachineStep<'_> {
         let Some(side_call) = self.machine.side_call().filter(|it| !it.outputs_only) else { return };
         let model = match side_call.about {
             SideCallPurpose::Compression => self.machine.summariser().name,
-            _ => self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
+            _ => self.machine.start().safeguards.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
         };
         // While hooks have their say nothing is asked.
         if !protocol::is_served(&model) || self.machine.compression_waits(side_call) {
@@ -164,7 +171,7 @@ impl MachineStep<'_> {
         let metered = MeteredUsage { is_unknown: true, ..MeteredUsage::default() };
         let error = Some("the daemon was restarted before the model had answered".to_owned());
         let call = SideCallReply { model, metered, text: String::new(), error };
-        self.emit(ModelConsulted { given_up: true, ..consulted(side_call.about, call) });
+        self.emit(SideCallCompleted { abandoned: true, ..consulted(side_call.about, call) });
     }
 
     /// Hooks had their say before the context is compressed; `why` keeps it as it is, unless the run could not go on so.
@@ -226,7 +233,7 @@ impl MachineStep<'_> {
         let outputs_only = self.machine.safeguards.squeezed != ContextReduction::Not;
         let model = (!outputs_only).then(|| self.machine.summariser().name);
         let purpose = SideCallPurpose::Compression;
-        self.emit(ModelConsulting { purpose, model, forced: true, outputs_only });
+        self.emit(SideCallStarted { purpose, model, forced: true, outputs_only });
     }
 
     fn no_summary(&self, side_call: SideCall, advice: &SideCallResult) -> ContextCompressed {
@@ -256,7 +263,7 @@ impl MachineStep<'_> {
 
     /// What the last reply's calls repeat; answers whether the run stops for it.
     pub(super) fn calls_repeat(&mut self) -> bool {
-        let is_looked_at = self.machine.start().care.loop_calls && self.machine.grace.is_none();
+        let is_looked_at = self.machine.start().safeguards.loop_calls && self.machine.grace.is_none();
         let Some(CallCycle { length }) = self.machine.safeguards.round.filter(|_| is_looked_at) else {
             return false;
         };
@@ -307,12 +314,12 @@ impl MachineStep<'_> {
     pub(super) fn nudge(&mut self, because: NudgeReason, text: &str) {
         let private =
             PrivateEventFields { message: Some(ContextMessage::user(text)), ..PrivateEventFields::default() };
-        self.emit_with(ContextNudged { text: text.to_owned(), because }, private, None, None);
+        self.emit_with(ContextNudged { text: text.to_owned(), reason: because }, private, None, None);
     }
 
     /// True if the model has said all is asked another model, where that is wanted; answers whether it is.
     pub(super) fn ask_who_speaks_next(&mut self, said: &str) -> bool {
-        let care = &self.machine.start().care;
+        let care = &self.machine.start().safeguards;
         if !care.next_speaker || self.machine.grace.is_some() || self.machine.is_budget_spent() {
             return false;
         }
@@ -326,7 +333,7 @@ impl MachineStep<'_> {
         let Some(small) = &care.small else { return false };
         let model = Some(small.name.clone());
         let purpose = SideCallPurpose::NextSpeaker;
-        self.emit(ModelConsulting { purpose, model, forced: false, outputs_only: false });
+        self.emit(SideCallStarted { purpose, model, forced: false, outputs_only: false });
         true
     }
 
@@ -382,7 +389,7 @@ impl MachineStep<'_> {
 
     /// The next model takes over from one that cannot go on; answers whether there is one.
     pub(super) fn fall_back(&mut self, ask: ModelAsk, failure: &ModelFailure, message: &str) -> bool {
-        let care = &self.machine.start().care;
+        let care = &self.machine.start().safeguards;
         let taken = self.machine.safeguards.fallbacks;
         // One that is asked already is no other one.
         let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
@@ -391,7 +398,8 @@ impl MachineStep<'_> {
         // Behind the one that was chosen for the request stands the one that nobody chose.
         let start = self.machine.start();
         let default = || {
-            let is_chosen = taken == 0 && start.care.auto.is_some() && start.model != *self.machine.model;
+            let is_chosen =
+                taken == 0 && start.safeguards.auto.is_some() && start.model != *self.machine.model;
             let context_window = start.context_window.unwrap_or(ASSUMED_WINDOW);
             is_chosen.then(|| (start.model.clone(), context_window, None))
         };
@@ -425,17 +433,17 @@ fn summary_of(told: &ContextCompressed) -> String {
     }
 }
 
-fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> ModelConsulted {
+fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> SideCallCompleted {
     let SideCallReply { model, metered, text, error } = call;
     let MeteredUsage { usage, is_estimate: estimated, is_unknown: usage_unknown, cost, .. } = metered;
-    ModelConsulted {
+    SideCallCompleted {
         purpose,
         call_id: None,
         model,
         usage,
         estimated,
         usage_unknown,
-        given_up: false,
+        abandoned: false,
         cost,
         text,
         confidence: None,
@@ -448,15 +456,15 @@ fn consulted(purpose: SideCallPurpose, call: SideCallReply) -> ModelConsulted {
 }
 
 /// The same with the time at which it was asked, and the hook that did.
-fn consulted_apart(asked: ToolSideCall) -> ModelConsulted {
+fn consulted_apart(asked: ToolSideCall) -> SideCallCompleted {
     let ToolSideCall { purpose, call, asked_at, duration_ms, hook, given_up } = asked;
     let (firing_id, hook_id) = hook.map(|hook| (hook.firing_id, hook.hook_id)).unzip();
-    ModelConsulted {
+    SideCallCompleted {
         asked_at: Some(asked_at),
         duration_ms: Some(duration_ms),
         firing_id,
         hook_id,
-        given_up,
+        abandoned: given_up,
         ..consulted(purpose, call)
     }
 }

@@ -7,13 +7,13 @@ use super::{Script, TOOL, people, safeguards};
 use crate::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine};
 use protocol::{
     BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
-    ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunCare,
+    ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunSafeguards,
 };
 
 /// What the driver does in the same step.
 pub fn ask(machine: &mut RunMachine) -> Vec<EventDraft> {
     let Some((limit, used)) = machine.unasked_budget() else { return Vec::new() };
-    let details = ConfirmationDetails::Budget { limit, used, most: BudgetLimits::default() };
+    let details = ConfirmationDetails::Budget { limit, used, maximum: BudgetLimits::default() };
     let asked = people::question("budget");
     let question = Confirmation { tool_call_id: None, tool: None, kind: None, details, ..asked };
     machine.decide(MachineInput::AskBudget { question: Box::new(question) })
@@ -32,7 +32,7 @@ pub fn answer(what: &str, tokens: Option<&str>) -> MachineInput {
             allows: None,
             mode: None,
             digest: "d1".to_owned(),
-            said: None,
+            answer_digest: None,
             at: None,
         },
         difference: None,
@@ -409,11 +409,11 @@ fn a_result_in_the_turn_that_uses_up_the_budget_counts() {
 
 #[test]
 fn what_is_asked_beside_the_turns_is_looked_at_before_the_next_model_call() {
-    let small = || RunCare {
+    let small = || RunSafeguards {
         compress_at: Some(0.5),
         small: Some(safeguards::named("small")),
         next_speaker: true,
-        ..RunCare::default()
+        ..RunSafeguards::default()
     };
     let asking = Script {
         max_tokens: Some(612),
@@ -440,10 +440,10 @@ fn what_is_asked_beside_the_turns_is_looked_at_before_the_next_model_call() {
               tool.state a Error POLICY_DENIED
               turn.completed 1
               turn.started 2
-              model.consulting compression of m
+              sideCall.started compression of m
               wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 100
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSED
               run.stopping BUDGET then=Ask
               turn.completed 2

@@ -86,7 +86,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             allows: None,
             mode: None,
             digest: "d1".to_owned(),
-            said: None,
+            answer_digest: None,
             at: None,
         },
         difference: None,
@@ -96,7 +96,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
         let confirmation = Confirmation { digest: "d2".to_owned(), ..question.clone() };
         ConfirmationRevised {
             confirmation: Box::new(confirmation),
-            why,
+            reason: why,
             difference: None,
             edited: None,
             arguments: None,

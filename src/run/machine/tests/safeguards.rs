@@ -10,7 +10,7 @@ use crate::machine::{
 };
 use protocol::{
     BudgetAmount, CompletionMode, CompressionStatus, ContextCompressed, EventBody, ModelTiers, NamedModel,
-    NudgeReason, RunCare, RunTask, SamplingSettings, Usage,
+    NudgeReason, RunSafeguards, RunTask, SamplingSettings, Usage,
 };
 
 pub fn named(name: &str) -> NamedModel {
@@ -19,14 +19,14 @@ pub fn named(name: &str) -> NamedModel {
     NamedModel { name: name.to_owned(), context_window: 1_000, sampling }
 }
 
-fn all() -> RunCare {
-    RunCare {
+fn all() -> RunSafeguards {
+    RunSafeguards {
         compress_at: Some(0.5),
         small: Some(named("small")),
         loop_calls: true,
         loop_text: true,
         loop_judge: true,
-        ..RunCare::default()
+        ..RunSafeguards::default()
     }
 }
 
@@ -87,13 +87,13 @@ pub fn consulted(machine: &RunMachine) -> MachineInput {
 pub fn render(body: &EventBody) -> Option<String> {
     let name = body.type_name();
     Some(match body {
-        EventBody::ModelConsulting(it) => {
+        EventBody::SideCallStarted(it) => {
             let model = it.model.as_deref().unwrap_or("-");
             let forced = if it.forced { " forced" } else { "" };
             let outputs = if it.outputs_only { " outputs" } else { "" };
             format!("{name} {} of {model}{forced}{outputs}", it.purpose.as_str())
         }
-        EventBody::ModelConsulted(it) => {
+        EventBody::SideCallCompleted(it) => {
             format!(
                 "{name} {}{}",
                 it.purpose.as_str(),
@@ -118,8 +118,8 @@ pub fn render(body: &EventBody) -> Option<String> {
         EventBody::ModelRouted(it) => {
             format!("{name} {} {:?} {:?}{}", it.model, it.by, it.reason, sampled(it.sampling))
         }
-        EventBody::ContextNudged(it) if it.because != NudgeReason::CutShort => {
-            format!("{name} {:?}", it.because)
+        EventBody::ContextNudged(it) if it.reason != NudgeReason::CutShort => {
+            format!("{name} {:?}", it.reason)
         }
         _ => return None,
     })
@@ -178,10 +178,10 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               tool.state b Success
               turn.completed 2
               turn.started 3
-              model.consulting compression of m
+              sideCall.started compression of m
               wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 300
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSED
               model.started r#3.1
               wants model#3.1 timer@1000ms
@@ -197,13 +197,13 @@ fn a_context_that_fills_half_its_window_is_compressed_before_the_next_turn() {
               tool.state c Success
               turn.completed 3
               turn.started 4
-              model.consulting compression of m
+              sideCall.started compression of m
               wants side_call#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > restart
               run.resumed
               wants side_call#2 compression hooks(Compaction { n: 2 }) timer@1000ms
             > advice noop
-              model.consulted compression
+              sideCall.completed compression
               context.compressed NOOP
               model.started r#4.1
               wants model#4.1 timer@1000ms
@@ -250,10 +250,10 @@ fn what_made_it_longer_is_not_tried_again_by_itself() {
               tool.state a Success
               turn.completed 1
               turn.started 2
-              model.consulting compression of m
+              sideCall.started compression of m
               wants side_call#1 compression hooks(Compaction { n: 1 }) timer@1000ms
             > advice inflated 800
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSION_FAILED_INFLATED_TOKEN_COUNT
               model.started r#2.1
               wants model#2.1 timer@1000ms
@@ -293,22 +293,22 @@ fn a_request_that_does_not_fit_is_made_to_in_two_steps_and_then_given_up() {
         expect![[r#"
             > too-long
               model.retrying r#1.1 attempt=2 after=0us
-              model.consulting compression of m forced
+              sideCall.started compression of m forced
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSED
               model.started r#1.2
               wants model#1.2 timer@1000ms
             > too-long | some text
               model.retrying r#1.2 attempt=3 after=0us
-              model.consulting compression of - forced outputs
+              sideCall.started compression of - forced outputs
               wants side_call#2 compression forced outputs timer@1000ms
             > advice compressed
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSED
               model.started r#1.3
               wants model#1.3 timer@1000ms
@@ -496,7 +496,7 @@ fn two_calls_in_turns_and_parallel_ones_are_circles_too() {
         "model a:one b:two c:three d:four\nrun a\nrun b\nrun c\nrun d\ntool a\ntool b\ntool c\ntool d\n";
     let played = GUARDED.play(&four.repeat(5));
     assert!(played.contains(r#"loop.detected Calls "the same 4 calls, the last of them `four`"#), "{played}");
-    let off = || RunCare { loop_calls: false, ..all() };
+    let off = || RunSafeguards { loop_calls: false, ..all() };
     let played = Script { care: Some(off), ..GUARDED }.play(&once.repeat(5));
     assert!(!played.contains("loop.detected"), "{played}");
 }
@@ -579,9 +579,9 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 4
         turn.started 30
         turn.started 31
-        model.consulting loop check of small
+        sideCall.started loop check of small
         wants side_call#1 loop check timer@1000ms
-        model.consulted loop check
+        sideCall.completed loop check
         turn.started 32
         turn.started 33
         turn.started 34
@@ -592,9 +592,9 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 39
         turn.started 40
         turn.started 41
-        model.consulting loop check of small
+        sideCall.started loop check of small
         wants side_call#2 loop check timer@1000ms
-        model.consulted loop check
+        sideCall.completed loop check
         loop.detected Judge "it reads and writes in turns" stops=false
         context.nudged Loop
         turn.started 42
@@ -603,17 +603,17 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
         turn.started 45
         turn.started 46
         turn.started 47
-        model.consulting loop check of small
+        sideCall.started loop check of small
         wants side_call#3 loop check timer@1000ms
         wants side_call#3 loop check timer@1000ms
-        model.consulted loop check: nobody there"#]]
+        sideCall.completed loop check: nobody there"#]]
     .assert_eq(&told.join("\n"));
 }
 
 #[test]
 fn a_conversation_goes_on_when_the_model_has_more_to_say() {
-    fn care() -> RunCare {
-        RunCare { next_speaker: true, small: Some(named("small")), ..RunCare::default() }
+    fn care() -> RunSafeguards {
+        RunSafeguards { next_speaker: true, small: Some(named("small")), ..RunSafeguards::default() }
     }
     let script = Script { care: Some(care), completion: CompletionMode::Message, ..TOOL };
     script.check(
@@ -628,10 +628,10 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
         expect![[r#"
             > model | I will look first.
               model.completed "I will look first." calls=[]
-              model.consulting next speaker of small
+              sideCall.started next speaker of small
               wants side_call#1 next speaker timer@1000ms
             > advice model
-              model.consulted next speaker
+              sideCall.completed next speaker
               context.nudged NextSpeaker
               turn.completed 1
               turn.started 2
@@ -646,13 +646,13 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
               wants model#3.1 timer@1000ms
             > model | That is all.
               model.completed "That is all." calls=[]
-              model.consulting next speaker of small
+              sideCall.started next speaker of small
               wants side_call#2 next speaker timer@1000ms
             > restart
               run.resumed
               wants side_call#2 next speaker timer@1000ms
             > advice user
-              model.consulted next speaker
+              sideCall.completed next speaker
               turn.completed 3
               run.completed GOAL turns=3 calls=0 result="That is all."
               wants 
@@ -664,8 +664,8 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
 
 #[test]
 fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
-    fn care() -> RunCare {
-        RunCare { next_speaker: true, small: Some(named("small")), ..RunCare::default() }
+    fn care() -> RunSafeguards {
+        RunSafeguards { next_speaker: true, small: Some(named("small")), ..RunSafeguards::default() }
     }
     let script = Script { care: Some(care), completion: CompletionMode::Message, ..TOOL };
     script.check(
@@ -673,13 +673,13 @@ fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
         expect![[r#"
             > model | Done.
               model.completed "Done." calls=[]
-              model.consulting next speaker of small
+              sideCall.started next speaker of small
               wants side_call#1 next speaker timer@1000ms
             > steer s | and the rest
               run.steered s "and the rest"
               wants side_call#1 next speaker hooks(Steer { id: "s" }) timer@1000ms
             > advice user
-              model.consulted next speaker
+              sideCall.completed next speaker
               turn.completed 1
               turn.started 2
               run.steered s "and the rest" turn=2
@@ -699,18 +699,18 @@ fn each_call_of_a_question_is_told_when_it_is_over() {
         expect![[r#"
               run.started
               turn.started 1
-              model.consulting compression of m forced
+              sideCall.started compression of m forced
             > consulted
-              model.consulted compression
+              sideCall.completed compression
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
-              model.consulted compression
+              sideCall.completed compression
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > restart
               run.resumed
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > consulted
-              model.consulted compression
+              sideCall.completed compression
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > cancel
               run.stopping ABORTED then=End
@@ -723,8 +723,8 @@ fn each_call_of_a_question_is_told_when_it_is_over() {
 
 #[test]
 fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
-    fn care() -> RunCare {
-        RunCare { fallback: vec![named("nokey"), named("free")], ..RunCare::default() }
+    fn care() -> RunSafeguards {
+        RunSafeguards { fallback: vec![named("nokey"), named("free")], ..RunSafeguards::default() }
     }
     let script = Script { care: Some(care), max_time_ms: None, ..TOOL };
     script.check(
@@ -755,9 +755,9 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
     // The run's own is what was asked for.
     let played = script.play("fails-for-good");
     assert!(played.contains("ProviderAuth") && !played.contains("model.fallback"), "{played}");
-    fn auto() -> RunCare {
+    fn auto() -> RunSafeguards {
         let auto = Some(ModelTiers { fast: named("nokey"), strong: named("strong") });
-        RunCare { auto, small: Some(named("small")), ..RunCare::default() }
+        RunSafeguards { auto, small: Some(named("small")), ..RunSafeguards::default() }
     }
     let script = Script { care: Some(auto), max_time_ms: None, ..TOOL };
     script.check(
@@ -765,9 +765,9 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
         expect![[r#"
               run.started
               turn.started 1
-              model.consulting routing of small
+              sideCall.started routing of small
             > advice routed nokey | easy
-              model.consulted routing
+              sideCall.completed routing
               model.routed nokey Classifier "easy" at 0.1
               model.started r#1.1 of nokey
               wants model#1.1
@@ -790,8 +790,8 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
 
 #[test]
 fn the_next_model_takes_over_when_one_cannot_go_on() {
-    fn care() -> RunCare {
-        RunCare { fallback: vec![named("m"), named("second")], ..RunCare::default() }
+    fn care() -> RunSafeguards {
+        RunSafeguards { fallback: vec![named("m"), named("second")], ..RunSafeguards::default() }
     }
     let script = Script { care: Some(care), max_time_ms: None, ..TOOL };
     script.check(
@@ -830,9 +830,9 @@ fn the_next_model_takes_over_when_one_cannot_go_on() {
 
 #[test]
 fn a_run_whose_model_is_auto_is_routed_once() {
-    fn care() -> RunCare {
+    fn care() -> RunSafeguards {
         let auto = Some(ModelTiers { fast: named("fast"), strong: named("strong") });
-        RunCare { auto, small: Some(named("small")), ..RunCare::default() }
+        RunSafeguards { auto, small: Some(named("small")), ..RunSafeguards::default() }
     }
     let script = Script { care: Some(care), ..TOOL };
     script.check(
@@ -846,12 +846,12 @@ fn a_run_whose_model_is_auto_is_routed_once() {
         expect![[r#"
               run.started
               turn.started 1
-              model.consulting routing of small
+              sideCall.started routing of small
             > restart
               run.resumed
               wants side_call#1 routing timer@1000ms
             > advice routed strong | it is hard
-              model.consulted routing
+              sideCall.completed routing
               model.routed strong Classifier "it is hard" at 0.9
               model.started r#1.1 of strong
               wants model#1.1 timer@1000ms
@@ -883,12 +883,12 @@ fn a_run_may_do_nothing_but_change_its_context() {
         expect![[r#"
               run.started
               turn.started 1
-              model.consulting compression of m forced
+              sideCall.started compression of m forced
             > restart
               run.resumed
               wants side_call#1 compression forced hooks(Compaction { n: 1 }) timer@1000ms
             > advice compressed 70
-              model.consulted compression
+              sideCall.completed compression
               context.compressed COMPRESSED
               turn.completed 1
               run.completed GOAL turns=1 calls=0 result="compressed from 0 to 70 tokens"
@@ -900,9 +900,9 @@ fn a_run_may_do_nothing_but_change_its_context() {
         expect![[r#"
           run.started
           turn.started 1
-          model.consulting compression of m forced
+          sideCall.started compression of m forced
         > advice empty
-          model.consulted compression
+          sideCall.completed compression
           context.compressed COMPRESSION_FAILED_EMPTY_SUMMARY
           turn.completed 1
           run.completed GOAL turns=1 calls=0 result="not compressed: the model gave no summary"

@@ -36,7 +36,7 @@ fn told(call: &str, id: &str, what: &str) -> MachineInput {
             allows: None,
             mode: None,
             digest: "d1".to_owned(),
-            said: None,
+            answer_digest: None,
             at: None,
         },
         difference: None,

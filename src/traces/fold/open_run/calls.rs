@@ -130,7 +130,7 @@ impl OpenRun {
         let is_refused = kind.is_some_and(|kind| REFUSALS.iter().any(|(refusal, _)| *refusal == kind));
         let has_its_words = moment.facts.text("to") == Some("error") && !is_refused;
         let call = EndedToolSpan { call, is_refused, has_its_words };
-        match moment.facts.flag("hooked") {
+        match moment.facts.flag("awaitsHooks") {
             true => self.results.wait(call_id, call),
             false => call.tell(edges),
         }

@@ -72,7 +72,7 @@ impl OpenRun {
     /// Before an event: whatever says nothing of the change comes after these guards.
     pub(super) fn tell_edited_before(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let kind = moment.event.kind.as_str();
-        let is_about = ["hook.", "confirmation.", "model.consult"].iter().any(|area| kind.starts_with(area));
+        let is_about = ["hook.", "confirmation.", "sideCall."].iter().any(|area| kind.starts_with(area));
         if !is_about && !matches!(kind, "warning" | "tool.state" | "run.waiting") {
             self.tell_edited(edges);
         }
@@ -95,7 +95,7 @@ impl OpenRun {
             }
             // What the call is by now is told next.
             "confirmation.resolved" if facts.text("outcome") == Some(MODIFY) => {}
-            "confirmation.revised" if facts.text("why") == Some("modified") => {}
+            "confirmation.revised" if facts.text("reason") == Some("modified") => {}
             "confirmation.resolved" | "confirmation.revised" => self.tell_edited(edges),
             _ => {}
         }

@@ -191,7 +191,7 @@ impl OpenRun {
     pub(super) fn hook_fired(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let mut told = Vec::new();
         self.hook_ended(moment, &mut told);
-        if let Some(call) = moment.facts.text("callId").filter(|_| moment.facts.flag("settles")) {
+        if let Some(call) = moment.facts.text("callId").filter(|_| moment.facts.flag("settlesResult")) {
             // Of those that have not answered by now nothing more is told.
             let is_over = |hook: &HookSpan| {
                 !hook.is_async && hook.call_id.as_ref().is_some_and(|of| of.as_str() == call)

@@ -175,18 +175,18 @@ impl OpenRun {
                 self.note(moment, &format!("to {}", facts.text("to").unwrap_or_default()));
             }
             "model.routed" => {
-                self.end_consulting(moment.at, SpanStatus::Ok, edges);
+                self.end_side_call(moment.at, SpanStatus::Ok, edges);
                 self.note(moment, moment.facts.text("model").unwrap_or_default());
             }
-            "model.consulting" => self.consulting(moment, edges),
-            "model.consulted" => self.consulted(moment, edges),
+            "sideCall.started" => self.side_call_started(moment, edges),
+            "sideCall.completed" => self.side_call_completed(moment, edges),
             "context.compressed" => self.compressed(moment, edges),
             _ => {}
         }
     }
 
     fn model_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        self.end_consulting(moment.at, SpanStatus::Ok, edges);
+        self.end_side_call(moment.at, SpanStatus::Ok, edges);
         self.end_model(moment.at, SpanStatus::Cancelled, None, edges);
         let model = moment.facts.word("model");
         let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
@@ -194,7 +194,8 @@ impl OpenRun {
         let UnreadMessages { said, answered, more_answered, .. } = std::mem::take(&mut self.unread);
         span.input = said;
         let again = std::mem::take(&mut self.is_cut_off);
-        span.llm = Some(Box::new(LlmSpan { model, attempt, again, ..LlmSpan::default() }));
+        span.llm =
+            Some(Box::new(LlmSpan { model, attempt, repeated_after_restart: again, ..LlmSpan::default() }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         if let Some(llm) = &mut span.llm {
             (llm.answered, llm.more_answered) = (answered, more_answered);
@@ -310,8 +311,8 @@ impl OpenRun {
         self.note(moment, &said);
     }
 
-    fn consulting(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        self.end_consulting(moment.at, SpanStatus::Ok, edges);
+    fn side_call_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_side_call(moment.at, SpanStatus::Ok, edges);
         let purpose = moment.facts.word("purpose");
         let span = match purpose.as_str() {
             "compression" => {
@@ -326,38 +327,38 @@ impl OpenRun {
                 span
             }
         };
-        self.consulted_at = Some(moment.at);
+        self.side_call_ended_at = Some(moment.at);
         edges.push(SpanEdge::Began(Box::new(span.clone())));
-        self.consulting = Some(span);
+        self.side_call = Some(span);
     }
 
-    fn consulted(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+    fn side_call_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         self.count_unsure(facts);
-        let is_awaited = match &self.consulting {
+        let is_awaited = match &self.side_call {
             _ if facts.has("callId") => false,
             Some(open) => open.kind == SpanKind::Llm,
             None => false,
         };
         if is_awaited {
-            if let Some(mut span) = self.consulting.take() {
+            if let Some(mut span) = self.side_call.take() {
                 let status = fill(&mut span, moment);
                 end(&mut span, at, status);
                 edges.push(SpanEdge::Ended(Box::new(span)));
             }
-            if facts.flag("givenUp") {
+            if facts.flag("abandoned") {
                 // Where it is asked once more, that begins here.
-                self.consulted_at = Some(at);
+                self.side_call_ended_at = Some(at);
             }
             return;
         }
         let model = facts.word("model");
         if facts.has("hookId") {
-            return self.consulted_by_hook(moment, model);
+            return self.side_call_of_hook(moment, model);
         }
         // Told as a whole: of a call when that ends, of a compression when it answered.
         let caller = facts.text("callId").and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
-        let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
+        let compression = self.side_call.as_ref().filter(|_| !facts.has("callId"));
         let mut span = match caller.or(compression) {
             Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),
             None => self.span_within(moment, SpanKind::Llm, model),
@@ -365,10 +366,10 @@ impl OpenRun {
         let from_us = caller.or(compression).unwrap_or(&self.span).start_us;
         // A question of the daemon's own says no times, but for one that was given up.
         let is_own = caller.is_none() && !facts.has("callId");
-        let ended = match self.consulted_at.filter(|_| is_own) {
+        let ended = match self.side_call_ended_at.filter(|_| is_own) {
             Some(from) => {
                 begin_at(&mut span, from);
-                self.consulted_at = Some(at);
+                self.side_call_ended_at = Some(at);
                 at
             }
             None => asked_within(&mut span, from_us, moment),
@@ -380,7 +381,7 @@ impl OpenRun {
     }
 
     /// The hook that asked is told next, with its own time.
-    fn consulted_by_hook(&mut self, moment: EventMoment<'_>, model: String) {
+    fn side_call_of_hook(&mut self, moment: EventMoment<'_>, model: String) {
         let from_us = self.turn.as_ref().unwrap_or(&self.span).start_us;
         let mut span = self.span_within(moment, SpanKind::Llm, model);
         let ended = asked_within(&mut span, from_us, moment);
@@ -391,8 +392,8 @@ impl OpenRun {
 
     fn compressed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
-        let is_open = self.consulting.as_ref().is_some_and(|span| span.kind == SpanKind::Compression);
-        let mut span = match self.consulting.take_if(|_| is_open) {
+        let is_open = self.side_call.as_ref().is_some_and(|span| span.kind == SpanKind::Compression);
+        let mut span = match self.side_call.take_if(|_| is_open) {
             Some(span) => span,
             None => {
                 let span = self.span_within(moment, SpanKind::Compression, "compression".to_owned());
@@ -419,8 +420,8 @@ impl OpenRun {
     }
 
     /// Ends what was asked beside the turns, when the run goes on without having told of an answer.
-    pub(super) fn end_consulting(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
-        let Some(mut span) = self.consulting.take() else { return };
+    pub(super) fn end_side_call(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
+        let Some(mut span) = self.side_call.take() else { return };
         end(&mut span, at, status);
         edges.push(SpanEdge::Ended(Box::new(span)));
     }
@@ -461,7 +462,7 @@ fn fill(span: &mut TraceSpan, moment: EventMoment<'_>) -> SpanStatus {
     let Some(message) = facts.text("error") else { return SpanStatus::Ok };
     span.error = Some(SpanError { kind: MODEL_FAILED.to_owned(), message: message.to_owned() });
     push_event(span, moment, message);
-    match facts.flag("givenUp") {
+    match facts.flag("abandoned") {
         true => {
             span.error = None;
             SpanStatus::Cancelled

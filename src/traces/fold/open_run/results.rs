@@ -72,7 +72,7 @@ impl UnsettledResults {
         unsettled.call.hooked(facts);
         unsettled.later.extend(told);
         unsettled.next = facts.text("followUp").map(CallId::from).or(unsettled.next.take());
-        unsettled.is_settled = facts.flag("settles");
+        unsettled.is_settled = facts.flag("settlesResult");
         if unsettled.is_settled
             && unsettled.next.is_none()
             && let Some(settled) = self.0.remove(call_id)

@@ -303,7 +303,7 @@ impl OpenRun {
             let word = if is_agent { "agent" } else { "tool" };
             return cause(word, span.started_at, Some(format!("{}{description}", span.name)));
         }
-        let span = self.model.as_ref().or(self.consulting.as_ref())?;
+        let span = self.model.as_ref().or(self.side_call.as_ref())?;
         cause("model", span.started_at, Some(span.name.clone()))
     }
 }

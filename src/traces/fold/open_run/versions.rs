@@ -17,7 +17,7 @@ impl OpenRun {
     /// The question is another one now, or has only another deadline.
     pub(super) fn revised(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let Some(id) = confirmation_id(moment) else { return };
-        match moment.facts.text("why") {
+        match moment.facts.text("reason") {
             Some("changedByHook" | "askedByHook") => self.asked_again(id, EDITED, moment, edges),
             Some("editDropped") => self.asked_again(id, EDIT_DROPPED, moment, edges),
             Some("changed") => self.asked_again(id, STALE, moment, edges),

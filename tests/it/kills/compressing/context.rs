@@ -78,7 +78,7 @@ impl<'a> Expected<'a> {
         let mut expected = Expected { asks: Vec::new(), epoch: 0, tokens: 0, violations: Vec::new() };
         let mut history = history.iter().peekable();
         let mut context: Vec<Line> = Vec::new();
-        let mut consulted = Vec::new();
+        let mut completed = Vec::new();
         for event in log {
             let (seq, data) = (event["seq"].as_i64(), &event["data"]);
             while let Some(message) = history.next_if(|message| message["seq"].as_i64() <= seq) {
@@ -92,9 +92,9 @@ impl<'a> Expected<'a> {
                         ask.is_answered = true;
                     }
                 }
-                "model.consulted" => consulted.push(data),
+                "sideCall.completed" => completed.push(data),
                 "context.compressed" => {
-                    let told = std::mem::take(&mut consulted);
+                    let told = std::mem::take(&mut completed);
                     context = expected.compress(event, &told, &context);
                 }
                 _ => (),
@@ -121,14 +121,14 @@ impl<'a> Expected<'a> {
 
     /// Spec 04, "Compression", 3 and 5. Every compression here takes a summary and a second look. Before these may stand what
     /// a daemon was told that did not live to make something of it: it was charged for, and is asked again.
-    fn compress(&mut self, event: &Value, consulted: &[&Value], old: &[Line]) -> Vec<Line> {
+    fn compress(&mut self, event: &Value, completed: &[&Value], old: &[Line]) -> Vec<Line> {
         let data = &event["data"];
         if data["status"] != "COMPRESSED" {
             self.violations.push(format!("a compression came to nothing: {event}"));
             return old.to_vec();
         }
-        let [.., _, last] = consulted else {
-            self.violations.push(format!("{event} has {} answers before it, not two", consulted.len()));
+        let [.., _, last] = completed else {
+            self.violations.push(format!("{event} has {} answers before it, not two", completed.len()));
             return old.to_vec();
         };
         self.epoch += 1;

@@ -13,7 +13,7 @@ pub(super) fn answer(question: &Confirmation, what: &str) -> Option<MachineInput
         redacted: false,
         name: None,
         message: None,
-        said: None,
+        answer_digest: None,
     };
     match what {
         "edit" => Some(MachineInput::Edited(Box::new(edited("d1")))),

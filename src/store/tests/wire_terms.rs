@@ -1,0 +1,47 @@
+//! Are events that earlier versions wrote found under the names that the protocol has now? `wire_terms.jsonl` has such events,
+//! and what they are afterwards.
+
+use std::path::Path;
+
+use serde_json::Value;
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
+
+use super::{close, open};
+
+const PAIRS: &str = include_str!("wire_terms.jsonl");
+
+async fn database(dir: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(dir.join("subagentd.db")).connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn events_of_earlier_versions_get_the_names_of_today_and_nothing_else_changes() {
+    let pairs: Vec<Value> = PAIRS.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    close(store, tracker).await;
+    let mut earlier = database(dir.path()).await;
+    // As the version before left it.
+    sqlx::query("delete from _sqlx_migrations where version = 12").execute(&mut earlier).await.unwrap();
+    for (seq, pair) in (1_i64..).zip(&pairs) {
+        sqlx::query("insert into events (seq, time_us, type, head, body) values (?, 0, ?, '{}', ?)")
+            .bind(seq)
+            .bind(pair["was"]["type"].as_str().unwrap())
+            .bind(pair["was"]["body"].to_string())
+            .execute(&mut earlier)
+            .await
+            .unwrap();
+    }
+    earlier.close().await.unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    close(store, tracker).await;
+    let mut today = database(dir.path()).await;
+    let rows = sqlx::query("select type, body from events order by seq").fetch_all(&mut today).await.unwrap();
+    today.close().await.unwrap();
+    assert_eq!(rows.len(), pairs.len());
+    for (row, pair) in rows.iter().zip(&pairs) {
+        let (kind, body): (String, String) = (row.get(0), row.get(1));
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((kind.as_str(), &body), (pair["is"]["type"].as_str().unwrap(), &pair["is"]["body"]));
+    }
+}

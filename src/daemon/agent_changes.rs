@@ -4,7 +4,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::Serialize;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::MutexGuard;
 
 use super::{once::KeyToken, state::DaemonContext, wire_errors::internal};
 use agents::{AgentCatalog, AgentFileChanges};
@@ -24,7 +24,7 @@ const MOST_LISTED: usize = 1_000;
 
 /// Tells what changes until the daemon stops.
 pub(super) async fn follow(state: Arc<DaemonContext>) {
-    let library = state.projects.agents();
+    let library = state.workspaces.projects.agents();
     let alarm = match library.alarm() {
         Some(Ok(alarm)) => Some(alarm),
         Some(Err(error)) => {
@@ -34,12 +34,12 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
         None => None,
     };
     // What is there at the start is no change.
-    if let Err(error) = state.project(Vec::new()).await {
+    if let Err(error) = state.workspaces.project(Vec::new()).await {
         tracing::warn!(%error, "the agents could not be read");
     }
     loop {
         let is_any = tokio::select! {
-            () = state.closing.cancelled() => return,
+            () = state.life.closing.cancelled() => return,
             () = rings(alarm.as_ref()) => library.take_notices(),
             () = library.met_changes() => true,
         };
@@ -47,8 +47,8 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
             continue;
         }
         tokio::select! {
-            () = state.closing.cancelled() => return,
-            () = state.clock.sleep(SETTLING) => (),
+            () = state.life.closing.cancelled() => return,
+            () = state.life.clock.sleep(SETTLING) => (),
         }
         // What could not be told now is told with the next change.
         if let Err(error) = tell(&state, None).await {
@@ -78,7 +78,7 @@ pub(super) async fn reload(
 ) -> Result<AgentsReloadResult, RpcError> {
     let reloading = Arc::clone(state);
     let whole = async move { reload_whole(&reloading, roots, by).await };
-    let reloading = state.writing.spawn("the reading of agents' files", whole);
+    let reloading = state.life.writing.spawn("the reading of agents' files", whole);
     reloading.await.map_err(|error| internal("the agents were not read anew", &error))?
 }
 
@@ -88,9 +88,9 @@ async fn reload_whole(
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
     // Whatever is there at the first look is no change.
-    let first = state.project(roots.clone()).await;
+    let first = state.workspaces.project(roots.clone()).await;
     first.map_err(|error| internal("the agents could not be read", &error))?;
-    state.projects.agents().forget(&roots);
+    state.workspaces.projects.agents().forget(&roots);
     let told = tell(state, by).await?;
     let mut result = AgentsReloadResult { seq: told.seq, ..AgentsReloadResult::default() };
     let asked = told.changes.into_iter().filter(|it| it.roots.is_empty() || it.roots == roots);
@@ -114,14 +114,14 @@ struct PublishedChanges {
 /// Appends what nobody was told of yet.
 async fn tell(state: &DaemonContext, by: Option<String>) -> Result<PublishedChanges, RpcError> {
     let _turn = turn(state).await;
-    let changes = untold(state, state.projects.trust()).await?;
+    let changes = untold(state, state.workspaces.projects.trust()).await?;
     if changes.is_empty() {
         return Ok(PublishedChanges { changes, seq: None });
     }
     let events = changes.iter().map(|it| event(state, by.clone(), data(it))).collect();
     let (_, seq) = state.store.append(events).await?;
     for changes in &changes {
-        state.projects.agents().were_told(changes);
+        state.workspaces.projects.agents().were_told(changes);
     }
     Ok(PublishedChanges { changes, seq: Some(seq) })
 }
@@ -134,18 +134,17 @@ pub(super) struct ImportProvenance {
 
 /// Whoever holds it alone tells of changes to agents' files: a file that is written under it is not taken for one that somebody else wrote.
 pub(super) struct AgentChangesTurn<'a> {
-    _permit: Option<SemaphorePermit<'a>>,
+    _guard: MutexGuard<'a, ()>,
 }
 
-/// Waits for the turn; it is taken after [`DaemonContext::trust_changes`].
+/// Waits for the turn; it is taken after [`WorkspaceFiles::trust_changes`].
 pub(super) async fn turn(state: &DaemonContext) -> AgentChangesTurn<'_> {
-    // It is closed never, and then there is nobody to wait for.
-    AgentChangesTurn { _permit: state.agent_changes.acquire().await.ok() }
+    AgentChangesTurn { _guard: state.workspaces.agent_changes.lock().await }
 }
 
 /// Tells what a request did to agents' files, in one transaction: what of a workspace counts as acknowledged by it, what
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
-/// if there is one. The caller holds [`DaemonContext::trust_changes`]. After an error the log knows of nothing.
+/// if there is one. The caller holds [`WorkspaceFiles::trust_changes`]. After an error the log knows of nothing.
 pub(super) async fn settle<R: Serialize>(
     state: &DaemonContext,
     by: Option<String>,
@@ -155,11 +154,11 @@ pub(super) async fn settle<R: Serialize>(
     answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
     _: &AgentChangesTurn<'_>,
 ) -> Result<R, RpcError> {
-    let mut trust = (*state.projects.trust()).clone();
+    let mut trust = (*state.workspaces.projects.trust()).clone();
     acknowledged.iter().for_each(|said| trust.take(said));
     let trust = Arc::new(trust);
     let changes = untold(state, Arc::clone(&trust)).await?;
-    let (projects, asked, trusting) = (state.projects.clone(), roots.to_vec(), Arc::clone(&trust));
+    let (projects, asked, trusting) = (state.workspaces.projects.clone(), roots.to_vec(), Arc::clone(&trust));
     let looking = tokio::task::spawn_blocking(move || projects.agents().catalog(&asked, &trusting));
     let catalog = looking.await.map_err(|error| internal("the agents could not be read", &error))?;
     let trusts = !acknowledged.is_empty();
@@ -176,23 +175,23 @@ pub(super) async fn settle<R: Serialize>(
     let keyed = token.map(|token| token.keyed(&to_be_kept, None));
     let (_, seq) = state.store.append_keyed(events, keyed).await?;
     if trusts {
-        state.projects.replace_trust((*trust).clone());
+        state.workspaces.projects.replace_trust((*trust).clone());
     }
     for changes in &changes {
-        state.projects.agents().were_told(changes);
+        state.workspaces.projects.agents().were_told(changes);
     }
     Ok(answer(&catalog, is_any.then_some(seq)))
 }
 
 async fn untold(state: &DaemonContext, trust: Arc<TrustRecords>) -> Result<Vec<AgentFileChanges>, RpcError> {
-    let projects = state.projects.clone();
+    let projects = state.workspaces.projects.clone();
     let untold = tokio::task::spawn_blocking(move || projects.agents().untold(&trust));
     untold.await.map_err(|error| internal("the agents could not be read", &error))
 }
 
 fn event(state: &DaemonContext, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,

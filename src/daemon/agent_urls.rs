@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 mod git;
@@ -104,7 +104,7 @@ impl<'s> Stopped<'s, '_> {
     /// Completes when nobody wants it any more.
     async fn ended(&self) -> RpcError {
         tokio::select! { biased;
-            () = self.state.closing.cancelled() => RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping"),
+            () = self.state.life.closing.cancelled() => RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping"),
             () = self.given_up.cancelled() => {
                 RpcError::new(ErrorKind::RequestCancelled, "the request was cancelled; nothing was written")
             }
@@ -112,12 +112,11 @@ impl<'s> Stopped<'s, '_> {
     }
 
     /// Waits for a turn, which takes none of the time of the work, and makes the folder.
-    async fn turn(&self) -> Result<(SemaphorePermit<'s>, FetchFolder), RpcError> {
+    async fn turn(&self) -> Result<(MutexGuard<'s, ()>, FetchFolder), RpcError> {
         let getting = async {
             // One at a time, since there is one folder.
-            let turn = self.state.fetches.acquire().await;
-            let turn = turn.map_err(|error| internal("nothing can be fetched", &error))?;
-            Ok((turn, FetchFolder::make(&self.state.state_dir).await?))
+            let turn = self.state.workspaces.fetches.lock().await;
+            Ok((turn, FetchFolder::make(&self.state.settings.state_dir).await?))
         };
         tokio::select! { biased;
             ended = self.ended() => Err(ended),
@@ -128,7 +127,7 @@ impl<'s> Stopped<'s, '_> {
     /// The outcome of the work, or why it ended before.
     async fn or<T>(&self, work: impl Future<Output = Result<T, RpcError>>) -> Result<T, RpcError> {
         let late = async {
-            self.state.clock.sleep(FETCH_TIMEOUT).await;
+            self.state.life.clock.sleep(FETCH_TIMEOUT).await;
             let message = format!("did not come whole within {} s", FETCH_TIMEOUT.as_secs());
             refused("timedOut", self.shown, message)
                 .with_hint("fetch it yourself, look at it, and name the folder")
@@ -163,7 +162,8 @@ async fn download(
     let rules = web_rules(&state.settings.get().config);
     let most = usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX);
     let shown = url.shown();
-    let got = state.web.download(target, &rules, most).await.map_err(|error| of_web(&error, &shown))?;
+    let got =
+        state.workspaces.web.download(target, &rules, most).await.map_err(|error| of_web(&error, &shown))?;
     if got.is_web_page {
         let message = "is a web page, and no agent's file".to_owned();
         return Err(refused("noAgents", &shown, message).with_hint(

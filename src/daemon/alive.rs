@@ -11,11 +11,11 @@ pub(super) const PERIOD: Duration = Duration::from_secs(10);
 pub(super) async fn keep_saying(state: Arc<DaemonContext>) {
     loop {
         tokio::select! {
-            () = state.closing.cancelled() => return,
-            () = state.clock.sleep(PERIOD) => (),
+            () = state.life.closing.cancelled() => return,
+            () = state.life.clock.sleep(PERIOD) => (),
         }
         // Without runs and commands nobody asks.
-        if state.executor.live_runs() != 0 || state.commands.background.running() != 0 {
+        if state.executor.live_runs() != 0 || state.programs.commands.background.running() != 0 {
             state.store.note_alive();
         }
     }

@@ -75,7 +75,7 @@ async fn tell(state: &Arc<DaemonContext>, id: &ConfirmationId) {
         Err(error) => return tracing::warn!(confirmation = %id, %error, "nobody was told of a question"),
     };
     // As nobody in particular sees it.
-    let Some(record) = state.desk.records(vec![stored], 0).pop() else { return };
+    let Some(record) = state.confirmations.router.records(vec![stored], 0).pop() else { return };
     let token = token(state, &record).await;
     let in_force = state.settings.get();
     let settings = &in_force.config.approval;
@@ -84,18 +84,19 @@ async fn tell(state: &Arc<DaemonContext>, id: &ConfirmationId) {
         let input = notice(state, &record, token.as_deref());
         match settings.notify_command.value.as_slice() {
             [] => Ok(()),
-            words => notify::run(&state.children, &state.clock, words, &input).await,
+            words => notify::run(&state.programs.children, &state.life.clock, words, &input).await,
         }
     };
     let by_webhook = async {
         let Some(url) = settings.webhook_url.value.clone() else { return Ok(()) };
         let Some(place) = &settings.webhook_secret.value else { return Err(NotificationFailure::NoSecret) };
-        let secret = place.secret(&state.sources.environment).map_err(NotificationFailure::Secret)?;
-        state.secrets.heard("WEBHOOK", &String::from_utf8_lossy(&secret));
+        let secret =
+            place.secret(&state.settings.sources.environment).map_err(NotificationFailure::Secret)?;
+        state.settings.secrets.heard("WEBHOOK", &String::from_utf8_lossy(&secret));
         // Without TCP there is nothing that the token could be sent back to.
-        let token = token.as_deref().filter(|_| state.tcp.get().is_some());
+        let token = token.as_deref().filter(|_| state.life.tcp.get().is_some());
         let body = notice(state, &record, token);
-        WebhookTarget { url, secret }.post(&state.clock, body).await.map_err(NotificationFailure::Notify)
+        WebhookTarget { url, secret }.post(&state.life.clock, body).await.map_err(NotificationFailure::Notify)
     };
     let (command, webhook) = tokio::join!(by_command, by_webhook);
     for error in [command.map_err(NotificationFailure::Notify), webhook].into_iter().filter_map(Result::err) {
@@ -115,7 +116,7 @@ enum NotificationFailure {
 }
 
 fn notice(state: &DaemonContext, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
-    let address = state.tcp.get();
+    let address = state.life.tcp.get();
     let confirm_url = token.zip(address).map(|(token, address)| format!("http://{address}/confirm/{token}"));
     let notice =
         ConfirmationNotice { kind: "confirmation.requested", confirmation: record, token, confirm_url };
@@ -126,8 +127,8 @@ fn notice(state: &DaemonContext, record: &ConfirmationRecord, token: Option<&str
 async fn token(state: &Arc<DaemonContext>, record: &ConfirmationRecord) -> Option<String> {
     let subject = &record.confirmation;
     let (tokens, id, digest) =
-        (Arc::clone(&state.tokens), subject.confirmation_id.clone(), subject.digest.clone());
-    let (state_dir, secrets) = (state.state_dir.clone(), state.secrets.clone());
+        (Arc::clone(&state.confirmations.tokens), subject.confirmation_id.clone(), subject.digest.clone());
+    let (state_dir, secrets) = (state.settings.state_dir.clone(), state.settings.secrets.clone());
     let made = tokio::task::spawn_blocking(move || {
         let token = tokens.make(&id, &digest);
         // What it is made with may have been made just now.

@@ -17,10 +17,10 @@ const NO_NAMES: [&str; 2] = ["auto", "inherit"];
 
 /// Of the settings in force, without secrets.
 pub(super) async fn dead_names_in_force(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
-    let project = state.project(Vec::new()).await?;
+    let project = state.workspaces.project(Vec::new()).await?;
     let in_force = state.settings.get();
     let found = dead_names(&in_force.config, &in_force.models, &project.catalog);
-    Ok(without_secrets(found, &state.redactor.get()))
+    Ok(without_secrets(found, &state.settings.redactor.get()))
 }
 
 /// Of these settings. `agents` are those that are there whatever the workspace is.

@@ -49,22 +49,22 @@ pub(super) async fn of(
     project: &Project,
     fresh: DiscoveryFreshness,
 ) -> Arc<DiscoveryOutcome> {
-    state.discoveries.mark(project);
+    state.programs.discoveries.mark(project);
     let commands = commands_in_force(project, &state.executor.discovery_commands());
     let wish = match fresh {
         DiscoveryFreshness::Enough => 0,
-        DiscoveryFreshness::Anew => state.discoveries.wishes.fetch_add(1, Ordering::AcqRel) + 1,
+        DiscoveryFreshness::Anew => state.programs.discoveries.wishes.fetch_add(1, Ordering::AcqRel) + 1,
     };
     if commands.discovery.is_none() {
         // Nothing of it is remembered, but what was told before does not hold any more.
-        lock(&state.discoveries.workspaces).remove(&project.roots);
+        lock(&state.programs.discoveries.workspaces).remove(&project.roots);
         let (programs, discovery) = (Vec::new(), DiscoveryResult::default());
         return Arc::new(DiscoveryOutcome { commands, programs, at: None, discovery, wish });
     }
     let programs = programs(state, project, &commands).await;
     let may_run =
         project.is_trusted && programs.iter().all(|program| program.consent == AcknowledgementState::Now);
-    let place = state.discoveries.place(&project.roots);
+    let place = state.programs.discoveries.place(&project.roots);
     // Closed never, so that whoever comes has their turn.
     let _turn = place.turn.acquire().await;
     let is_good = |found: &&Arc<DiscoveryOutcome>| {
@@ -76,7 +76,7 @@ pub(super) async fn of(
     if let Some(found) = lock(&place.known).found.as_ref().filter(is_good) {
         return Arc::clone(found);
     }
-    let wish = state.discoveries.wishes.load(Ordering::Acquire);
+    let wish = state.programs.discoveries.wishes.load(Ordering::Acquire);
     let refused = |warning: String| (None, DiscoveryResult { tools: None, warnings: vec![warning] });
     let unread = programs.iter().find(|program| program.consent != AcknowledgementState::Now);
     let (at, discovery) = match unread {
@@ -88,7 +88,7 @@ pub(super) async fn of(
             "tools.discoveryCommand is not run here: it or tools.callCommand runs {path}, which no person has acknowledged as \
              it is now (`subagent trust`)"
         )),
-        None => (Some(state.clock.now()), ask(state, project, &commands, &programs).await),
+        None => (Some(state.life.clock.now()), ask(state, project, &commands, &programs).await),
     };
     for warning in &discovery.warnings {
         tracing::warn!(workspace = ?project.roots, "{warning}");
@@ -104,7 +104,8 @@ async fn programs(
     project: &Project,
     commands: &DiscoveryCommands,
 ) -> Vec<ProjectProgram> {
-    let (projects, roots, commands) = (state.projects.clone(), project.roots.clone(), commands.clone());
+    let (projects, roots, commands) =
+        (state.workspaces.projects.clone(), project.roots.clone(), commands.clone());
     match tokio::task::spawn_blocking(move || projects.programs(&roots, &commands)).await {
         Ok(programs) => programs,
         // A defect, or the end of the daemon. One that nobody can acknowledge stands for all of them.
@@ -128,7 +129,7 @@ async fn ask(
     commands: &DiscoveryCommands,
     programs: &[ProjectProgram],
 ) -> DiscoveryResult {
-    let folders = state.commands.temporary().clone();
+    let folders = state.programs.commands.temporary().clone();
     let temporary = match tokio::task::spawn_blocking(move || folders.make("discovery")).await {
         Ok(Ok(temporary)) => temporary,
         Ok(Err(error)) => return unasked(&error),
@@ -136,17 +137,17 @@ async fn ask(
     };
     let config = &state.settings.get().config;
     let ground = DiscoveryContext {
-        commands: Arc::clone(&state.commands),
+        commands: Arc::clone(&state.programs.commands),
         rules: super::command_rules(config),
-        redactor: (*state.redactor.get()).clone(),
+        redactor: (*state.settings.redactor.get()).clone(),
         roots: project.roots.iter().map(PathBuf::from).collect(),
         temporary: temporary.path().to_owned(),
         programs: programs.iter().filter_map(ProjectProgram::acknowledged).collect(),
     };
     let attendance = CommandSupervision {
-        cancel: state.closing.child_token(),
+        cancel: state.life.closing.child_token(),
         yields: CancellationToken::new(),
-        clock: Arc::clone(&state.clock),
+        clock: Arc::clone(&state.life.clock),
         output: None,
     };
     discover(commands, ground, attendance).await
@@ -168,52 +169,52 @@ pub(super) async fn foreign(
     let found = of(state, project, DiscoveryFreshness::Enough);
     let served = async {
         let Some(definition) = definition else {
-            return (state.servers.known(project), RunServers::default());
+            return (state.mcp.hub.known(project), RunServers::default());
         };
         let overriding = state.executor.overriding(definition);
         let excluded: Vec<ToolName> =
             state.executor.exclusions(project).into_iter().map(|it| it.entry).collect();
         let definition = overriding.as_ref().unwrap_or(definition);
-        state.servers.for_agent(definition, project, &excluded).await
+        state.mcp.hub.for_agent(definition, project, &excluded).await
     };
     // Neither waits for the other.
     let (found, (mcp, owned)) = tokio::join!(found, served);
-    let may_lend = |connection| state.clients.may_lend(connection, session);
+    let may_lend = |connection| state.clients.connected.may_lend(connection, session);
     let lent = state.executor.lenders().tools_for(session, &may_lend);
     let told = ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent };
-    ForeignToolset::new(told, owned, &state.executor.lenders(), (&state.servers, &project.roots))
+    ForeignToolset::new(told, owned, &state.executor.lenders(), (&state.mcp.hub, &project.roots))
 }
 
 /// The same as far as it is known; nothing is run.
 pub(super) fn foreign_known(state: &DaemonContext, project: &Project) -> ForeignToolset {
-    let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
-    let may_lend = |connection| state.clients.may_lend(connection, None);
+    let found = state.programs.discoveries.known(&project.roots).filter(|_| project.is_trusted);
+    let may_lend = |connection| state.clients.connected.may_lend(connection, None);
     let lent = state.executor.lenders().tools_for(None, &may_lend);
-    let mcp = state.servers.known(project);
+    let mcp = state.mcp.hub.known(project);
     let told = ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent };
     ForeignToolset::new(
         told,
         RunServers::default(),
         &state.executor.lenders(),
-        (&state.servers, &project.roots),
+        (&state.mcp.hub, &project.roots),
     )
 }
 
 /// Asks every known workspace again, in the background.
 pub(super) fn refresh(state: &Arc<DaemonContext>) {
     let state = Arc::clone(state);
-    let tasks = state.writing.clone();
+    let tasks = state.life.writing.clone();
     tasks.spawn("what asks workspaces again for their tools", async move {
-        let known: Vec<Vec<String>> = lock(&state.discoveries.workspaces).keys().cloned().collect();
+        let known: Vec<Vec<String>> = lock(&state.programs.discoveries.workspaces).keys().cloned().collect();
         stream::iter(known).for_each_concurrent(AT_ONCE, |roots| again(&state, roots)).await;
     });
 }
 
 async fn again(state: &DaemonContext, roots: Vec<String>) {
-    if state.closing.is_cancelled() {
+    if state.life.closing.is_cancelled() {
         return;
     }
-    match state.project(roots.iter().map(PathBuf::from).collect()).await {
+    match state.workspaces.project(roots.iter().map(PathBuf::from).collect()).await {
         Ok(project) => drop(of(state, &project, DiscoveryFreshness::Anew).await),
         Err(error) => drop(internal("the workspace could not be read", &error)),
     }
@@ -221,7 +222,7 @@ async fn again(state: &DaemonContext, roots: Vec<String>) {
 
 /// What is told of it where a workspace is shown; `None` where no command is set.
 pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<WorkspaceDiscovery> {
-    let command = shown_command(found.commands.discovery.clone()?, &state.redactor.get());
+    let command = shown_command(found.commands.discovery.clone()?, &state.settings.redactor.get());
     let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
     Some(WorkspaceDiscovery {
         command,
@@ -233,5 +234,5 @@ pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<
 
 /// A workspace as it is, or why it cannot be read.
 pub(super) async fn project(state: &DaemonContext, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
-    state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
+    state.workspaces.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
 }

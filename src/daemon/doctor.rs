@@ -50,8 +50,7 @@ struct DoctorFinding {
 /// Looks at everything, one after the other, and for one who asks at a time: it reads the whole database.
 /// `workspace`: canonical folders whose hooks are looked at, whether anybody has acknowledged them or not.
 pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) -> Vec<DoctorCheck> {
-    // It is closed never, and then there is nobody to wait for.
-    let _turn = state.examinations.acquire().await;
+    let _turn = state.examinations.lock().await;
     vec![
         within(state, "database", database(state)).await,
         within(state, "disk", disk(state)).await,
@@ -83,7 +82,7 @@ async fn within(
 ) -> DoctorCheck {
     let DoctorFinding { state, message, hint } = tokio::select! { biased;
         finding = check => finding,
-        () = state.clock.sleep(CHECK_TIME) => {
+        () = state.life.clock.sleep(CHECK_TIME) => {
             let message = format!("nothing wrong was found within {} s, and it is not done", CHECK_TIME.as_secs());
             DoctorFinding::warning(message).with_hint("ask again when the daemon has less to do")
         }
@@ -180,9 +179,9 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 /// Settings and rules, as they were read last.
 async fn settings(state: &DaemonContext) -> DoctorFinding {
     let mut problems = state.settings.get().problems.clone();
-    let files = state.projects.rules().files();
+    let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
-    problems.extend(without_secrets(rules, &state.redactor.get()));
+    problems.extend(without_secrets(rules, &state.settings.redactor.get()));
     match idle_exclusions(state).await {
         Ok(idle) => problems.extend(idle),
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
@@ -206,7 +205,7 @@ async fn settings(state: &DaemonContext) -> DoctorFinding {
 
 /// Everything that is wrong with hooks: those of agents' files, or the others that are no workspace's.
 async fn hooks_of(state: &DaemonContext, of_agents: bool) -> Result<Vec<FileProblem>, JoinError> {
-    let project = state.project(Vec::new()).await?;
+    let project = state.workspaces.project(Vec::new()).await?;
     let is_agents = |path: &Path| project.catalog.with_hooks().any(|(_, file, _)| file == path);
     let mut found = hook_problems::problems_in_force(state).await?;
     let known = &state.settings.get().problems;
@@ -236,7 +235,7 @@ async fn projects(state: &DaemonContext, workspace: &[String]) -> DoctorFinding 
 
 /// Those of the user and those built in; a project's are checked where the project is.
 async fn agents(state: &DaemonContext) -> DoctorFinding {
-    let project = match state.project(Vec::new()).await {
+    let project = match state.workspaces.project(Vec::new()).await {
         Ok(project) => project,
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     };
@@ -244,7 +243,7 @@ async fn agents(state: &DaemonContext) -> DoctorFinding {
     let usable =
         agents.iter().filter(|it| matches!(it.status, AgentStatus::Ok | AgentStatus::Unresolved)).count();
     let problems = agents.into_iter().flat_map(|agent| agent.problems).collect();
-    let mut problems = without_secrets(problems, &state.redactor.get());
+    let mut problems = without_secrets(problems, &state.settings.redactor.get());
     match hooks_of(state, true).await {
         Ok(found) => problems.extend(found),
         Err(error) => return DoctorFinding::failed(format!("the hooks could not be read: {error}")),
@@ -260,7 +259,7 @@ async fn agents(state: &DaemonContext) -> DoctorFinding {
 
 /// Whether a saved file is noticed without being looked for.
 async fn agent_folders(state: &DaemonContext) -> DoctorFinding {
-    let projects = state.projects.clone();
+    let projects = state.workspaces.projects.clone();
     blocking(move || {
         let silent = projects.agents().silent();
         if silent.is_empty() {
@@ -309,7 +308,7 @@ async fn model(state: &DaemonContext) -> DoctorFinding {
         return DoctorFinding::warning("no default model: each run or agent must name one")
             .with_hint("set `models.default` in the settings, e.g. to gemini/gemini-2.5-flash");
     };
-    let (models, redactor) = (in_force.models.clone(), state.redactor.get());
+    let (models, redactor) = (in_force.models.clone(), state.settings.redactor.get());
     blocking(move || match models.resolve(&name) {
         Ok(resolved) => DoctorFinding::ok(format!("{} is there, and has what it needs", resolved.name)),
         Err(error) => {
@@ -321,7 +320,7 @@ async fn model(state: &DaemonContext) -> DoctorFinding {
 
 /// Who reads the token of TCP can do what the owner can.
 async fn token(state: &DaemonContext) -> DoctorFinding {
-    let address = state.tcp.get().copied();
+    let address = state.life.tcp.get().copied();
     let path = state_folder(state).join(TOKEN_FILE);
     blocking(move || {
         let shown = path.display();
@@ -342,7 +341,7 @@ async fn token(state: &DaemonContext) -> DoctorFinding {
 
 /// Whether whoever descends from an agent's tool is known at the door.
 async fn callers(state: &DaemonContext) -> DoctorFinding {
-    if state.children.is_alone() {
+    if state.programs.children.is_alone() {
         DoctorFinding::ok("only your own programs can connect, nothing that an agent starts")
     } else {
         DoctorFinding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
@@ -362,7 +361,7 @@ async fn tasks(state: &DaemonContext) -> DoctorFinding {
 
 /// How often a task panicked, and which one did last.
 pub(super) fn panicked(state: &DaemonContext) -> Option<String> {
-    let (count, last) = state.writing.panics();
+    let (count, last) = state.life.writing.panics();
     let last = last.last()?;
     Some(match count {
         1 => last.to_string(),
@@ -373,6 +372,7 @@ pub(super) fn panicked(state: &DaemonContext) -> Option<String> {
 async fn service(state: &DaemonContext) -> DoctorFinding {
     let variable = |name: &str| {
         state
+            .settings
             .sources
             .environment
             .iter()

@@ -74,17 +74,21 @@ pub(super) struct EventPump {
 impl EventPump {
     /// Sends until the client, its subscription or the daemon is gone.
     pub async fn run(mut self, sink: NotificationSink) {
-        let receipts = &self.state.receipts;
+        let receipts = &self.state.clients.receipts;
         let consumer = self.beginning.consumer.take();
         let receipt = consumer.map(|name| receipts.open(sink.id().clone(), name, self.prev));
         let attached = self.seat.take().map(|seat| {
-            let attached =
-                self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now());
+            let attached = self.state.clients.connected.attach(
+                &self.caller,
+                sink.id().clone(),
+                seat,
+                self.state.life.clock.now(),
+            );
             // Whoever only looks on from now on lends nothing any more.
             self.state.executor.lenders().look_again();
             attached
         });
-        let place = self.state.places.open(&self.caller, sink.id().clone(), self.follower.position());
+        let place = self.state.clients.places.open(&self.caller, sink.id().clone(), self.follower.position());
         let company = attached.map(AttachedPresence::new);
         // Whichever of them is gone, nobody is left to be told.
         let _gone = self.pump(&mut EnvelopeSink { sink, receipt, place, company }).await;
@@ -103,9 +107,9 @@ impl EventPump {
                     // The place in the log is kept, so nothing is lost; the client waits as for a slow disk.
                     tracing::warn!(%error, "the log cannot be read for a subscription; tried again");
                     tokio::select! {
-                        () = self.state.clock.sleep(READ_RETRY) => continue,
+                        () = self.state.life.clock.sleep(READ_RETRY) => continue,
                         () = line.sink.closed() => return Ok(()),
-                        () = self.state.stop.cancelled() => return Ok(()),
+                        () = self.state.life.stop.cancelled() => return Ok(()),
                     }
                 }
             };
@@ -134,7 +138,7 @@ impl EventPump {
                 () = changed(line.company.as_ref()) => (),
                 () = questions_changed(line.company.as_ref()) => (),
                 () = line.sink.closed() => return Ok(()),
-                () = self.state.stop.cancelled() => return Ok(()),
+                () = self.state.life.stop.cancelled() => return Ok(()),
             }
         }
     }
@@ -143,7 +147,7 @@ impl EventPump {
     /// it is for.
     fn asked_of(&mut self, asked: Vec<Confirmation>) -> Vec<ConfirmationRecord> {
         let stored = asked.into_iter().map(StoredConfirmation::open);
-        let mut records = self.state.desk.records(stored.collect(), self.caller.connection());
+        let mut records = self.state.confirmations.router.records(stored.collect(), self.caller.connection());
         let mut room = QUESTION_BYTES;
         let fits = |record: &ConfirmationRecord| {
             let left = room.checked_sub(json!(record).to_string().len());
@@ -186,7 +190,8 @@ impl EventPump {
             }
             _ => return None,
         };
-        let offered = self.state.desk.is_offered(&subject, event.seq, self.caller.connection());
+        let offered =
+            self.state.confirmations.router.is_offered(&subject, event.seq, self.caller.connection());
         self.questions.tells(&subject.confirmation_id, offered);
         Some(offered)
     }
@@ -201,7 +206,7 @@ impl EventPump {
             self.questions.offers_again();
         }
         let (connection, scope) = (company.attached.connection(), company.attached.scope().clone());
-        let seen = self.state.desk.seen(connection, &scope, self.follower.position());
+        let seen = self.state.confirmations.router.seen(connection, &scope, self.follower.position());
         let (news, is_more) = self.questions.news(seen, QUESTIONS_AT_ONCE);
         if is_more {
             company.attached.has_more_news_of_questions();
@@ -222,8 +227,8 @@ impl EventPump {
                             None
                         }
                     };
-                    let Some(record) =
-                        stored.and_then(|it| self.state.desk.records(vec![it], connection).pop())
+                    let Some(record) = stored
+                        .and_then(|it| self.state.confirmations.router.records(vec![it], connection).pop())
                     else {
                         continue;
                     };
@@ -264,7 +269,7 @@ impl EventPump {
         (session_id, run_id): (Option<SessionId>, Option<RunId>),
         data: Value,
     ) -> Result<(), SubscriberGone> {
-        let (at, kind) = (Some(self.state.clock.now()), kind.to_owned());
+        let (at, kind) = (Some(self.state.life.clock.now()), kind.to_owned());
         let head = EventHead::default();
         let envelope =
             Envelope { seq: None, prev: None, at, kind, session_id, run_id, head, offered: None, data };

@@ -57,7 +57,7 @@ pub(super) use sessions::remove_closed;
 
 /// Every method with its handler.
 pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
-    let load = Arc::clone(&state.load);
+    let load = Arc::clone(&state.clients.load);
     let mut api = MethodHandlers::new(state);
     connection::register(&mut api);
     daemon::register(&mut api);

@@ -25,8 +25,8 @@ pub(super) async fn of_hooks(
     read: &Arc<HookPlacesRead>,
     roots: Vec<PathBuf>,
 ) -> Result<Vec<(HookId, ToldOutlook)>, JoinError> {
-    let (runner, redactor) = (state.hook_runner.clone(), state.redactor.get());
-    let (read, configuration) = (Arc::clone(read), state.hooks.configuration());
+    let (runner, redactor) = (state.hooks.runner.clone(), state.settings.redactor.get());
+    let (read, configuration) = (Arc::clone(read), state.hooks.in_force.configuration());
     let looking = move || {
         let settings = (&configuration.settings, &*redactor);
         let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);

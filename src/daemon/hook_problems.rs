@@ -24,9 +24,9 @@ pub(super) fn known_tools(state: &DaemonContext, project: &Project) -> KnownTool
 
 /// Everything that is wrong with the hooks that hold in every workspace, without secrets: of the settings, and of the user's agents.
 pub(super) async fn problems_in_force(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
-    let read = state.hooks_of(Vec::new()).await?;
-    let project = state.project(Vec::new()).await?;
-    Ok(without_secrets(read.all_problems(&known_tools(state, &project)), &state.redactor.get()))
+    let read = state.hooks.of(Vec::new()).await?;
+    let project = state.workspaces.project(Vec::new()).await?;
+    Ok(without_secrets(read.all_problems(&known_tools(state, &project)), &state.settings.redactor.get()))
 }
 
 /// Acknowledged folders whose hooks are looked at.
@@ -42,7 +42,7 @@ pub(super) async fn problems_of_projects(
     folders: &[String],
 ) -> Result<Vec<FileProblem>, JoinError> {
     let mut roots = folders.to_vec();
-    let trust = state.projects.trust();
+    let trust = state.workspaces.projects.trust();
     let trusted =
         trust.workspaces().filter(|(root, is_trusted)| *is_trusted && !folders.iter().any(|it| it == root));
     roots.extend(trusted.take(MOST_FOLDERS).map(|(root, _)| root.to_owned()));
@@ -54,13 +54,13 @@ pub(super) async fn problems_of_projects(
         if !tokio::fs::metadata(&root).await.is_ok_and(|it| it.is_dir()) {
             continue;
         }
-        let read = state.hooks_of(vec![root.clone()]).await?;
-        let project = state.project(vec![PathBuf::from(&root)]).await?;
+        let read = state.hooks.of(vec![root.clone()]).await?;
+        let project = state.workspaces.project(vec![PathBuf::from(&root)]).await?;
         let found = read.all_problems(&known_tools(state, &project));
         problems.extend(found.into_iter().filter(|it| is_of_folder(&it.path, &root)).map(warning));
     }
     problems.truncate(MOST_PROBLEMS);
-    Ok(without_secrets(problems, &state.redactor.get()))
+    Ok(without_secrets(problems, &state.settings.redactor.get()))
 }
 
 /// True of a file in which a folder of somebody's work has hooks. A home may be one, and has the person's own settings below it.

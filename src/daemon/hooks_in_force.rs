@@ -70,7 +70,8 @@ async fn remove_left(hooks: HooksInForce, store: EventStore, closing: Cancellati
 
 /// Keeps a task that has runs look anew when a file of hooks is not what it was, until the daemon stops.
 pub(super) fn keep(tasks: &TaskGroup, closing: &CancellationToken, state: &Arc<DaemonContext>) {
-    let (hooks, runs, clock) = (state.hooks.clone(), state.executor.clone(), Arc::clone(&state.clock));
+    let (hooks, runs, clock) =
+        (state.hooks.in_force.clone(), state.executor.clone(), Arc::clone(&state.life.clock));
     let removing = remove_left(hooks.clone(), state.store.clone(), closing.clone());
     tasks.spawn("what takes away transcripts of removed sessions", removing);
     let until = closing.clone();

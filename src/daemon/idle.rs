@@ -11,20 +11,21 @@ const IDLE: Duration = Duration::from_secs(15 * 60);
 const LOOK: Duration = Duration::from_secs(30);
 
 pub(super) async fn watch(state: Arc<DaemonContext>) {
-    let mut idle_since = state.clock.monotonic();
+    let mut idle_since = state.life.clock.monotonic();
     loop {
         tokio::select! {
-            () = state.closing.cancelled() => return,
-            () = state.clock.sleep(LOOK) => (),
+            () = state.life.closing.cancelled() => return,
+            () = state.life.clock.sleep(LOOK) => (),
         }
-        let now = state.clock.monotonic();
-        let is_needed =
-            state.load.connections() != 0 || state.executor.live_runs() != 0 || has_questions(&state).await;
+        let now = state.life.clock.monotonic();
+        let is_needed = state.clients.load.connections() != 0
+            || state.executor.live_runs() != 0
+            || has_questions(&state).await;
         if is_needed {
             idle_since = now;
         } else if IDLE <= now.saturating_sub(idle_since) {
             tracing::info!("nobody needed the daemon for {} minutes; it ends", IDLE.as_secs() / 60);
-            state.closing.cancel();
+            state.life.closing.cancel();
             return;
         }
     }

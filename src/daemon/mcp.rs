@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{DaemonSettings, command_rules, published_mcp_states::told_state, state::DaemonContext};
+use super::{
+    DaemonSettings, command_rules,
+    published_mcp_states::{PublishedMcpStates, told_state},
+    state::DaemonContext,
+};
 use config::{DaemonConfig, KeySource};
 use models::usual_key_variables;
 use project::ProjectReader;
@@ -22,6 +26,21 @@ use tools::{
 const OFF: &str = "mcp.off";
 /// Tools listed in one event: nobody reads more, and an event stays a message's size.
 const MOST_LISTED: usize = 1_000;
+
+/// The servers of the Model Context Protocol, how they are, and who signed in to them.
+pub(super) struct McpConnections {
+    pub hub: McpHub,
+    /// Those of them that are up or in trouble.
+    pub published: PublishedMcpStates,
+    pub sign_ins: OAuthSessions,
+}
+
+impl McpConnections {
+    /// Before any server is started.
+    pub fn new(hub: McpHub, sign_ins: OAuthSessions) -> McpConnections {
+        McpConnections { hub, published: PublishedMcpStates::default(), sign_ins }
+    }
+}
 
 /// The servers, as settings and the last daemon left them. None is started.
 pub(super) async fn servers(
@@ -54,7 +73,7 @@ pub(super) async fn servers(
 
 /// Switches a server off or on, for the next daemon too.
 pub(super) async fn switch(state: &DaemonContext, name: &str, enabled: bool) -> Result<(), StoreError> {
-    let off = state.servers.set_off(name, !enabled);
+    let off = state.mcp.hub.set_off(name, !enabled);
     // Names are plain text.
     state.store.leave_note(OFF, serde_json::to_string(&off).unwrap_or_default()).await
 }
@@ -111,10 +130,10 @@ fn variables_in(text: &str) -> impl Iterator<Item = String> {
 pub(super) async fn follow(state: Arc<DaemonContext>) {
     loop {
         let changes = tokio::select! {
-            () = state.stop.cancelled() => return,
-            changes = state.servers.changes() => changes,
+            () = state.life.stop.cancelled() => return,
+            changes = state.mcp.hub.changes() => changes,
         };
-        changes.iter().for_each(|change| state.servers_now.note(change));
+        changes.iter().for_each(|change| state.mcp.published.note(change));
         let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&state, change)).collect();
         if let Err(error) = state.store.append(events).await {
             tracing::warn!(%error, "what became of MCP servers could not be told");
@@ -138,7 +157,7 @@ fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
     }
     bodies.insert(0, McpServerStateChanged { server, agent, extension, workspace, state: now, error }.into());
     let event = |body: EventBody| NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,

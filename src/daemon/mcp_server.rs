@@ -125,7 +125,7 @@ impl McpAcceptor for AgentMcpServer {
     ) -> BoxFuture<'static, HttpReply> {
         request.extensions_mut().insert(peer);
         let (http, sessions) = (self.http.clone(), Arc::clone(&self.sessions));
-        let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.state.clock));
+        let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.state.life.clock));
         Box::pin(async move {
             let named = request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok());
             let begins = request.method() == Method::POST && named.is_none();

@@ -22,22 +22,22 @@ const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.c
 /// Counts what runs do until the daemon stops. Nobody waits for it.
 pub(super) async fn follow(state: Arc<DaemonContext>) {
     let filter = LogFilter { types: areas(), ..LogFilter::default() };
-    let mut follower = state.store.follow(filter, state.metrics.counted_to());
+    let mut follower = state.store.follow(filter, state.telemetry.metrics.counted_to());
     let mut fold = loop {
-        match with_open_spans(&state.store, state.metrics.counted_to()).await {
+        match with_open_spans(&state.store, state.telemetry.metrics.counted_to()).await {
             Ok(fold) => break fold,
             Err(error) => {
                 tracing::warn!(%error, "what is open cannot be read for the metrics; tried again");
                 tokio::select! {
-                    () = state.stop.cancelled() => return,
-                    () = state.clock.sleep(READ_RETRY) => (),
+                    () = state.life.stop.cancelled() => return,
+                    () = state.life.clock.sleep(READ_RETRY) => (),
                 }
             }
         }
     };
     loop {
         let events = tokio::select! {
-            () = state.stop.cancelled() => return,
+            () = state.life.stop.cancelled() => return,
             events = follower.next() => events,
         };
         let events = match events {
@@ -45,16 +45,16 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
             Err(error) => {
                 tracing::warn!(%error, "the log cannot be read for the metrics; tried again");
                 tokio::select! {
-                    () = state.stop.cancelled() => return,
-                    () = state.clock.sleep(READ_RETRY) => continue,
+                    () = state.life.stop.cancelled() => return,
+                    () = state.life.clock.sleep(READ_RETRY) => continue,
                 }
             }
         };
         // Before they are counted: what panics is not counted again.
-        state.metrics.reaches(follower.position());
+        state.telemetry.metrics.reaches(follower.position());
         for event in events {
             match event.to_envelope() {
-                Ok(envelope) => state.metrics.count(&fold.apply(&envelope)),
+                Ok(envelope) => state.telemetry.metrics.count(&fold.apply(&envelope)),
                 Err(error) => tracing::warn!(%error, "an event is left out of the metrics"),
             }
         }
@@ -83,8 +83,8 @@ fn areas() -> Vec<String> {
 pub(super) async fn samples(state: &DaemonContext) -> Result<MetricSamples, StoreError> {
     let mut samples = MetricSamples::new(METRICS);
     let version = env!("CARGO_PKG_VERSION");
-    samples.set("subagentd_info", &[("version", version), ("id", &state.instance)], 1.0);
-    samples.set("subagentd_start_time_seconds", &[], state.started_at.0 as f64 / 1e6);
+    samples.set("subagentd_info", &[("version", version), ("id", &state.life.instance)], 1.0);
+    samples.set("subagentd_start_time_seconds", &[], state.life.started_at.0 as f64 / 1e6);
     let RunCounts { queued, running, waiting, parked, ended: _ } = state.store.run_counts().await?;
     for (word, count) in [("queued", queued), ("running", running), ("waiting", waiting), ("parked", parked)]
     {
@@ -94,9 +94,9 @@ pub(super) async fn samples(state: &DaemonContext) -> Result<MetricSamples, Stor
     samples.set("subagentd_slots_in_use", &[], slots as f64);
     samples.set("subagentd_slot_queue_length", &[], slot_queue as f64);
     samples.set("subagentd_confirmations_open", &[], state.store.open_confirmations().await? as f64);
-    samples.set("subagentd_clients", &[], state.load.connections() as f64);
-    samples.set("subagentd_subscriptions", &[], state.load.subscriptions() as f64);
-    for (client, lag) in state.places.lags(state.store.head()) {
+    samples.set("subagentd_clients", &[], state.clients.load.connections() as f64);
+    samples.set("subagentd_subscriptions", &[], state.clients.load.subscriptions() as f64);
+    for (client, lag) in state.clients.places.lags(state.store.head()) {
         samples.set("subagentd_subscription_lag_events", &[("client", &client)], lag as f64);
     }
     samples.set("subagentd_log_head", &[], state.store.head().0 as f64);
@@ -104,16 +104,16 @@ pub(super) async fn samples(state: &DaemonContext) -> Result<MetricSamples, Stor
     samples.set("subagentd_storage_full", &[], f64::from(u8::from(*state.store.fullness().borrow())));
     samples.histogram("subagentd_commit_duration_seconds", &[], &state.store.commit_times());
     for signal in OtlpSignal::ALL {
-        let SignalCounts { sent, dropped, failures } = state.otlp.counts.of(signal);
+        let SignalCounts { sent, dropped, failures } = state.telemetry.otlp.counts.of(signal);
         let labels = [("signal", signal.as_str())];
         samples.set("subagentd_otlp_sent_total", &labels, sent as f64);
         samples.set("subagentd_otlp_dropped_total", &labels, dropped as f64);
         samples.set("subagentd_otlp_failures_total", &labels, failures as f64);
     }
-    samples.set("subagentd_otlp_backlog_events", &[], state.otlp.counts.backlog() as f64);
+    samples.set("subagentd_otlp_backlog_events", &[], state.telemetry.otlp.counts.backlog() as f64);
     if let Some(bytes) = process::rss_bytes() {
         samples.set("process_resident_memory_bytes", &[], bytes as f64);
     }
-    state.metrics.write(&mut samples);
+    state.telemetry.metrics.write(&mut samples);
     Ok(samples)
 }

@@ -16,52 +16,52 @@ pub(super) const SPAN_FILES: &str = "traces";
 /// Begins what sends. It goes on until everything ends, which is after the last run.
 pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
     let parts = ExporterParts {
-        clock: Arc::clone(&state.clock),
-        redactor: Arc::clone(&state.redactor),
-        targets: state.otlp.targets.subscribe(),
-        counts: Arc::clone(&state.otlp.counts),
+        clock: Arc::clone(&state.life.clock),
+        redactor: Arc::clone(&state.settings.redactor),
+        targets: state.telemetry.otlp.targets.subscribe(),
+        counts: Arc::clone(&state.telemetry.otlp.counts),
         version: env!("CARGO_PKG_VERSION"),
-        instance: state.instance.clone(),
-        started_at: state.started_at,
-        stop: state.stop.clone(),
+        instance: state.life.instance.clone(),
+        started_at: state.life.started_at,
+        stop: state.life.stop.clone(),
     };
     let for_traces = (state.store.clone(), parts.clone());
     let send_traces = move || {
         let (store, parts) = for_traces.clone();
         async move { TraceExporter::new(store, parts).run().await }
     };
-    tasks.keep("what sends traces", state.stop.clone(), send_traces);
+    tasks.keep("what sends traces", state.life.stop.clone(), send_traces);
     let for_metrics = parts.clone();
     let read = reader(state);
     let send_metrics = move || {
         let (parts, read) = (for_metrics.clone(), Arc::clone(&read));
         async move { MetricExporter::new(parts, read).run().await }
     };
-    tasks.keep("what sends metrics", state.stop.clone(), send_metrics);
+    tasks.keep("what sends metrics", state.life.stop.clone(), send_metrics);
     let send_logs = move || {
         let parts = parts.clone();
         async move { LogExporter::new(parts, &LINES).run().await }
     };
-    tasks.keep("what sends the log", state.stop.clone(), send_logs);
+    tasks.keep("what sends the log", state.life.stop.clone(), send_logs);
     let local = LocalSpanParts {
         store: state.store.clone(),
-        clock: Arc::clone(&state.clock),
-        redactor: Arc::clone(&state.redactor),
-        in_force: state.otlp.local.subscribe(),
-        stop: state.stop.clone(),
+        clock: Arc::clone(&state.life.clock),
+        redactor: Arc::clone(&state.settings.redactor),
+        in_force: state.telemetry.otlp.local.subscribe(),
+        stop: state.life.stop.clone(),
     };
-    let (for_files, folder) = (local.clone(), state.state_dir.join(SPAN_FILES));
-    let most_bytes = state.otlp.most_file_bytes.subscribe();
+    let (for_files, folder) = (local.clone(), state.settings.state_dir.join(SPAN_FILES));
+    let most_bytes = state.telemetry.otlp.most_file_bytes.subscribe();
     let write_files = move || {
         let (parts, files) = (for_files.clone(), SpanFiles::new(folder.clone(), most_bytes.clone()));
         async move { LocalSpans::new(parts, files).run().await }
     };
-    tasks.keep("what writes files of traces", state.stop.clone(), write_files);
+    tasks.keep("what writes files of traces", state.life.stop.clone(), write_files);
     let write_log = move || {
         let parts = local.clone();
         async move { LocalSpans::new(parts, SpanLog).run().await }
     };
-    tasks.keep("what writes traces into the log", state.stop.clone(), write_log);
+    tasks.keep("what writes traces into the log", state.life.stop.clone(), write_log);
 }
 
 /// Holds nothing of a daemon that has gone.

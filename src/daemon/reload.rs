@@ -12,13 +12,13 @@ use std::{
 use tokio::task::JoinError;
 
 use super::{
-    active_settings::ActiveSettings,
-    agent_switches, command_rules,
+    agent_switches,
     dead_names::dead_names_in_force,
-    defaults, disabled_skills, discovery, hook_places, hook_problems, log_lines, mcp, named,
+    defaults, disabled_skills, discovery, hook_problems, log_lines, mcp, named,
     named::SettingsReferences,
     otlp,
     redaction::{redactor, without_secrets},
+    settings_in_force::ActiveSettings,
     state::DaemonContext,
     wire_errors::internal,
     written_system_file,
@@ -38,7 +38,7 @@ const EXCLUDE: &str = "tools.exclude";
 
 /// Entries of `tools.exclude` that keep no tool from anybody: slips, mostly.
 pub(super) async fn idle_exclusions(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
-    let project = state.project(Vec::new()).await?;
+    let project = state.workspaces.project(Vec::new()).await?;
     let registry = state.executor.registry(&project, discovery::foreign_known(state, &project));
     let config = &state.settings.get().config;
     let (path, mark) = match config.set_at.get(EXCLUDE) {
@@ -46,7 +46,7 @@ pub(super) async fn idle_exclusions(state: &DaemonContext) -> Result<Vec<FilePro
         Some(elsewhere) => (elsewhere.told().into(), None),
         None => (PathBuf::from("settings"), None),
     };
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let found = config.tools.exclude.value.iter().filter_map(|entry| {
         let message = format!("`{EXCLUDE}`: {}", registry.explain_idle(entry)?);
         let found = problem(&path, mark, FileProblemCode::BadValue, redactor.owned(message));
@@ -58,11 +58,11 @@ pub(super) async fn idle_exclusions(state: &DaemonContext) -> Result<Vec<FilePro
 /// What is wrong with the rules and settings of projects that people acknowledged. All of it warns only: it holds in its own
 /// folder.
 pub(super) async fn project_problems(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
-    let projects = state.projects.clone();
+    let projects = state.workspaces.projects.clone();
     let problems = tokio::task::spawn_blocking(move || projects.problems()).await?;
     let warn = |it: FileProblem| FileProblem { severity: ProblemSeverity::Warning, ..it };
     let problems = problems.into_iter().map(warn).collect();
-    Ok(without_secrets(problems, &state.redactor.get()))
+    Ok(without_secrets(problems, &state.settings.redactor.get()))
 }
 
 /// Runs at work at once: in one session, and in all.
@@ -76,7 +76,7 @@ pub(super) fn max_concurrent(config: &DaemonConfig) -> (usize, usize) {
 pub(super) async fn reload(state: &Arc<DaemonContext>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
     let whole = async move { reload_whole(&reloading, by, None).await };
-    let reloading = state.writing.spawn("the reading of the settings", whole);
+    let reloading = state.life.writing.spawn("the reading of the settings", whole);
     let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
     discovery::refresh(state);
     done
@@ -92,24 +92,23 @@ pub(super) async fn reload_whole(
     by: Option<String>,
     to_be_kept: Option<KeyedReloadAnswer>,
 ) -> Result<ReloadResult, RpcError> {
-    // It is closed never, and then there is nobody to wait for.
-    let _turn = state.reloads.acquire().await;
+    let _turn = state.settings.changes.lock().await;
     let before = state.settings.get();
-    let read = SettingsReload { before: Arc::clone(&before), sources: Arc::clone(&state.sources) };
-    let places = state.rule_places.clone();
+    let read = SettingsReload { before: Arc::clone(&before), sources: Arc::clone(&state.settings.sources) };
+    let places = state.settings.rule_places.clone();
     let read = tokio::task::spawn_blocking(move || (read.anew(), RuleFiles::read(&places))).await;
     let ((config, mut problems), rules) =
         read.map_err(|error| internal("the settings could not be read", &error))?;
     let (otlp_targets, otlp_problems) =
-        otlp::found_targets(&config, &state.sources.environment, &state.secrets);
+        otlp::found_targets(&config, &state.settings.sources.environment, &state.settings.secrets);
     problems.extend(otlp_problems);
     let settings_problems = problems.len();
     let changes = config.changes_since(&before.config);
     let redactor = match config.redaction.patterns.value == before.config.redaction.patterns.value {
-        true => state.redactor.get(),
+        true => state.settings.redactor.get(),
         // Each pattern was compiled when it was read.
         false => Arc::new(
-            redactor(&state.sources.environment, &config)
+            redactor(&state.settings.sources.environment, &config)
                 .map_err(|error| internal("the patterns to be hidden cannot be used", &error))?,
         ),
     };
@@ -117,11 +116,11 @@ pub(super) async fn reload_whole(
     let mut problems = without_secrets(problems, &redactor);
     let needs_restart = changes.at_start.clone();
     let changed: Vec<String> = changes.at_once.into_iter().chain(changes.at_start).collect();
-    let policies = rules.changed_since(&state.projects.rules().files());
+    let policies = rules.changed_since(&state.workspaces.projects.rules().files());
     let policies: Vec<String> =
         policies.iter().map(|path| redactor.owned(path.to_string_lossy().into_owned())).collect();
     let event = |body: EventBody| NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,
@@ -143,15 +142,18 @@ pub(super) async fn reload_whole(
     let (_, last) = state.store.append_keyed(events, keyed).await?;
     let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
-    let references =
-        SettingsReferences::in_settings(&config, (&state.sources, &state.rule_places), &state.state_dir);
-    let files = state.commands.sandbox.hidden().named().clone();
-    named::take_in(references, &state.program_log, &files, &state.secrets)
+    let references = SettingsReferences::in_settings(
+        &config,
+        (&state.settings.sources, &state.settings.rule_places),
+        &state.settings.state_dir,
+    );
+    let files = state.programs.commands.sandbox.hidden().named().clone();
+    named::take_in(references, &state.programs.log, &files, &state.settings.secrets)
         .await
         .map_err(|error| internal("what the settings name could not be looked at", &error))?;
-    state.projects.rules().replace_files(rules);
+    state.workspaces.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
-    state.otlp.retarget(otlp_targets, &state.settings.get().config);
+    state.telemetry.otlp.retarget(otlp_targets, &state.settings.get().config);
     tracing::info!(
         ?changed,
         ?policies,
@@ -196,8 +198,8 @@ fn put_in_force(
 ) {
     // Poisoned or not: nothing is left half done by whoever held it.
     let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
-    let hidden = (&state.sign_ins, &state.secrets);
-    let redactor = with_secrets(hidden, &state.sources, &config).unwrap_or(redactor);
+    let hidden = (&state.mcp.sign_ins, &state.settings.secrets);
+    let redactor = with_secrets(hidden, &state.settings.sources, &config).unwrap_or(redactor);
     let models = match config.providers == before.config.providers {
         true => before.models.clone(),
         false => before.models.reconfigured(&config.providers),
@@ -205,21 +207,18 @@ fn put_in_force(
     let models = models.with_settings(&config.models);
     // What hides comes first, so that nothing is shown in between that should not be.
     log_lines::HIDDEN.replace(redactor.clone());
-    state.redactor.replace(redactor.clone());
-    state.allowed_uids.replace(config.access.allow_uids.value.clone());
+    state.settings.redactor.replace(redactor.clone());
+    state.settings.allowed_uids.replace(config.access.allow_uids.value.clone());
     state.executor.refit(ResourceUpdate {
         models: models.clone(),
-        defaults: defaults(&config, written_system_file(&state.sources, &state.own_files)),
+        defaults: defaults(&config, written_system_file(&state.settings.sources, &state.settings.own_files)),
         redactor,
         max_concurrent: max_concurrent(&config),
     });
-    state.projects.agents().switch(agent_switches(&config));
-    state.projects.skills().disable(disabled_skills(&config));
-    state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
-    let off = state.hooks_off.get();
-    let sandbox = command_rules(&config).confinement;
-    let around = (&state.sources, &state.rule_places);
-    state.hooks.replace(hook_places::configuration(&config, around.0, around.1, (&off, sandbox)));
+    state.workspaces.projects.agents().switch(agent_switches(&config));
+    state.workspaces.projects.skills().disable(disabled_skills(&config));
+    state.mcp.hub.configure(mcp::rules(&config, &state.settings.redactor.get(), &state.mcp.sign_ins));
+    state.hooks.configure(&config);
     state.settings.replace(ActiveSettings { config, problems, models });
     state.pruning.limits_changed();
 }
@@ -252,15 +251,18 @@ pub(super) fn hide_anew(state: &DaemonContext) {
     // Poisoned or not: nothing is left half done by whoever held it.
     let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
     let in_force = state.settings.get();
-    let hidden = (&state.sign_ins, &state.secrets);
-    let Some(redactor) = with_secrets(hidden, &state.sources, &in_force.config) else { return };
+    let hidden = (&state.mcp.sign_ins, &state.settings.secrets);
+    let Some(redactor) = with_secrets(hidden, &state.settings.sources, &in_force.config) else { return };
     log_lines::HIDDEN.replace(redactor.clone());
-    state.redactor.replace(redactor.clone());
+    state.settings.redactor.replace(redactor.clone());
     state.executor.refit(ResourceUpdate {
         models: in_force.models.clone(),
-        defaults: defaults(&in_force.config, written_system_file(&state.sources, &state.own_files)),
+        defaults: defaults(
+            &in_force.config,
+            written_system_file(&state.settings.sources, &state.settings.own_files),
+        ),
         redactor: redactor.clone(),
         max_concurrent: max_concurrent(&in_force.config),
     });
-    state.servers.configure(mcp::rules(&in_force.config, &redactor, &state.sign_ins));
+    state.mcp.hub.configure(mcp::rules(&in_force.config, &redactor, &state.mcp.sign_ins));
 }

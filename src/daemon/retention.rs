@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Mutex as TurnMutex, Notify};
 
 pub(super) use self::age_clock::{AgeClock, usual_gap};
 use config::RetentionSettings;
@@ -19,8 +19,8 @@ const DAY_US: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// Whoever prunes, and who wakes them.
 pub(super) struct SessionPruning {
-    /// One permit.
-    pub turn: Semaphore,
+    /// Held by whoever prunes.
+    pub turn: TurnMutex<()>,
     limits: Notify,
     /// `None` until somebody looks.
     clock: Mutex<Option<AgeClock>>,
@@ -28,7 +28,7 @@ pub(super) struct SessionPruning {
 
 impl Default for SessionPruning {
     fn default() -> SessionPruning {
-        SessionPruning { turn: Semaphore::new(1), limits: Notify::new(), clock: Mutex::new(None) }
+        SessionPruning { turn: TurnMutex::default(), limits: Notify::new(), clock: Mutex::new(None) }
     }
 }
 

@@ -16,14 +16,22 @@ impl Daemon {
     pub fn reload_on(&self, hangup: Signal, notifier: Arc<ServiceNotifier>) {
         let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
         let reload = move || reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
-        self.connections.keep("what reads the settings at a signal", self.closing.clone(), reload);
+        self.tasks.connections.keep(
+            "what reads the settings at a signal",
+            self.tasks.closing.clone(),
+            reload,
+        );
     }
 
     /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
     pub fn keep_alive(&self, notifier: Arc<ServiceNotifier>) {
         let state = Arc::clone(&self.state);
         let watch = move || watch(Arc::clone(&state), Arc::clone(&notifier));
-        self.connections.keep("what tells systemd that the daemon is alive", self.closing.clone(), watch);
+        self.tasks.connections.keep(
+            "what tells systemd that the daemon is alive",
+            self.tasks.closing.clone(),
+            watch,
+        );
     }
 }
 
@@ -38,7 +46,7 @@ pub(super) fn tell(notifier: &ServiceNotifier, state: systemd::ServiceState) {
 async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
     // Nobody else listens to it.
     let mut hangup = hangup.lock().await;
-    while let Some(Some(())) = state.closing.run_until_cancelled(hangup.recv()).await {
+    while let Some(Some(())) = state.life.closing.run_until_cancelled(hangup.recv()).await {
         tell(&notifier, systemd::ServiceState::Reloading);
         if let Err(error) = reload::reload(&state, None).await {
             tracing::error!(error = error.message, "the settings could not be read anew; the old ones count");
@@ -52,9 +60,9 @@ async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<DaemonContext>, notifi
 /// better started anew, which loses nothing.
 async fn watch(state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
     let Some(interval) = notifier.watchdog() else { return };
-    let closing = state.closing.clone();
+    let closing = state.life.closing.clone();
     let alive = || tell(&notifier, systemd::ServiceState::Alive);
-    say_alive(&*state.clock, interval / 2, closing, || state.store.writer_answers(), alive).await;
+    say_alive(&*state.life.clock, interval / 2, closing, || state.store.writer_answers(), alive).await;
 }
 
 async fn say_alive<F: Future<Output = bool>>(

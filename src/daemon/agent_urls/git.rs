@@ -127,7 +127,7 @@ impl<'a> BareRepository<'a> {
         repository: &RemoteRepository,
         filter: &str,
     ) -> Result<(BareRepository<'a>, String), GitError> {
-        let own = state.sources.environment.iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
+        let own = state.settings.sources.environment.iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
         let own = own.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned();
         let mut git = BareRepository { state, folder, transports: repository.transports, ssh: own };
         fs::create_dir(&git.folder)?;
@@ -215,7 +215,7 @@ impl<'a> BareRepository<'a> {
     /// Completes when there is more on the disk than may be.
     async fn outgrown(&self) -> GitError {
         loop {
-            self.state.clock.sleep(LOOKS).await;
+            self.state.life.clock.sleep(LOOKS).await;
             let folder = self.folder.clone();
             // What cannot be looked at is looked at again; the time is bounded as well.
             let bytes = tokio::task::spawn_blocking(move || bytes_below(&folder)).await.unwrap_or(0);
@@ -228,7 +228,7 @@ impl<'a> BareRepository<'a> {
     /// Runs git once, and answers what it prints, which must not be more than `most` bytes. Dropping it ends git, and all that
     /// it started in its group.
     async fn run(&self, arguments: &[&str], input: Vec<u8>, most: usize) -> Result<Vec<u8>, GitError> {
-        let variables = &self.state.sources.environment;
+        let variables = &self.state.settings.sources.environment;
         let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         // It runs outside of every sandbox, and so does what it looks up: ssh, and whoever keeps passwords.
         let program = programs::of_system("git", path).ok_or(GitError::Missing)?;
@@ -252,12 +252,12 @@ impl<'a> BareRepository<'a> {
         let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child =
-            self.state.children.spawn(&mut command, SpawnOrigin::Tool).map_err(|error| {
-                match error.kind() {
+            self.state.programs.children.spawn(&mut command, SpawnOrigin::Tool).map_err(
+                |error| match error.kind() {
                     io::ErrorKind::NotFound => GitError::Missing,
                     _ => GitError::Broken(error),
-                }
-            })?;
+                },
+            )?;
         GitProcess { child }.talk(input, most).await
     }
 

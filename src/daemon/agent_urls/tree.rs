@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::SemaphorePermit;
+use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -27,7 +27,7 @@ const BATCH: u64 = 16 << 20;
 
 /// A repository's files in a folder. [`FetchedTree::empty`] takes them away.
 pub struct FetchedTree<'a> {
-    _turn: SemaphorePermit<'a>,
+    _turn: MutexGuard<'a, ()>,
     folder: FetchFolder,
     pub commit: String,
 }

@@ -7,7 +7,7 @@ use super::{
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let finding = of_commands(state);
-    let unread = state.discoveries.unread();
+    let unread = state.programs.discoveries.unread();
     if unread.is_empty() {
         return finding;
     }
@@ -18,7 +18,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
 }
 
 fn of_commands(state: &DaemonContext) -> DoctorFinding {
-    let all = state.discoveries.all();
+    let all = state.programs.discoveries.all();
     let user = state.executor.discovery_commands().discovery;
     if all.is_empty() {
         return DoctorFinding::ok(match user {
@@ -26,7 +26,7 @@ fn of_commands(state: &DaemonContext) -> DoctorFinding {
             Some(_) => "no workspace has been asked for tools of its own yet".to_owned(),
         });
     }
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let lines = all.iter().map(|(roots, found)| {
         let command = shown_command(found.commands.discovery.clone().unwrap_or_default(), &redactor);
         let command = command.replace('\n', "⏎");

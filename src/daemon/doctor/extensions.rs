@@ -4,7 +4,7 @@ use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD};
 use extensions::{ExtensionState, KnownExtension};
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
-    let library = state.extensions.clone();
+    let library = state.extensions.library.clone();
     let all = match tokio::task::spawn_blocking(move || library.all()).await {
         Ok(all) => all,
         Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),

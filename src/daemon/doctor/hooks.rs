@@ -14,11 +14,11 @@ const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach
      workspaces, such as ~/.config/subagentd/hooks/x.sh, and name that by its full path";
 
 pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
-    let read = match state.hooks_of(workspace.to_vec()).await {
+    let read = match state.hooks.of(workspace.to_vec()).await {
         Ok(read) => read,
         Err(error) => return DoctorFinding::failed(format!("they could not be read: {error}")),
     };
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     // Of a person's own nobody can tell without a workspace whether they name a file of one.
     let is_known = |hook: &Hook| !workspace.is_empty() || !hook.origin.is_own();
     let roots = workspace.iter().map(PathBuf::from).collect();
@@ -76,7 +76,7 @@ fn of_places(
     }
     let number = confined.len();
     let named = told(confined.iter().cloned());
-    match state.commands.sandbox.known_mechanism() {
+    match state.programs.commands.sandbox.known_mechanism() {
         Some(SandboxMechanism::Nothing(why)) => DoctorFinding::warning(format!(
             "{hooks}; {number} may run in a sandbox only and cannot be run, since none works here ({why}), so what they guard is refused: {named}"
         ))

@@ -8,9 +8,9 @@ use super::{super::state::DaemonContext, DoctorFinding, blocking, told};
 const PDF_READER: &str = "pdftotext";
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
-    let path = state.sources.environment.iter().find(|(name, _)| name == "PATH");
+    let path = state.settings.sources.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
-    let programs = state.children.owner_programs().clone();
+    let programs = state.programs.children.owner_programs().clone();
     let looked = tokio::task::spawn_blocking(move || (programs.changed(), programs.astray())).await;
     let (changed, astray) = match looked {
         Ok(looked) => looked,

@@ -34,7 +34,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
         Err(error) => return DoctorFinding::failed(format!("it could not be tried: {error}")),
     };
     let places = ground.places(state);
-    let proof = state.commands.sandbox.prove(&places).await;
+    let proof = state.programs.commands.sandbox.prove(&places).await;
     drop(ground);
     match proof {
         Err(problem) => DoctorFinding::failed(format!("it could not be tried: {problem}")),
@@ -141,7 +141,7 @@ impl SandboxProbeFolder {
         SandboxTrialPlaces {
             workspace: self.path.join("workspace"),
             outside: home.unwrap_or_else(|| self.path.join("outside")),
-            socket: state.socket.get().cloned(),
+            socket: state.life.socket.get().cloned(),
             state: state.store.path().to_owned(),
             temporary: self.path.join("temporary"),
         }

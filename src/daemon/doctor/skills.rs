@@ -12,11 +12,11 @@ use skills::{Skill, SkillState};
 /// `workspace`: canonical folders whose skills are looked at, too.
 pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
     let roots = workspace.iter().map(PathBuf::from).collect();
-    let project = match state.project(roots).await {
+    let project = match state.workspaces.project(roots).await {
         Ok(project) => project,
         Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
     };
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let looked = tokio::task::spawn_blocking(move || {
         let catalog = project.skills.catalog();
         let ready: Vec<&Skill> = catalog.all().filter(|skill| skill.state == SkillState::Ready).collect();

@@ -16,7 +16,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
         Some(SearchRoute::Model) => return by_model(state),
         Some(SearchRoute::Backend(rules)) => rules,
     };
-    let (sources, redactor) = (Arc::clone(&state.sources), state.redactor.get());
+    let (sources, redactor) = (Arc::clone(&state.settings.sources), state.settings.redactor.get());
     blocking(move || {
         let backend = rules.backend.as_str();
         let unusable = |why: &str| {

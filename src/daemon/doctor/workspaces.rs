@@ -4,7 +4,7 @@ use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD, blocking};
 use tools::WorkspaceReports;
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
-    let reports = WorkspaceReports::new(&state.state_dir);
+    let reports = WorkspaceReports::new(&state.settings.state_dir);
     blocking(move || {
         let recent = reports.recent();
         if recent.is_empty() {

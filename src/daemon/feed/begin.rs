@@ -195,7 +195,7 @@ impl EventPump {
         let name = place.consumer;
         // Hidden, two names could become one, and each would go on from the other's place.
         if let Some(name) = &name
-            && state.redactor.get().owned(name.clone()) != *name
+            && state.settings.redactor.get().owned(name.clone()) != *name
         {
             return Err(RpcError::new(
                 ErrorKind::InvalidParams,

@@ -62,7 +62,7 @@ async fn project(
     workspace: Option<&WorkspaceParam>,
 ) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();
-    state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))
+    state.workspaces.project(roots).await.map_err(|error| internal("the agents could not be read", &error))
 }
 
 async fn list(
@@ -92,7 +92,7 @@ fn hooks_of(
     let (agent, file) = (definition.name.clone(), file.to_owned());
     let hooks = AgentHooks { agent, file, hooks, is_trusted: true, begun_from: None };
     let (grave, others) = hooks::problems_of_agent(&hooks, &hook_problems::known_tools(state, project));
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     (without_secrets(grave, &redactor), without_secrets(others, &redactor))
 }
 

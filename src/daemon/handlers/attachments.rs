@@ -78,7 +78,7 @@ pub(super) async fn read(
         let pointer = format!("/attachments/{at}");
         match attachment {
             PromptAttachment { path: Some(path), .. } => {
-                let (roots, own_files) = (roots.to_vec(), state.own_files.clone());
+                let (roots, own_files) = (roots.to_vec(), state.settings.own_files.clone());
                 let reading = move || file(&roots, &own_files, &path);
                 let read = tokio::task::spawn_blocking(reading)
                     .await
@@ -131,9 +131,10 @@ async fn resource(
     server: &str,
     uri: &str,
 ) -> Result<Vec<AttachmentContent>, RpcError> {
-    state.servers.meet(project);
+    state.mcp.hub.meet(project);
     let (ready, _use) = ready(state, &project.roots, server).await?;
-    let read = ready.connection.read(uri, &state.closing).await.map_err(|error| refused(state, &error))?;
+    let read =
+        ready.connection.read(uri, &state.life.closing).await.map_err(|error| refused(state, &error))?;
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let named = format!("{uri} of the MCP server {server}");
     let attached: Vec<AttachmentContent> =
@@ -162,11 +163,11 @@ async fn server_says(
     prompt: &ServerPrompt,
 ) -> Result<(String, Vec<AttachmentContent>), RpcError> {
     let ServerPrompt { server, name, arguments } = prompt;
-    state.servers.meet(project);
+    state.mcp.hub.meet(project);
     let (ready, _use) = ready(state, &project.roots, server).await?;
     let arguments: Map<String, Value> =
         arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let said = ready.connection.prompt(name, arguments, &state.closing).await;
+    let said = ready.connection.prompt(name, arguments, &state.life.closing).await;
     let said = said.map_err(|error| refused(state, &error))?;
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let (mut texts, mut attached, mut says_anything) = (Vec::new(), Vec::new(), false);

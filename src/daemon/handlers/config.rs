@@ -24,7 +24,7 @@ async fn get(
     params: ConfigGetParams,
 ) -> Result<ConfigGetResult, RpcError> {
     let in_force = state.settings.get();
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let shown = match &params.keys {
         None => in_force.config.shown(),
         Some(keys) => in_force.config.shown_of(keys).map_err(|error| unknown(error, &redactor))?,

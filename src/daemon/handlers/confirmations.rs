@@ -60,7 +60,7 @@ async fn list(
     let listed = state.store.confirmations(&filter, cursor.as_deref(), limit).await?;
     let places: Vec<EventSeq> = listed.items.iter().map(|stored| stored.first_seq).collect();
     let mut next_cursor = listed.next;
-    let mut confirmations = state.desk.records(listed.items, caller.connection());
+    let mut confirmations = state.confirmations.router.records(listed.items, caller.connection());
     let fitting = n_fitting(&confirmations, PAGE_BYTES);
     if fitting < confirmations.len() {
         confirmations.truncate(fitting);
@@ -111,11 +111,11 @@ async fn claim(
     let said = caller.introduction();
     let claim = Claim {
         client_id: said.as_ref().map(|said| said.client_id.clone()),
-        name: said.map(|said| state.redactor.get().owned(said.client.name)),
-        until: state.clock.now().plus(for_ms.map_or(CLAIM, Duration::from_millis)),
+        name: said.map(|said| state.settings.redactor.get().owned(said.client.name)),
+        until: state.life.clock.now().plus(for_ms.map_or(CLAIM, Duration::from_millis)),
         answered: false,
     };
-    let claimed = state.desk.claim(&confirmation_id, caller.connection(), claim.clone());
+    let claimed = state.confirmations.router.claim(&confirmation_id, caller.connection(), claim.clone());
     if let Some(until_the_end) = claimed.flatten() {
         caller.keep(until_the_end);
     }
@@ -130,7 +130,7 @@ async fn release(
     let ConfirmationReleaseParams { confirmation_id } = params;
     let stored = known(&state, &confirmation_id).await?;
     may_change(&state, &caller, &stored.confirmation.session_id)?;
-    let released = state.desk.release(&confirmation_id, caller.connection());
+    let released = state.confirmations.router.release(&confirmation_id, caller.connection());
     Ok(ConfirmationReleaseResult { confirmation_id, released })
 }
 
@@ -204,11 +204,11 @@ async fn respond(
         let claim = Claim {
             client_id: said.as_ref().map(|said| said.client_id.clone()),
             // Who does not say who they are is the user whom the socket has proved.
-            name: Some(said.map_or(user, |said| state.redactor.get().owned(said.client.name))),
-            until: state.clock.now().plus(EDIT_CHECKED),
+            name: Some(said.map_or(user, |said| state.settings.redactor.get().owned(said.client.name))),
+            until: state.life.clock.now().plus(EDIT_CHECKED),
             answered: true,
         };
-        state.desk.edit_begins(&id, claim)
+        state.confirmations.router.edit_begins(&id, claim)
     });
     let answered = state.executor.answer(&run_id, answer).await;
     drop(edited);
@@ -348,7 +348,7 @@ fn invalid(violations: &[SchemaViolation]) -> RpcError {
 
 /// The question and the digest that a token is bound to.
 async fn of_token(state: &Arc<DaemonContext>, token: String) -> Result<(ConfirmationId, String), RpcError> {
-    let tokens = Arc::clone(&state.tokens);
+    let tokens = Arc::clone(&state.confirmations.tokens);
     let checked = tokio::task::spawn_blocking(move || tokens.check(&token)).await;
     match checked.map_err(|error| internal("a token could not be checked", &error))? {
         Ok(bound) => Ok(bound),
@@ -371,7 +371,7 @@ fn shown(
     stored: StoredConfirmation,
     caller: &RpcCaller,
 ) -> Result<ConfirmationRecord, RpcError> {
-    let record = state.desk.records(vec![stored], caller.connection()).pop();
+    let record = state.confirmations.router.records(vec![stored], caller.connection()).pop();
     record.ok_or_else(|| internal("a question was lost", &"one record was asked for and none came"))
 }
 

@@ -55,19 +55,21 @@ async fn initialize(
     }
     // Every event that the client causes will carry it.
     let client_id = match client_id {
-        Some(client_id) => ClientId::from(state.redactor.get().owned(client_id.to_string())),
-        None => named_id(&without_secrets(&state.redactor.get(), client.clone()).name),
+        Some(client_id) => ClientId::from(state.settings.redactor.get().owned(client_id.to_string())),
+        None => named_id(&without_secrets(&state.settings.redactor.get(), client.clone()).name),
     };
-    let client = without_secrets(&state.redactor.get(), client);
-    let capabilities = kinds_without_secrets(&state.redactor.get(), capabilities);
+    let client = without_secrets(&state.settings.redactor.get(), client);
+    let capabilities = kinds_without_secrets(&state.settings.redactor.get(), capabilities);
     caller.introduce(client.clone(), client_id.clone(), strict);
     let introduced = ClientIntroduction { client_id: client_id.clone(), client, capabilities, presence };
-    if let Some(until_the_end) = state.clients.introduce(&caller, introduced, state.clock.now()) {
+    if let Some(until_the_end) =
+        state.clients.connected.introduce(&caller, introduced, state.life.clock.now())
+    {
         caller.keep(until_the_end);
     }
     Ok(InitializeResult {
         protocol_version,
-        daemon: state.info(),
+        daemon: state.life.info(state.store.log_id()),
         client_id,
         capabilities: DaemonCapabilities { confirmations: true, deltas: true, tools: true, presence: true },
         limits: WireLimits {
@@ -103,9 +105,9 @@ async fn update(
     params: ClientUpdateParams,
 ) -> Result<ClientUpdateResult, RpcError> {
     let ClientUpdateParams { capabilities, presence } = params;
-    let redacted = |it: ClientCapabilities| kinds_without_secrets(&state.redactor.get(), it);
+    let redacted = |it: ClientCapabilities| kinds_without_secrets(&state.settings.redactor.get(), it);
     let params = ClientUpdateParams { capabilities: capabilities.map(|it| it.map(redacted)), presence };
-    let updated = state.clients.update(&caller, params);
+    let updated = state.clients.connected.update(&caller, params);
     let (capabilities, presence) = updated.ok_or_else(|| {
         RpcError::new(ErrorKind::NotInitialized, "this connection has not said `initialize`")
             .with_hint("say `initialize` first; it takes `capabilities` and `presence` too")
@@ -126,11 +128,11 @@ async fn list(
             .map_err(|_| violation("/cursor", "was not made by this list; give a `nextCursor`, or none"))?,
     };
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let (clients, is_more) = state.clients.list(after, limit);
+    let (clients, is_more) = state.clients.connected.list(after, limit);
     let next_cursor = clients.last().filter(|_| is_more).map(|last| last.connection.to_string());
     Ok(ClientListResult { clients, next_cursor })
 }
 
 async fn ping(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<PingResult, RpcError> {
-    Ok(PingResult { at: state.clock.now() })
+    Ok(PingResult { at: state.life.clock.now() })
 }

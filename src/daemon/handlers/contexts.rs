@@ -139,6 +139,7 @@ async fn begin(
     }
     let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
     let project = state
+        .workspaces
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
@@ -171,7 +172,7 @@ async fn begin(
         let options =
             StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), routed: None, keyed: None };
         let executor = state.executor.clone();
-        let starting = state.writing.spawn("the change of a context", async move {
+        let starting = state.life.writing.spawn("the change of a context", async move {
             let plan = executor.plan(request).await?;
             Ok::<_, RpcError>(executor.start(plan, options).await?)
         });

@@ -33,16 +33,16 @@ async fn status(
     _: RpcCaller,
     _: NoParams,
 ) -> Result<DaemonStatusResult, RpcError> {
-    let uptime = state.clock.monotonic().saturating_sub(state.started);
+    let uptime = state.life.clock.monotonic().saturating_sub(state.life.started);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Ok(DaemonStatusResult {
-        daemon: state.info(),
+        daemon: state.life.info(state.store.log_id()),
         state: daemon_state(&state),
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         runs: state.store.run_counts().await?,
         open_confirmations: state.store.open_confirmations().await?,
-        clients: count(state.load.connections()),
-        subscriptions: count(state.load.subscriptions()),
+        clients: count(state.clients.load.connections()),
+        subscriptions: count(state.clients.load.subscriptions()),
         database: DatabaseStatus {
             path: state.store.path().to_owned(),
             bytes: state.store.bytes().await?,
@@ -51,8 +51,8 @@ async fn status(
         },
         rss_bytes: process::rss_bytes(),
         sandbox: sandbox(&state),
-        counts: state.counts(),
-        mcp_servers: state.servers_now.told(&state.servers),
+        counts: state.telemetry.counts(&state.store, &state.executor, &state.clients.places),
+        mcp_servers: state.mcp.published.told(&state.mcp.hub),
         degraded: degraded(&state),
     })
 }
@@ -72,7 +72,7 @@ async fn doctor(
 }
 
 fn daemon_state(state: &DaemonContext) -> DaemonState {
-    match (state.closing.is_cancelled(), state.executor.is_draining()) {
+    match (state.life.closing.is_cancelled(), state.executor.is_draining()) {
         (true, _) => DaemonState::Stopping,
         (false, true) => DaemonState::Draining,
         (false, false) => DaemonState::Running,
@@ -80,7 +80,7 @@ fn daemon_state(state: &DaemonContext) -> DaemonState {
 }
 
 fn sandbox(state: &DaemonContext) -> Option<SandboxStatus> {
-    let mechanism = state.commands.sandbox.known_mechanism()?.name().to_owned();
+    let mechanism = state.programs.commands.sandbox.known_mechanism()?.name().to_owned();
     let config = &state.settings.get().config.sandbox;
     Some(SandboxStatus { mechanism, profile: config.profile.value, network: config.network.value })
 }
@@ -89,9 +89,10 @@ fn sandbox(state: &DaemonContext) -> Option<SandboxStatus> {
 fn degraded(state: &DaemonContext) -> Vec<String> {
     let in_force = state.settings.get();
     let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
-    let files = state.projects.rules().files();
+    let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
-    let rules = without_secrets(rules, &state.redactor.get()).into_iter().map(|it| format!("rules: {it}"));
+    let rules =
+        without_secrets(rules, &state.settings.redactor.get()).into_iter().map(|it| format!("rules: {it}"));
     let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
     let reserve = state.store.missing_reserve().map(str::to_owned);
     let stranded = state.executor.stranded();
@@ -104,16 +105,16 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
             .to_owned()
     });
     let is_confined = in_force.config.sandbox.profile.value != SandboxProfile::Full;
-    let sandbox = match state.commands.sandbox.known_mechanism() {
+    let sandbox = match state.programs.commands.sandbox.known_mechanism() {
         Some(SandboxMechanism::Nothing(why)) if is_confined => {
             Some(format!("commands of agents are not confined: {why}"))
         }
         _ => None,
     };
     let is_loose = !is_confined || sandbox.is_some();
-    let token = (is_loose && state.tcp.get().is_some())
+    let token = (is_loose && state.life.tcp.get().is_some())
         .then(|| "TCP is on and commands of agents are not confined, so they can read its token".to_owned());
-    let changed = state.children.owner_programs().found_changed();
+    let changed = state.programs.children.owner_programs().found_changed();
     let changed = changed.into_iter().map(|file| {
         format!(
             "{} is another file than when it was noted, so what the settings run it for is not done; look at it, and if it \
@@ -124,16 +125,16 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
     settings
         .chain(rules)
         .chain(changed)
-        .chain(state.children.owner_programs().found_astray())
+        .chain(state.programs.children.owner_programs().found_astray())
         .chain(sandbox)
         .chain(token)
-        .chain(state.servers_now.degraded(&state.servers))
+        .chain(state.mcp.published.degraded(&state.mcp.hub))
         .chain(store)
         .chain(reserve)
         .chain(runs)
         .chain(webhook)
         .chain(doctor::panicked(state))
-        .chain(otlp::refused(&state.otlp.counts))
+        .chain(otlp::refused(&state.telemetry.otlp.counts))
         .collect()
 }
 
@@ -148,7 +149,7 @@ async fn shutdown(
 ) -> Result<ShutdownResult, RpcError> {
     let suspended_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
     tracing::info!(client = ?caller.introduction().map(|it| it.client_id), suspended_runs, "asked to stop");
-    state.closing.cancel();
+    state.life.closing.cancel();
     Ok(ShutdownResult { suspended_runs })
 }
 
@@ -181,8 +182,8 @@ async fn drain(
     let live_runs = tokio::select! {
         // Whoever takes a place after that is refused.
         () = none_left => 0,
-        () = state.clock.sleep(Duration::from_millis(deadline_ms)) => state.executor.live_runs(),
-        () = state.stop.cancelled() => state.executor.live_runs(),
+        () = state.life.clock.sleep(Duration::from_millis(deadline_ms)) => state.executor.live_runs(),
+        () = state.life.stop.cancelled() => state.executor.live_runs(),
     };
     let live_runs = u64::try_from(live_runs).unwrap_or(u64::MAX);
     let counts = state.store.run_counts().await?;

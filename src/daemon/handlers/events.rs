@@ -34,7 +34,7 @@ async fn subscribe(
     feed: PendingSubscription,
 ) -> Result<(), RpcError> {
     for session in &params.session_ids {
-        state.open_sessions.note(&caller, session);
+        state.clients.open_sessions.note(&caller, session);
     }
     let pump = EventPump::subscribe(state, caller, params).await?;
     pump.run(feed.accept().await?).await;
@@ -61,7 +61,7 @@ async fn ack(
         return Err(RpcError::new(ErrorKind::NotFound, message)
             .with_hint("acknowledge on the connection that subscribed; after a reconnect, subscribe first"));
     }
-    let Some(receipt) = state.receipts.get(&subscription) else {
+    let Some(receipt) = state.clients.receipts.get(&subscription) else {
         let violation = violation("/subscription", "was opened without a consumer");
         return Err(violation.with_hint("give `consumer` when you subscribe: it is what remembers"));
     };
@@ -91,8 +91,8 @@ async fn list(
     if page.events.is_empty() && wait_ms != 0 {
         tokio::select! {
             waited = more.next() => drop(waited?),
-            () = state.clock.sleep(Duration::from_millis(wait_ms)) => (),
-            () = state.stop.cancelled() => (),
+            () = state.life.clock.sleep(Duration::from_millis(wait_ms)) => (),
+            () = state.life.stop.cancelled() => (),
         }
         page = state.store.page(&filter, cursor, limit).await?;
     }

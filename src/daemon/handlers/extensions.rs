@@ -6,7 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use self::changes::ExtensionOrigin;
@@ -50,10 +50,10 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<ExtensionListResult, RpcError> {
-    let library = state.extensions.clone();
+    let library = state.extensions.library.clone();
     let mut all = blocking(move || library.all()).await?;
     all.sort_by(|one, other| one.installed.name.cmp(&other.installed.name));
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     Ok(ExtensionListResult { extensions: all.iter().map(|known| summary(known, &redactor)).collect() })
 }
 
@@ -63,7 +63,7 @@ async fn get(
     params: ExtensionNameParams,
 ) -> Result<ExtensionGetResult, RpcError> {
     let known = known(&state, &params.name).await?;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let catalog = users_skills(&state).await?;
     let brings = known.package.as_ref();
     let brings =
@@ -99,7 +99,7 @@ async fn install(
     let (by, installing) = (by(&caller), Arc::clone(&state));
     let whole = async move { install_staged(&installing, by, staged, origin, dry_run).await };
     // Whoever asks may leave: it ends whole.
-    let done = state.writing.spawn("the installation of an extension", whole).await;
+    let done = state.life.writing.spawn("the installation of an extension", whole).await;
     done.map_err(|error| internal("the extension was not installed", &error))?
 }
 
@@ -110,19 +110,19 @@ async fn install_staged(
     origin: ExtensionOrigin,
     dry_run: bool,
 ) -> Result<ExtensionInstallResult, RpcError> {
-    let _turn = turn(state).await?;
+    let _turn = turn(state).await;
     let name = staged.package.manifest.name.clone();
-    let library = state.extensions.clone();
+    let library = state.extensions.library.clone();
     let looked = name.clone();
     let (known, is_taken) =
         blocking(move || (library.get(&looked), library.folders().is_taken(&looked))).await?;
     if known.is_none() && is_taken {
-        let place = state.extensions.folders().root(&name);
+        let place = state.extensions.library.folders().root(&name);
         let message = format!(
             "{} is there, and no extension of this daemon: it is left alone, and nothing was installed",
             place.display()
         );
-        return Err(RpcError::new(ErrorKind::AlreadyExists, state.redactor.get().owned(message))
+        return Err(RpcError::new(ErrorKind::AlreadyExists, state.settings.redactor.get().owned(message))
             .with_hint("it may belong to a daemon with another state folder; move it away if it does not"));
     }
     let is_whole = known.as_ref().is_some_and(|known| !matches!(known.state, ExtensionState::Changed(_)));
@@ -162,14 +162,14 @@ async fn switch(
     enabled: bool,
 ) -> Result<ExtensionSwitchResult, RpcError> {
     may_change_all(&state, &caller)?;
-    let _turn = turn(&state).await?;
+    let _turn = turn(&state).await;
     let KnownExtension { installed: before, .. } = known(&state, &params.name).await?;
     let seq = match before.enabled == enabled {
         true => None,
         false => Some(changes::switch(&state, by(&caller), before, enabled).await?),
     };
     let now = known(&state, &params.name).await?;
-    Ok(ExtensionSwitchResult { extension: summary(&now, &state.redactor.get()), seq })
+    Ok(ExtensionSwitchResult { extension: summary(&now, &state.settings.redactor.get()), seq })
 }
 
 async fn remove(
@@ -178,7 +178,7 @@ async fn remove(
     params: ExtensionNameParams,
 ) -> Result<ExtensionRemoveResult, RpcError> {
     may_change_all(&state, &caller)?;
-    let _turn = turn(&state).await?;
+    let _turn = turn(&state).await;
     let KnownExtension { installed: before, .. } = known(&state, &params.name).await?;
     let seq = changes::remove(&state, by(&caller), before).await?;
     Ok(ExtensionRemoveResult { name: params.name, seq })
@@ -236,17 +236,17 @@ impl ExtensionSource {
 }
 
 /// One at a time, so that none is decided by what another one is changing.
-async fn turn(state: &DaemonContext) -> Result<SemaphorePermit<'_>, RpcError> {
-    state.extension_changes.acquire().await.map_err(|error| internal("no extension can be changed", &error))
+async fn turn(state: &DaemonContext) -> MutexGuard<'_, ()> {
+    state.extensions.changes.lock().await
 }
 
 async fn known(state: &DaemonContext, name: &str) -> Result<KnownExtension, RpcError> {
-    let (library, looked) = (state.extensions.clone(), name.to_owned());
+    let (library, looked) = (state.extensions.library.clone(), name.to_owned());
     let known = blocking(move || library.get(&looked)).await?;
     known.ok_or_else(|| {
-        let message = state.redactor.get().owned(format!("there is no extension `{name}`"));
+        let message = state.settings.redactor.get().owned(format!("there is no extension `{name}`"));
         let error = RpcError::new(ErrorKind::NotFound, message);
-        let names = state.extensions.names();
+        let names = state.extensions.library.names();
         match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => {
                 error.with_hint(format!("did you mean `{near}`?")).with_details(json!({ "didYouMean": near }))
@@ -278,7 +278,11 @@ fn summary(known: &KnownExtension, redactor: &Redactor) -> ExtensionSummary {
 
 /// The skills that count without any workspace.
 async fn users_skills(state: &DaemonContext) -> Result<Arc<Project>, RpcError> {
-    state.project(Vec::new()).await.map_err(|error| internal("the skills could not be read", &error))
+    state
+        .workspaces
+        .project(Vec::new())
+        .await
+        .map_err(|error| internal("the skills could not be read", &error))
 }
 
 fn contents(
@@ -286,7 +290,7 @@ fn contents(
     extension: &ExtensionRef,
     (state, users): (&DaemonContext, &Project),
 ) -> ExtensionContents {
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let hidden = |text: &String| redactor.owned(text.clone());
     let catalog = users.skills.catalog();
     let skills = package.skills.iter().map(|skill| {
@@ -308,7 +312,8 @@ fn contents(
         command_or_url: shown_command(server.starts(), &redactor),
         variables: server.sets().iter().map(hidden).collect(),
         unused_reason: state
-            .servers
+            .mcp
+            .hub
             .unused_of_extension(&server.name, extension)
             .map(|why| redactor.owned(why)),
     });

@@ -46,15 +46,15 @@ async fn list(
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
     let (folders, read) = read(&state, params.workspace.as_ref()).await?;
-    if let Err(error) = state.hook_runner.recall(earlier_answers(&state.store)).await {
+    if let Err(error) = state.hooks.runner.recall(earlier_answers(&state.store)).await {
         tracing::warn!(%error, "the answers of hooks before this start could not be read");
     }
     let outlooks = hook_outlooks::of_hooks(&state, &read, folders.clone()).await;
     let mut outlooks = outlooks.map_err(|error| internal("the hooks could not be looked at", &error))?;
-    let project = state.project(folders).await;
+    let project = state.workspaces.project(folders).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let known = hook_problems::known_tools(&state, &project);
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let has_workspace = params.workspace.is_some();
     let hooks = read.set.hooks().iter().map(|hook| {
         let at = outlooks.iter().position(|(id, _)| *id == hook.id);
@@ -84,7 +84,7 @@ async fn read(
         Some(workspace) => known_roots(roots(workspace)?).await?,
         None => Vec::new(),
     };
-    let read = state.hooks_of(hook_places::canonical(&folders)).await;
+    let read = state.hooks.of(hook_places::canonical(&folders)).await;
     Ok((folders, read.map_err(|error| internal("the hooks could not be read", &error))?))
 }
 
@@ -97,7 +97,7 @@ fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook
         HookState::Broken => (HookStanding::Broken, None),
         HookState::NeverFires => (HookStanding::NeverFires, None),
     };
-    let last = state.hook_runner.last(&hook.id);
+    let last = state.hooks.runner.last(&hook.id);
     ListedHook {
         id: hook.id.as_str().to_owned(),
         event: hook.event_name.clone(),
@@ -161,8 +161,7 @@ async fn set_enabled(
 ) -> Result<HooksSetEnabledResult, RpcError> {
     let HooksSetEnabledParams { id, enabled, workspace } = params;
     let (_, read) = read(&state, workspace.as_ref()).await?;
-    let _turn =
-        state.hook_changes.acquire().await.map_err(|error| internal("no hook can be switched", &error))?;
+    let _turn = state.hooks.changes.lock().await;
     let found = named(&read, &id);
     let id = found.map_or(id, |hook| hook.id.as_str().to_owned());
     match found {
@@ -175,10 +174,10 @@ async fn set_enabled(
         }
         Some(_) => {}
         // What is off and not there any more can be forgotten.
-        None if enabled && state.hooks_off.get().contains(&id) => {}
+        None if enabled && state.hooks.switched_off.get().contains(&id) => {}
         None => return Err(not_found(&id, &read)),
     }
-    state.switch_hook(&id, enabled).await?;
+    state.hooks.switch(&id, enabled).await?;
     Ok(HooksSetEnabledResult { id, enabled })
 }
 
@@ -230,7 +229,7 @@ async fn test(
         return Err(violation("/tool", "means nothing at an event that is about no call"));
     }
     let firing = HookFiring::by_hand(facts, []);
-    let temporary = state.commands.temporary().clone();
+    let temporary = state.programs.commands.temporary().clone();
     let temporary = tokio::task::spawn_blocking(move || temporary.make("hooks-test"))
         .await
         .map_err(|error| internal("the hook could not be tried", &error))?
@@ -239,15 +238,15 @@ async fn test(
         roots: hook_places::canonical(&folders).into_iter().map(PathBuf::from).collect(),
         temporary: temporary.path().to_owned(),
         transcript: PathBuf::new(),
-        settings: state.hooks.configuration().settings.clone(),
-        redactor: (*state.redactor.get()).clone(),
+        settings: state.hooks.in_force.configuration().settings.clone(),
+        redactor: (*state.settings.redactor.get()).clone(),
     };
     let services: Arc<dyn HookServices> = Arc::new(ByHand {
         roots: workspace.roots.clone(),
         temporary: workspace.temporary.clone(),
-        commands: Arc::clone(&state.commands),
+        commands: Arc::clone(&state.programs.commands),
     });
-    let trial = state.hook_runner.try_one(&read.set, &hook, &firing, &workspace, &services).await;
+    let trial = state.hooks.runner.try_one(&read.set, &hook, &firing, &workspace, &services).await;
     drop(temporary);
     told(&hook, event, trial)
 }

@@ -49,7 +49,7 @@ async fn update(
         open_session(&state, &session_id).await?.roots.iter().map(PathBuf::from).collect();
     let (context, left_out) = match trusted {
         true => {
-            let own_files = state.own_files.clone();
+            let own_files = state.settings.own_files.clone();
             // Follows links on the disk.
             let sorting = move || match Workspace::open_known(&roots) {
                 Ok(workspace) => sorted(open_files, &own_files.close(workspace)),
@@ -66,9 +66,9 @@ async fn update(
             (IdeContext::default(), vec![OmittedIdeFile { path: None, reason: why }])
         }
     };
-    let context = without_secrets(context, &state.redactor.get());
+    let context = without_secrets(context, &state.settings.redactor.get());
     let files = u32::try_from(context.open_files.len()).unwrap_or(u32::MAX);
-    state.open_sessions.note(&caller, &session_id);
+    state.clients.open_sessions.note(&caller, &session_id);
     let connection = caller.connection();
     let editors = state.executor.editors();
     // Before it tells, so that nothing of it can stay.

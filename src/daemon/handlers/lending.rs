@@ -77,7 +77,7 @@ async fn lend(
         }
         None => may_change_all(&state, &caller)?,
     }
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let lent = |tool: ClientToolParams| RegisteredClientTool {
         timeout_ms: tool.timeout_ms.unwrap_or(USUAL_TIMEOUT_MS),
         declaration: declaration(tool, &redactor),
@@ -222,7 +222,7 @@ async fn answer(
             None => Err(gone(&answering, &call).await?),
         }
     };
-    state.once.run(Some(key), ToolsResult::NAME, &asked, effect).await
+    state.clients.once.run(Some(key), ToolsResult::NAME, &asked, effect).await
 }
 
 async fn known(state: &DaemonContext, call: &CallId) -> Result<ClientCallRecord, RpcError> {

@@ -37,8 +37,8 @@ async fn logs(state: Arc<DaemonContext>, _: RpcCaller, params: LogsParams) -> Re
     if excerpt.lines.is_empty() && wait_ms != 0 {
         tokio::select! {
             () = LOG.grown(excerpt.last) => (),
-            () = state.clock.sleep(Duration::from_millis(wait_ms)) => (),
-            () = state.stop.cancelled() => (),
+            () = state.life.clock.sleep(Duration::from_millis(wait_ms)) => (),
+            () = state.life.stop.cancelled() => (),
         }
         excerpt = read();
     }
@@ -52,7 +52,7 @@ async fn set_level(
     params: SetLogLevelParams,
 ) -> Result<SetLogLevelResult, RpcError> {
     // It stands in the log and in the next answer.
-    let level = state.redactor.get().owned(params.level);
+    let level = state.settings.redactor.get().owned(params.level);
     let before = LEVEL.change(&level).map_err(|error| {
         RpcError::new(ErrorKind::InvalidParams, error.to_string())
             .with_details(json!({ "violations": [{ "pointer": "/level", "message": error.to_string() }] }))

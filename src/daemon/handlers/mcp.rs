@@ -62,7 +62,7 @@ async fn list(
     params: McpListParams,
 ) -> Result<McpListResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
-    let servers = state.servers.seen(&roots).iter().map(listed).collect();
+    let servers = state.mcp.hub.seen(&roots).iter().map(listed).collect();
     Ok(McpListResult { servers })
 }
 
@@ -73,7 +73,7 @@ async fn status(
 ) -> Result<McpStatusResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let servers = match params.server {
-        None => state.servers.seen(&roots).iter().map(|seen| told(&state, seen)).collect(),
+        None => state.mcp.hub.seen(&roots).iter().map(|seen| told(&state, seen)).collect(),
         Some(name) => vec![status_of(&state, &roots, &name)?],
     };
     Ok(McpStatusResult { servers })
@@ -86,9 +86,9 @@ async fn connect(
 ) -> Result<McpServerStatus, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     if let Some(server) = used(&state, &roots, &params.server)? {
-        state.servers.begin(&server);
+        state.mcp.hub.begin(&server);
         // That it is away is told by the status.
-        drop(state.servers.ready(&roots, &params.server).await);
+        drop(state.mcp.hub.ready(&roots, &params.server).await);
     }
     status_of(&state, &roots, &params.server)
 }
@@ -115,7 +115,7 @@ async fn restart(
     if let Some(server) = used(&state, &roots, &params.server)? {
         server.end();
         server.ended().await;
-        drop(state.servers.ready(&roots, &params.server).await);
+        drop(state.mcp.hub.ready(&roots, &params.server).await);
     }
     status_of(&state, &roots, &params.server)
 }
@@ -127,7 +127,7 @@ async fn set_enabled(
 ) -> Result<McpSetEnabledResult, RpcError> {
     let McpSetEnabledParams { server, enabled } = params;
     // A workspace's own server is known once somebody looked at that workspace; what nobody knows can be switched on alone.
-    if !enabled && !state.servers.is_known(&server) {
+    if !enabled && !state.mcp.hub.is_known(&server) {
         return Err(not_found(&state, &[], &server));
     }
     mcp::switch(&state, &server, enabled).await?;
@@ -142,14 +142,14 @@ async fn prompts(
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (ready, _use) = ready(&state, &roots, &params.server).await?;
     let Some(name) = &params.prompt else {
-        let listed = ready.connection.list(McpListKind::Prompts, &state.stop).await;
+        let listed = ready.connection.list(McpListKind::Prompts, &state.life.stop).await;
         let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
         let prompts = listed.iter().filter_map(prompt).take(MOST_LISTED).collect();
         return Ok(McpPromptsResult { prompts, ..McpPromptsResult::default() });
     };
     let arguments: Map<String, Value> =
         params.arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let said = ready.connection.prompt(name, arguments, &state.stop).await;
+    let said = ready.connection.prompt(name, arguments, &state.life.stop).await;
     let said = said.map_err(|error| refused(&state, &error))?;
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> = messages.into_iter().filter_map(|it| it.get("content").cloned()).collect();
@@ -166,7 +166,7 @@ async fn resources(
 ) -> Result<McpResourcesResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (ready, _use) = ready(&state, &roots, &params.server).await?;
-    let listed = ready.connection.list(McpListKind::Resources, &state.stop).await;
+    let listed = ready.connection.list(McpListKind::Resources, &state.life.stop).await;
     let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
     Ok(McpResourcesResult { resources: listed.iter().filter_map(resource).take(MOST_LISTED).collect() })
 }
@@ -178,7 +178,7 @@ async fn read_resource(
 ) -> Result<McpReadResourceResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (ready, _use) = ready(&state, &roots, &params.server).await?;
-    let read = ready.connection.read(&params.uri, &state.stop).await;
+    let read = ready.connection.read(&params.uri, &state.life.stop).await;
     let read = read.map_err(|error| refused(&state, &error))?;
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> =
@@ -194,15 +194,15 @@ async fn workspace(
     let given: Vec<PathBuf> = workspace.map(roots).transpose()?.unwrap_or_default();
     are_still_there(state, &given).await?;
     let project = discovery::project(state, given).await?;
-    state.servers.meet(&project);
+    state.mcp.hub.meet(&project);
     Ok(project.roots.clone())
 }
 
 /// Refuses folders that are known by their paths without links and lead to others by now: nobody meant to have servers started there.
 async fn are_still_there(state: &DaemonContext, given: &[PathBuf]) -> Result<(), RpcError> {
     let known: Vec<PathBuf> = {
-        let trust = state.projects.trust();
-        let is_known = |root: &str| trust.is_trusted(root) || state.servers.has_met(root);
+        let trust = state.workspaces.projects.trust();
+        let is_known = |root: &str| trust.is_trusted(root) || state.mcp.hub.has_met(root);
         let plain = given.iter().map(|root| root.components().collect::<PathBuf>());
         plain.filter(|root| root.to_str().is_some_and(is_known)).collect()
     };
@@ -220,7 +220,7 @@ fn used(
     roots: &[String],
     name: &str,
 ) -> Result<Option<Arc<McpServerInstance>>, RpcError> {
-    match state.servers.meaning(roots, name) {
+    match state.mcp.hub.meaning(roots, name) {
         ServerLookup::Server(server) => Ok(Some(server)),
         ServerLookup::Disabled(_) | ServerLookup::Blocked(_) | ServerLookup::Untrusted => Ok(None),
         ServerLookup::Unknown => Err(not_found(state, roots, name)),
@@ -232,13 +232,13 @@ pub(super) async fn ready(
     roots: &[String],
     name: &str,
 ) -> Result<(Arc<ReadyServer>, ServerLease), RpcError> {
-    if let ServerLookup::Unknown = state.servers.meaning(roots, name) {
+    if let ServerLookup::Unknown = state.mcp.hub.meaning(roots, name) {
         return Err(not_found(state, roots, name));
     }
-    match state.servers.ready(roots, name).await {
+    match state.mcp.hub.ready(roots, name).await {
         Ok((ready, in_use, _)) => Ok((ready, in_use)),
         Err(why) => {
-            let message = state.redactor.get().owned(format!("the server {name} is away: {why}"));
+            let message = state.settings.redactor.get().owned(format!("the server {name} is away: {why}"));
             Err(RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells more"))
         }
     }
@@ -255,13 +255,13 @@ fn nothing_is_none(listed: Result<Vec<Value>, McpRequestError>) -> Result<Vec<Va
 pub(super) fn refused(state: &DaemonContext, error: &McpRequestError) -> RpcError {
     RpcError::new(
         ErrorKind::Conflict,
-        state.redactor.get().owned(format!("the server did not answer: {error}")),
+        state.settings.redactor.get().owned(format!("the server did not answer: {error}")),
     )
 }
 
 fn not_found(state: &DaemonContext, roots: &[String], name: &str) -> RpcError {
-    let redactor = state.redactor.get();
-    let names = state.servers.names(roots);
+    let redactor = state.settings.redactor.get();
+    let names = state.mcp.hub.names(roots);
     let message = redactor.owned(format!("no settings name a server `{name}`"));
     let error = RpcError::new(ErrorKind::NotFound, message);
     match nearest(name, names.iter().map(String::as_str)) {
@@ -273,7 +273,7 @@ fn not_found(state: &DaemonContext, roots: &[String], name: &str) -> RpcError {
 }
 
 fn status_of(state: &DaemonContext, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
-    let seen = state.servers.seen(roots);
+    let seen = state.mcp.hub.seen(roots);
     let seen = seen.iter().find(|seen| seen.name == name);
     seen.map(|seen| told(state, seen)).ok_or_else(|| not_found(state, roots, name))
 }
@@ -325,7 +325,7 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
 }
 
 fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let record = &seen.record;
     let ready = match &seen.state {
         ServerState::Ready(ready) => Some(ready),
@@ -333,8 +333,8 @@ fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {
     };
     let next_try_at = match seen.state {
         ServerState::Backoff { until, .. } => {
-            let wait = until.saturating_sub(state.clock.monotonic());
-            let Timestamp(now) = state.clock.now();
+            let wait = until.saturating_sub(state.life.clock.monotonic());
+            let Timestamp(now) = state.life.clock.now();
             Some(Timestamp(now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX))))
         }
         _ => None,

@@ -29,10 +29,13 @@ async fn files(
         Some(workspace) => known_roots(roots(workspace)?).await?,
         None => Vec::new(),
     };
-    let project =
-        state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
+    let project = state
+        .workspaces
+        .project(roots)
+        .await
+        .map_err(|error| internal("the workspace could not be read", &error))?;
     let found = state.executor.memory(&project).await;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let record = |(file, tokens): (MemoryFile, u64)| {
         let MemoryFile { path, is_of_project, state, text, bytes } = file;
         let (state, why) = told(state);

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{
     super::{
-        active_settings::ActiveSettings,
         rpc::{MethodHandlers, RpcCaller},
+        settings_in_force::ActiveSettings,
         state::DaemonContext,
     },
     internal,
@@ -49,7 +49,7 @@ async fn list(
     let names = match params.entry {
         None => all,
         Some(name) if all.contains(&name) => vec![name],
-        Some(name) => return Err(no_entry(&name, &all, &state.redactor.get())),
+        Some(name) => return Err(no_entry(&name, &all, &state.settings.redactor.get())),
     };
     // In the order of their names, however long each one takes.
     let entries = stream::iter(names.into_iter().map(|name| entry(&state, &in_force, name, params.refresh)))
@@ -95,8 +95,8 @@ async fn entry(
     refresh: bool,
 ) -> Result<ListedEntry, RpcError> {
     let models = &in_force.models;
-    let redactor = state.redactor.get();
-    let mut deadline = state.clock.sleep(LIST_TIME);
+    let redactor = state.settings.redactor.get();
+    let mut deadline = state.life.clock.sleep(LIST_TIME);
     let too_late = || Some(format!("it did not tell its models within {} s", LIST_TIME.as_secs()));
     let empty = ListedEntry {
         name: name.clone(),
@@ -122,7 +122,7 @@ async fn entry(
         key: key.map(|key| key_told(key, &redactor)),
         ..empty
     };
-    let known = models.learned(&name, state.clock.monotonic()).filter(|_| !refresh);
+    let known = models.learned(&name, state.life.clock.monotonic()).filter(|_| !refresh);
     if let Some((at, list)) = known {
         return Ok(with_models(told, models, list, at));
     }
@@ -135,8 +135,8 @@ async fn entry(
     };
     Ok(match listed {
         Ok(list) => {
-            let at = state.clock.now();
-            models.learn(&name, (state.clock.monotonic(), at), list.clone());
+            let at = state.life.clock.now();
+            models.learn(&name, (state.life.clock.monotonic(), at), list.clone());
             with_models(told, models, list, at)
         }
         Err(problem) => ListedEntry { problem: Some(redactor.owned(problem)), ..told },
@@ -178,9 +178,9 @@ async fn test(
     let resolved = resolving.map_err(|error| internal("the model was not looked for", &error))?;
     let ResolvedModel { name, model, sampling, window, price } =
         resolved.map_err(|error| RpcError::from(PlanError::Model(error)))?;
-    let (began, mut deadline) = (state.clock.monotonic(), state.clock.sleep(TEST_TIME));
+    let (began, mut deadline) = (state.life.clock.monotonic(), state.life.clock.sleep(TEST_TIME));
     let ms = || {
-        let passed = state.clock.monotonic().saturating_sub(began);
+        let passed = state.life.clock.monotonic().saturating_sub(began);
         u64::try_from(passed.as_millis()).unwrap_or(u64::MAX)
     };
     // Asked once: whoever tests a model wants to know how it is now.
@@ -208,7 +208,7 @@ async fn test(
         }
     };
     let latency_ms = ms();
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let (reply, problem) = match replied {
         Ok(reply) => (Some(reply), None),
         Err(problem) => (None, Some(redactor.owned(problem))),

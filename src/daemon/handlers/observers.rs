@@ -7,7 +7,7 @@ use protocol::{AttachRole, ErrorKind, RpcError, SessionId};
 
 /// Refuses what would change something in a session that the connection only looks on at.
 pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &SessionId) -> Result<(), RpcError> {
-    if state.clients.role(caller.connection(), session_id) != Some(AttachRole::Observe) {
+    if state.clients.connected.role(caller.connection(), session_id) != Some(AttachRole::Observe) {
         return Ok(());
     }
     let message = format!("this connection only looks on at session {session_id}");
@@ -17,7 +17,7 @@ pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &Sessio
 
 /// Refuses what would reach into all sessions, from a connection that only looks on wherever it is attached.
 pub fn may_change_all(state: &DaemonContext, caller: &RpcCaller) -> Result<(), RpcError> {
-    if !state.clients.only_looks_on(caller.connection()) {
+    if !state.clients.connected.only_looks_on(caller.connection()) {
         return Ok(());
     }
     Err(RpcError::new(ErrorKind::Forbidden, "this connection only looks on at sessions")

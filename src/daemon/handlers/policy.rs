@@ -43,9 +43,12 @@ async fn list(
     params: PolicyListParams,
 ) -> Result<PolicyListResult, RpcError> {
     let roots = params.workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
-    let project =
-        state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
-    let redactor = state.redactor.get();
+    let project = state
+        .workspaces
+        .project(roots)
+        .await
+        .map_err(|error| internal("the workspace could not be read", &error))?;
+    let redactor = state.settings.redactor.get();
     let in_force = project.rules.policy();
     let mut rules: Vec<PolicyRule> = in_force.rules().cloned().map(|rule| shown(rule, &redactor)).collect();
     in_order_of_speech(&mut rules);
@@ -56,7 +59,7 @@ async fn list(
         rule,
     };
     let rules = rules.into_iter().map(listed).collect();
-    let files = state.projects.rules().files();
+    let files = state.workspaces.projects.rules().files();
     let problems = files.problems().chain(&project.problems).cloned().collect();
     Ok(PolicyListResult { rules, problems: without_secrets(problems, &redactor) })
 }
@@ -109,6 +112,7 @@ async fn check(
         }
     };
     let project = state
+        .workspaces
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
@@ -123,7 +127,7 @@ async fn check(
     let request =
         CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id, foreign };
     let checked = state.executor.check(request).await.map_err(refused)?;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let hooks = hooks_met(&state, call, &checked).await?;
     let verdict = PolicyVerdict {
         decision: checked.decision.verdict,
@@ -190,9 +194,9 @@ async fn hooks_met(
             HookFiring::by_hand(facts, project.catalog.definitions().map(|agent| &agent.name))
         })
         .collect();
-    let (hooks, roots) = (state.hooks.clone(), project.roots.clone());
-    let redactor = state.redactor.get();
-    let (runner, reading_redactor) = (state.hook_runner.clone(), Arc::clone(&redactor));
+    let (hooks, roots) = (state.hooks.in_force.clone(), project.roots.clone());
+    let redactor = state.settings.redactor.get();
+    let (runner, reading_redactor) = (state.hooks.runner.clone(), Arc::clone(&redactor));
     let reading = move || {
         let own = hook_places::of_agents(&project).into_iter().filter(|it| it.agent == agent.name);
         let read = hooks.read(&roots, &own.collect::<Vec<_>>());
@@ -270,8 +274,8 @@ async fn remove(
     params: PolicyRemoveParams,
 ) -> Result<PolicyRemoveResult, RpcError> {
     let PolicyRemoveParams { rule_id } = params;
-    // With whoever reads the rules anew: what is in force changes one step at a time. It is closed never.
-    let _turn = state.reloads.acquire().await;
+    // With whoever reads the rules anew: what is in force changes one step at a time.
+    let _turn = state.settings.changes.lock().await;
     let remembered = state.store.remembered_rules().await?;
     if !remembered.iter().any(|rule| rule.id == rule_id) {
         return Err(not_remembered(&state, &rule_id, &remembered));
@@ -283,7 +287,7 @@ async fn remove(
 /// Takes remembered rules back, in the log and then in force.
 async fn forget(state: &DaemonContext, by: Option<String>, ids: Vec<String>) -> Result<EventSeq, StoreError> {
     let event = NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,
@@ -292,7 +296,7 @@ async fn forget(state: &DaemonContext, by: Option<String>, ids: Vec<String>) -> 
         private: PrivateEventFields::default(),
     };
     let (_, seq) = state.store.append(vec![event]).await?;
-    state.projects.rules().forget(&ids);
+    state.workspaces.projects.rules().forget(&ids);
     Ok(seq)
 }
 
@@ -302,7 +306,7 @@ pub(super) async fn forget_session(
     by: Option<String>,
     session: &SessionId,
 ) -> Result<(), StoreError> {
-    let _turn = state.reloads.acquire().await;
+    let _turn = state.settings.changes.lock().await;
     let remembered = state.store.remembered_rules().await?;
     let of_session = remembered.into_iter().filter(|rule| rule.session.as_ref() == Some(session));
     let ids: Vec<String> = of_session.map(|rule| rule.id).collect();
@@ -313,7 +317,7 @@ pub(super) async fn forget_session(
 }
 
 fn not_remembered(state: &DaemonContext, id: &str, remembered: &[PolicyRule]) -> RpcError {
-    let policy = state.projects.rules().policy();
+    let policy = state.workspaces.projects.rules().policy();
     let of_file = policy.rules().find(|rule| rule.id == id);
     let ids: Vec<&str> = remembered.iter().take(MOST_NAMED).map(|rule| rule.id.as_str()).collect();
     let (message, hint) = match of_file {

@@ -14,7 +14,6 @@ use super::{
         state::DaemonContext,
     },
     by, internal,
-    workspaces::turn,
 };
 use protocol::{
     ErrorKind, NoParams, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted, ProgramSource,
@@ -38,7 +37,7 @@ async fn acknowledge(
     params: ProgramsAcknowledgeParams,
 ) -> Result<ProgramsAcknowledgeResult, RpcError> {
     let ProgramsAcknowledgeParams { id, files } = params;
-    let _turn = turn(&state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let program = one(&state, &id).await?;
     let now: BTreeMap<&str, &str> =
         program.files.iter().filter_map(|file| Some((file.path.as_str(), file.now.as_deref()?))).collect();
@@ -56,15 +55,15 @@ async fn acknowledge(
     let NotedProgram { id, source, name, workspace, .. } = program;
     let noted = ProgramNoted { id: id.clone(), source, name, workspace, files, acknowledged: true };
     // One event that was asked for is one that was written.
-    let seq = state.program_log.note(vec![noted], by(&caller)).await?.unwrap_or_else(|| state.store.head());
+    let seq = state.programs.log.note(vec![noted], by(&caller)).await?.unwrap_or_else(|| state.store.head());
     let settings = state.settings.get();
     let references = SettingsReferences::in_settings(
         &settings.config,
-        (&state.sources, &state.rule_places),
-        &state.state_dir,
+        (&state.settings.sources, &state.settings.rule_places),
+        &state.settings.state_dir,
     );
-    let files = state.commands.sandbox.hidden().named().clone();
-    named::take_in(references, &state.program_log, &files, &state.secrets)
+    let files = state.programs.commands.sandbox.hidden().named().clone();
+    named::take_in(references, &state.programs.log, &files, &state.settings.secrets)
         .await
         .map_err(|error| internal("what the settings name could not be looked at", &error))?;
     Ok(ProgramsAcknowledgeResult { program: one(&state, &id).await?, seq })
@@ -78,12 +77,12 @@ async fn one(state: &DaemonContext, id: &ProgramId) -> Result<NotedProgram, RpcE
 }
 
 async fn all(state: &DaemonContext) -> Result<Vec<NotedProgram>, RpcError> {
-    let programs = state.children.owner_programs().clone();
+    let programs = state.programs.children.owner_programs().clone();
     let compared = tokio::task::spawn_blocking(move || programs.compared())
         .await
         .map_err(|error| internal("the programs could not be looked at", &error))?;
     let mut all: Vec<NotedProgram> = compared.into_iter().map(noted).collect();
-    all.extend(state.servers.noted_programs().await);
+    all.extend(state.mcp.hub.noted_programs().await);
     all.sort_by(|one, other| one.id.cmp(&other.id));
     Ok(all)
 }

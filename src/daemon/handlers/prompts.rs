@@ -55,7 +55,7 @@ async fn render(
     let query = PromptQuery { definition, project, roots, foreign, model, is_headless: headless, append };
     let told = state.executor.render(query).await.map_err(|error| start_refused(&state, error))?;
     let RenderedPrompt { system, context, parts, tokens, warnings, exported } = told;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let parts = parts.into_iter().map(|weighed| RenderedPart {
         name: weighed.part.name,
         source: redactor.owned(weighed.part.source),
@@ -87,7 +87,7 @@ async fn hooks_that_add(
     project: &Arc<Project>,
     agent: &AgentName,
 ) -> Result<Vec<RenderedPart>, RpcError> {
-    let (hooks, project, agent) = (state.hooks.clone(), Arc::clone(project), agent.clone());
+    let (hooks, project, agent) = (state.hooks.in_force.clone(), Arc::clone(project), agent.clone());
     let reading = move || {
         let own = hook_places::of_agents(&project).into_iter().filter(|it| it.agent == agent);
         hooks.read(&project.roots, &own.collect::<Vec<_>>())

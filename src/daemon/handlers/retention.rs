@@ -43,14 +43,14 @@ async fn gc(
     caller: RpcCaller,
     GcParams { dry_run }: GcParams,
 ) -> Result<GcResult, RpcError> {
-    let (writing, by) = (state.writing.clone(), by(&caller));
+    let (writing, by) = (state.life.writing.clone(), by(&caller));
     let collecting = writing.spawn("the pruning of sessions", collect(state, dry_run, by));
     collecting.await.map_err(|error| internal("the sessions were not pruned", &error))?
 }
 
 /// Keeps a task that keeps to the limits until the daemon stops, and takes away what deleted sessions leave in the log.
 pub(in super::super) fn keep_to_limits(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
-    let (kept, closing) = (Arc::clone(state), state.closing.clone());
+    let (kept, closing) = (Arc::clone(state), state.life.closing.clone());
     tasks.keep("what prunes sessions", closing, move || follow(Arc::clone(&kept)));
 }
 
@@ -63,23 +63,23 @@ async fn follow(state: Arc<DaemonContext>) {
     });
     let mut held = HeldLimits::from_note(note.as_deref(), limits_now(&state));
     loop {
-        let mut since = state.clock.monotonic();
-        let pause = state.clock.sleep(PAUSE.saturating_sub(held.held()));
+        let mut since = state.life.clock.monotonic();
+        let pause = state.life.clock.sleep(PAUSE.saturating_sub(held.held()));
         tokio::pin!(pause);
         loop {
             if let Err(error) = sweep(&state).await {
                 tracing::warn!(%error, "what deleted sessions left could not be taken away; tried again later");
             }
             tokio::select! {
-                () = state.closing.cancelled() => {
-                    held.hold_for(state.clock.monotonic().saturating_sub(since));
+                () = state.life.closing.cancelled() => {
+                    held.hold_for(state.life.clock.monotonic().saturating_sub(since));
                     return leave_notes(&state, held).await;
                 }
                 () = state.pruning.met_new_limits() => {
                     let limits = limits_now(&state);
                     if limits != held.limits {
-                        (held, since) = (HeldLimits::new(limits), state.clock.monotonic());
-                        pause.set(state.clock.sleep(PAUSE));
+                        (held, since) = (HeldLimits::new(limits), state.life.clock.monotonic());
+                        pause.set(state.life.clock.sleep(PAUSE));
                     }
                 }
                 () = &mut pause => break,
@@ -104,7 +104,7 @@ async fn leave_notes(state: &DaemonContext, held: HeldLimits) {
         tracing::warn!(%error, "for how long the limits have held was not noted");
     }
     // Whoever prunes just now has looked at the clock.
-    let Ok(_turn) = state.pruning.turn.try_acquire() else { return };
+    let Ok(_turn) = state.pruning.turn.try_lock() else { return };
     if held.limits != RetentionLimits::default()
         && let Err(error) = time_of_age(state).await
     {
@@ -114,12 +114,12 @@ async fn leave_notes(state: &DaemonContext, held: HeldLimits) {
 
 /// Says if a client has the session open: it is attached to it, or worked in it last.
 fn is_open(state: &DaemonContext, session: &SessionId) -> bool {
-    state.clients.is_attached_to(session) || state.open_sessions.contains(session)
+    state.clients.connected.is_attached_to(session) || state.clients.open_sessions.contains(session)
 }
 
 async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
     // It is never closed.
-    let _turn = state.pruning.turn.acquire().await;
+    let _turn = state.pruning.turn.lock().await;
     sweep(state).await?;
     let pruned = prune(state, false, None).await?;
     if !pruned.sessions.is_empty() {
@@ -133,7 +133,7 @@ async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
 /// Prunes for somebody who asked, or says what would be pruned.
 async fn collect(state: Arc<DaemonContext>, dry_run: bool, by: Option<String>) -> Result<GcResult, RpcError> {
     // It is never closed.
-    let _turn = state.pruning.turn.acquire().await;
+    let _turn = state.pruning.turn.lock().await;
     let before = state.store.room().await?;
     let pruned = prune(&state, dry_run, by).await?;
     let mut rewritten_at_next_start = false;
@@ -178,13 +178,13 @@ async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), Sto
         None => {
             let note = state.store.note(AGE_CLOCK).await?;
             // What this daemon has written was told by the clock in question.
-            let newest = state.store.last_active_before(state.started_at).await?;
-            AgeClock::from_note(note.as_deref(), newest.unwrap_or(state.started_at), state.started)
+            let newest = state.store.last_active_before(state.life.started_at).await?;
+            AgeClock::from_note(note.as_deref(), newest.unwrap_or(state.life.started_at), state.life.started)
         }
     };
-    let now = state.clock.now();
+    let now = state.life.clock.now();
     let usual = usual_gap(limits_now(state).max_age_days);
-    let time = clock.look(now, state.clock.monotonic(), usual);
+    let time = clock.look(now, state.life.clock.monotonic(), usual);
     state.pruning.keep_age_clock(clock);
     let ahead = now.since(time);
     if !ahead.is_zero() {
@@ -218,7 +218,7 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
         bytes: state.store.room().await?.used(),
     };
     let mut after = None;
-    while !state.closing.is_cancelled() {
+    while !state.life.closing.is_cancelled() {
         let found = state.store.pruning_candidates(after.as_ref(), 1).await?.pop();
         let Some((candidate, reason)) = found.and_then(|it| kept.reason(&it).map(|reason| (it, reason)))
         else {
@@ -267,13 +267,13 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
 
 /// Takes away what deleted sessions left.
 async fn sweep(state: &DaemonContext) -> Result<(), StoreError> {
-    while !state.closing.is_cancelled() && state.store.remove_piece().await? {}
+    while !state.life.closing.is_cancelled() && state.store.remove_piece().await? {}
     Ok(())
 }
 
 /// Gives empty pages back to the disk.
 async fn give_back(state: &DaemonContext) -> Result<(), StoreError> {
-    while !state.closing.is_cancelled() && state.store.give_back_piece().await? {}
+    while !state.life.closing.is_cancelled() && state.store.give_back_piece().await? {}
     Ok(())
 }
 

@@ -65,8 +65,8 @@ async fn start(
     // Beside what is asked, since whoever asks again with the same key is in another span.
     let traceparent = params.traceparent.clone().or_else(|| caller.traceparent());
     let effect = move |token| async move { start_once(&starter, by, (params, traceparent), token).await };
-    let started = state.once.run(key, RunStart::NAME, &asked, effect).await?;
-    state.open_sessions.note(&caller, &started.session_id);
+    let started = state.clients.once.run(key, RunStart::NAME, &asked, effect).await?;
+    state.clients.open_sessions.note(&caller, &started.session_id);
     Ok(started)
 }
 
@@ -104,6 +104,7 @@ async fn start_once(
     attachments::check(&attachments, prompt.as_deref(), server_prompt.as_ref(), if_busy)?;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
     let project = state
+        .workspaces
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
@@ -156,7 +157,7 @@ async fn start_once(
         attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
-        expansions: expansions(server_prompt.as_ref(), &skills, &state.redactor.get()),
+        expansions: expansions(server_prompt.as_ref(), &skills, &state.settings.redactor.get()),
         told: PromptExtent::Whole { append, skills, is_first },
         traceparent,
     };
@@ -287,7 +288,7 @@ async fn steer(
             SteerOutcome::NotActive => Err(not_active(&steerer, &run_id).await?),
         }
     };
-    state.once.run(key, RunSteer::NAME, &asked, effect).await
+    state.clients.once.run(key, RunSteer::NAME, &asked, effect).await
 }
 
 /// The reason why a run takes no message.
@@ -331,7 +332,7 @@ async fn wait(
     let filter = LogFilter { types, descendants: is_for_questions, ..LogFilter::run(run_id.clone()) };
     // Followed from before the record is read, so that what happens in between is not missed.
     let mut news = state.store.follow(filter, state.store.head());
-    let mut time = state.clock.sleep(Duration::from_millis(timeout_ms));
+    let mut time = state.life.clock.sleep(Duration::from_millis(timeout_ms));
     let mut is_over = false;
     loop {
         let run = record(&state, &run_id).await?;
@@ -341,13 +342,13 @@ async fn wait(
             false => state.store.open_confirmations_below(&run_id, QUESTIONS_SHOWN).await?,
         };
         if done || is_over || (is_for_questions && !asked.is_empty()) {
-            let confirmations = state.desk.records(asked, caller.connection());
+            let confirmations = state.confirmations.router.records(asked, caller.connection());
             return Ok(RunWaitResult { run, done, confirmations });
         }
         tokio::select! {
             events = news.next() => drop(events?),
             () = &mut time => is_over = true,
-            () = state.stop.cancelled() => is_over = true,
+            () = state.life.stop.cancelled() => is_over = true,
         }
     }
 }

@@ -61,8 +61,8 @@ async fn create(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (creator, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { create_once(&creator, by, params, token).await };
-    let created = state.once.run(key, SessionCreate::NAME, &asked, effect).await?;
-    state.open_sessions.note(&caller, &created.session_id);
+    let created = state.clients.once.run(key, SessionCreate::NAME, &asked, effect).await?;
+    state.clients.open_sessions.note(&caller, &created.session_id);
     Ok(created)
 }
 
@@ -73,7 +73,7 @@ async fn create_once(
     token: Option<KeyToken>,
 ) -> Result<SessionCreateResult, RpcError> {
     let SessionCreateParams { workspace, agent, title, mode, ephemeral, .. } = params;
-    if state.closing.is_cancelled() {
+    if state.life.closing.is_cancelled() {
         return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was created"));
     }
     let roots = known_roots(roots(&workspace)?).await?;
@@ -85,12 +85,12 @@ async fn create_once(
     check_agent(state, agent.as_ref(), roots.clone()).await?;
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
-    let title = title.map(|title| state.redactor.get().owned(title));
+    let title = title.map(|title| state.settings.redactor.get().owned(title));
     let mode_of_settings = mode.is_none();
     let mode = mode.unwrap_or_else(|| usual_mode(&state.settings.get().config));
     check_mode(state, mode)?;
     let body = SessionCreated { roots, title, agent, mode, ephemeral, mode_of_settings };
-    let created = event(state.clock.now(), &session, by, body);
+    let created = event(state.life.clock.now(), &session, by, body);
     let result = SessionCreateResult { session_id: session, seq: EventSeq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
     let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
@@ -116,8 +116,11 @@ async fn check_agent(
     roots: Vec<PathBuf>,
 ) -> Result<(), RpcError> {
     let Some(agent) = agent else { return Ok(()) };
-    let project =
-        state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
+    let project = state
+        .workspaces
+        .project(roots)
+        .await
+        .map_err(|error| internal("the agents could not be read", &error))?;
     definition(&project.catalog, agent)?;
     Ok(())
 }
@@ -239,14 +242,15 @@ async fn update(
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
-    let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.get().owned(title));
+    let new_title = title.flatten_or(&summary.title).map(|title| state.settings.redactor.get().owned(title));
     let new_mode = mode.unwrap_or(summary.mode);
     if system_append.iter().flatten().any(|text| MOST_APPENDED < text.len()) {
         let message = format!("is longer than {} KiB", MOST_APPENDED >> 10);
         return Err(violation("/systemAppend", &message));
     }
     let old_append = state.store.system_append(&session_id).await?;
-    let new_append = system_append.flatten_or(&old_append).map(|text| state.redactor.get().owned(text));
+    let new_append =
+        system_append.flatten_or(&old_append).map(|text| state.settings.redactor.get().owned(text));
     let new_append = new_append.filter(|text| !text.trim().is_empty());
     let is_same = new_agent == summary.agent && new_title == summary.title && new_mode == summary.mode;
     if is_same && new_append == old_append {
@@ -261,7 +265,7 @@ async fn update(
     }
     let body =
         SessionUpdated { title: new_title, agent: new_agent, mode: new_mode, system_append: new_append };
-    let (now, by) = (state.clock.now(), by(&caller));
+    let (now, by) = (state.life.clock.now(), by(&caller));
     let updated = event(now, &session_id, by.clone(), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
     // One that stays as it is stays the word of whoever set it.
@@ -297,14 +301,14 @@ async fn close(
     if session(&state, &session_id).await?.state == SessionState::Open {
         end_runs(&state, &session_id, by(&caller)).await?;
     }
-    state.commands.background.end_session(&session_id);
+    state.programs.commands.background.end_session(&session_id);
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let mut seq = None;
     if summary.state == SessionState::Open {
         // Before the end is told: what allows more is gone first.
         forget_session(&state, by(&caller), &session_id).await?;
-        let closed = event(state.clock.now(), &session_id, by(&caller), SessionClosed {});
+        let closed = event(state.life.clock.now(), &session_id, by(&caller), SessionClosed {});
         seq = Some(state.store.append(vec![closed]).await?.1);
         state.executor.tell_session_end(&summary, summary.ephemeral).await;
     }
@@ -343,7 +347,7 @@ async fn end_runs(state: &DaemonContext, session: &SessionId, by: Option<String>
     // Followed from before the first look, so that no end is missed.
     let mut ends = state.store.follow(ends, state.store.head());
     let mut asked: HashSet<RunId> = HashSet::new();
-    let deadline = state.clock.sleep(CLOSE_TIMEOUT);
+    let deadline = state.life.clock.sleep(CLOSE_TIMEOUT);
     tokio::pin!(deadline);
     loop {
         let filter = RunFilter { session: Some(session.clone()), active: true, ..RunFilter::default() };
@@ -361,7 +365,7 @@ async fn end_runs(state: &DaemonContext, session: &SessionId, by: Option<String>
         let ended = tokio::select! {
             ended = ends.next() => Some(ended),
             () = &mut deadline => None,
-            () = state.stop.cancelled() => {
+            () = state.life.stop.cancelled() => {
                 return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; the session stays open"));
             }
         };
@@ -395,11 +399,15 @@ pub(super) async fn remove(
     by: Option<String>,
     pruned: Option<PruningReason>,
 ) -> Result<SessionDeleteResult, RpcError> {
-    let tombstone =
-        event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0, last_seq: None, pruned });
+    let tombstone = event(
+        state.life.clock.now(),
+        session,
+        by.clone(),
+        SessionDeleted { events: 0, last_seq: None, pruned },
+    );
     match state.store.delete_session(session, tombstone).await? {
         SessionDeletionOutcome::Gone { seq, events } => {
-            state.commands.background.forget_session(session);
+            state.programs.commands.background.forget_session(session);
             // What is left over matches nothing, but is to be seen.
             if let Err(error) = forget_session(state, by, session).await {
                 tracing::warn!(%session, %error, "rules that held in it could not be forgotten");
@@ -410,7 +418,7 @@ pub(super) async fn remove(
             if !matches!(forgotten, Ok(Ok(()))) {
                 tracing::warn!(%session, ?forgotten, "what was kept of it could not be removed");
             }
-            let (hooks, of) = (state.hooks.clone(), session.clone());
+            let (hooks, of) = (state.hooks.in_force.clone(), session.clone());
             let forgotten = tokio::task::spawn_blocking(move || hooks.forget_session(&of)).await;
             if !matches!(forgotten, Ok(Ok(()))) {
                 tracing::warn!(%session, ?forgotten, "what hooks could read of it could not be removed");

@@ -13,7 +13,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    by, internal, roots, violation, workspaces,
+    by, internal, roots, violation,
 };
 use config::{ConfigEditError, SettingLayer, edited_skills, nearest};
 use project::Project;
@@ -52,8 +52,8 @@ async fn list(
     params: SkillsListParams,
 ) -> Result<SkillsListResult, RpcError> {
     let project = looked_at(&state, params.workspace.as_ref()).await?;
-    let redactor = state.redactor.get();
-    let (settings, sources) = (state.settings.get(), Arc::clone(&state.sources));
+    let redactor = state.settings.redactor.get();
+    let (settings, sources) = (state.settings.get(), Arc::clone(&state.settings.sources));
     // Thousands of descriptions are work.
     blocking(move || {
         let catalog = project.skills.catalog();
@@ -135,7 +135,7 @@ async fn get(
         return Err(violation("/folder", "must be absolute"));
     }
     let project = looked_at(&state, workspace.as_ref()).await?;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     blocking(move || found(project.skills.catalog(), name.as_deref(), folder.as_deref(), &redactor)).await?
 }
 
@@ -196,7 +196,7 @@ async fn check(
         return Err(violation("/path", "must be absolute"));
     }
     let SkillVerdict { path, is_valid, problems } = blocking(move || validate(&folder)).await?;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let path = redactor.owned(path.to_string_lossy().into_owned());
     Ok(SkillsValidateResult { path, valid: is_valid, problems: without_secrets(problems, &redactor) })
 }
@@ -215,7 +215,7 @@ async fn set_enabled(
     let setting = Arc::clone(&state);
     let whole = async move { set_whole(&setting, by, name, enabled, workspace).await };
     // Whoever asks may leave; what the file says is then in force.
-    let done = state.writing.spawn("the writing of a setting", whole).await;
+    let done = state.life.writing.spawn("the writing of a setting", whole).await;
     done.map_err(|error| internal("the setting was not written", &error))?
 }
 
@@ -235,7 +235,7 @@ async fn set_whole(
         return Err(unknown(&name, project.skills.catalog()));
     }
     // No two change one file at once.
-    let _turn = workspaces::turn(state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let (writer, wanted) = (Arc::clone(state), name.clone());
     let (path, change) = blocking(move || write(&writer, &wanted, enabled)).await??;
     let reloaded = match reload_whole(state, by, None).await {
@@ -261,7 +261,7 @@ async fn set_whole(
         warnings.push("no skill of this name is here".to_owned());
     }
     let seq = reloaded.seq.filter(|_| change.is_some());
-    let path = state.redactor.get().owned(path.to_string_lossy().into_owned());
+    let path = state.settings.redactor.get().owned(path.to_string_lossy().into_owned());
     Ok(SkillsSetEnabledResult { name, enabled, path, warnings, seq })
 }
 
@@ -269,18 +269,18 @@ type WrittenSetting = (PathBuf, Option<super::super::agent_files::ReversibleChan
 
 /// Has the user's file say so. Blocks on the file system.
 fn write(state: &DaemonContext, name: &str, enabled: bool) -> Result<WrittenSetting, RpcError> {
-    let spot = LocatedFile::of_users_settings(&state.sources.files.user)?;
+    let spot = LocatedFile::of_users_settings(&state.settings.sources.files.user)?;
     let (path, before) = (spot.path.clone(), spot.bytes().unwrap_or_default().to_vec());
     let bytes = edited_skills(&path, &before, name, enabled).map_err(|why| unedited(state, &path, why))?;
     if bytes == before {
         return Ok((path, None));
     }
-    let trash = TrashFolder::of_settings(&state.state_dir, state.clock.now());
+    let trash = TrashFolder::of_settings(&state.settings.state_dir, state.life.clock.now());
     Ok((path, Some(spot.write(&bytes, &"settings", &trash)?)))
 }
 
 fn unedited(state: &DaemonContext, path: &Path, why: ConfigEditError) -> RpcError {
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let shown = redactor.owned(path.display().to_string());
     let problems = match why {
         ConfigEditError::Mistaken(problems) => without_secrets(problems, &redactor),
@@ -301,7 +301,7 @@ async fn looked_at(
     workspace: Option<&WorkspaceParam>,
 ) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();
-    state.project(roots).await.map_err(|error| internal("the skills could not be read", &error))
+    state.workspaces.project(roots).await.map_err(|error| internal("the skills could not be read", &error))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {

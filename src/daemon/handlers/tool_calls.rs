@@ -45,11 +45,12 @@ async fn call(
     let summary = open_session(&state, &session_id).await?;
     let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
     let project = state
+        .workspaces
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let prompt = DictatedCall { tool: tool.clone(), arguments }.message();
-    if state.redactor.get().owned(prompt.clone()) != prompt {
+    if state.settings.redactor.get().owned(prompt.clone()) != prompt {
         let message =
             "/arguments: hold a secret, which the record of a run does not keep; nothing was called";
         return Err(RpcError::new(ErrorKind::InvalidParams, message));
@@ -85,7 +86,7 @@ async fn call(
         keyed: None,
     };
     let executor = state.executor.clone();
-    let starting = state.writing.spawn("a call of a client's", async move {
+    let starting = state.life.writing.spawn("a call of a client's", async move {
         let plan = executor.plan(request).await?;
         Ok::<_, RpcError>(executor.start(plan, options).await?)
     });

@@ -43,6 +43,7 @@ async fn list(
     let foreign = foreign(&state, &project, session_id.as_ref(), found.as_ref().map(|(it, _)| &**it)).await;
     let mut exclusions = state.executor.exclusions(&project);
     let mut warnings = state
+        .programs
         .discoveries
         .known(&project.roots)
         .map_or_else(Vec::new, |found| found.discovery.warnings.clone());
@@ -51,7 +52,7 @@ async fn list(
     }
     let registry = state.executor.registry(&project, foreign.clone());
     let idle = |it: &ToolExclusion| Some(format!("{}: {}", it.place, registry.explain_idle(&it.entry)?));
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     warnings.extend(exclusions.iter().filter_map(idle).map(|warning| redactor.owned(warning)));
     let has_search = state.settings.get().config.tools.web_search.backend.value.is_some();
     let listed = |tool: &Arc<dyn Tool>| listed(tool, &exclusions, has_search);

@@ -53,7 +53,7 @@ async fn list(
         let total = totals.remove(&run.run_id).unwrap_or_default();
         summary(run, total)
     });
-    Ok(TraceListResult { traces: traces.collect(), now: state.clock.now(), next_cursor: listed.next })
+    Ok(TraceListResult { traces: traces.collect(), now: state.life.clock.now(), next_cursor: listed.next })
 }
 
 fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
@@ -98,7 +98,7 @@ async fn get(
     };
     let open = open_runs(&state);
     let TracePage { next, .. } =
-        state.traces.page(&state.store, &open, &subject, cursor.as_deref(), take).await?;
+        state.telemetry.traces.page(&state.store, &open, &subject, cursor.as_deref(), take).await?;
     // The time up to which waits that go on were counted.
     Ok(TraceGetResult { trace_id, spans, now: open.now, next_cursor: next })
 }
@@ -126,8 +126,11 @@ async fn export(
         // A page is one only with something on it, so that the next one knows that it is not the first.
         if PAGE_BYTES <= text.len() { PageRoom::Full } else { PageRoom::Left }
     };
-    let TracePage { is_first, next } =
-        state.traces.page(&state.store, &open_runs(&state), &subject, cursor.as_deref(), take).await?;
+    let TracePage { is_first, next } = state
+        .telemetry
+        .traces
+        .page(&state.store, &open_runs(&state), &subject, cursor.as_deref(), take)
+        .await?;
     if is_first {
         text.insert_str(0, &writer.opening());
     }
@@ -140,7 +143,11 @@ async fn export(
 /// Facts of runs that have not ended which no log has.
 fn open_runs(state: &DaemonContext) -> OpenRunFacts {
     let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
-    OpenRunFacts { daemon_began: state.started_at, now: state.clock.now(), stranded: stranded.collect() }
+    OpenRunFacts {
+        daemon_began: state.life.started_at,
+        now: state.life.clock.now(),
+        stranded: stranded.collect(),
+    }
 }
 
 /// A run and all below it; also the run at the root.

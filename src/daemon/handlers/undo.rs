@@ -62,7 +62,7 @@ async fn undo(
         .map_err(|error| internal("the files could not be put back", &error))?;
     let events: Vec<_> = restored
         .iter()
-        .map(|restored| event(state.clock.now(), &session_id, by(&caller), restored.clone()))
+        .map(|restored| event(state.life.clock.now(), &session_id, by(&caller), restored.clone()))
         .collect();
     let seq = match events.is_empty() {
         true => None,

@@ -48,7 +48,7 @@ async fn open(
 }
 
 async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
-    let trust = state.projects.trust();
+    let trust = state.workspaces.projects.trust();
     let record = |(root, trusted): (&str, bool)| WorkspaceRecord {
         roots: vec![root.to_owned()],
         trusted,
@@ -68,11 +68,11 @@ async fn trust(
     params: WorkspaceTrustParams,
 ) -> Result<WorkspaceTrustResult, RpcError> {
     let WorkspaceTrustParams { workspace, trusted, files } = params;
-    let turn = turn(&state).await?;
+    let turn = state.workspaces.trust_changes.lock().await;
     if let Some(roots) = gone(&state, &workspace)?.filter(|_| !trusted && files.is_empty()) {
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
-        roots.iter().for_each(|root| state.servers.distrust(root));
+        roots.iter().for_each(|root| state.mcp.hub.distrust(root));
         let (files, problems, memory_files, memory_imports, gone) = Default::default();
         let discovery = None;
         let workspace = WorkspaceRecord {
@@ -92,7 +92,7 @@ async fn trust(
         true => {
             check_shown(&survey, &files)?;
             check_files(&survey, &files)?;
-            let trust = state.projects.trust();
+            let trust = state.workspaces.projects.trust();
             survey.roots.iter().flat_map(|root| acknowledging(root, &survey, &files, &trust)).collect()
         }
         false if !files.is_empty() => {
@@ -103,7 +103,7 @@ async fn trust(
     };
     let seq = tell(&state, by(&caller), said).await?;
     if !trusted {
-        survey.roots.iter().for_each(|root| state.servers.distrust(root));
+        survey.roots.iter().for_each(|root| state.mcp.hub.distrust(root));
     }
     // Of the files that the person named; others that came meanwhile are not acknowledged, and are shown so.
     let survey = self::survey(&state, &workspace).await?;
@@ -119,10 +119,13 @@ async fn acknowledge(
     params: AgentsAcknowledgeParams,
 ) -> Result<AgentsAcknowledgeResult, RpcError> {
     let AgentsAcknowledgeParams { name, digest, workspace } = params;
-    let _turn = turn(&state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let roots = folders(&workspace)?;
-    let project =
-        state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
+    let project = state
+        .workspaces
+        .project(roots)
+        .await
+        .map_err(|error| internal("the agents could not be read", &error))?;
     let of_name: Vec<_> = project.catalog.of_project().filter(|agent| *agent.name == name).collect();
     let meant: Vec<_> = of_name.iter().filter(|agent| agent.digest == digest).collect();
     if of_name.is_empty() {
@@ -160,11 +163,6 @@ async fn acknowledge(
     Ok(AgentsAcknowledgeResult { name, seq })
 }
 
-/// One at a time, so that none is decided by what another one is changing.
-pub(super) async fn turn(state: &DaemonContext) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
-    state.trust_changes.acquire().await.map_err(|error| internal("nothing can be acknowledged", &error))
-}
-
 /// The folders of a workspace, which must be there: trust is for the folder itself, whatever name leads to it.
 fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
     let roots = roots(workspace)?;
@@ -181,7 +179,7 @@ fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
 /// The folders of a workspace of which people said something and none is there any more: there is nothing to be shown of
 /// them, and trust in them can be taken back all the same.
 fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
-    let trust = state.projects.trust();
+    let trust = state.workspaces.projects.trust();
     let known = |root: &PathBuf| {
         let root = root.to_str().filter(|root| !Path::new(root).exists())?;
         trust.is_trusted(root).then(|| root.to_owned())
@@ -190,7 +188,7 @@ fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<
 }
 
 async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Result<ProjectSurvey, RpcError> {
-    let (projects, workspace) = (state.projects.clone(), workspace.clone());
+    let (projects, workspace) = (state.workspaces.projects.clone(), workspace.clone());
     let commands = state.executor.discovery_commands();
     let surveying = move || Ok(projects.survey(&folders(&workspace)?, &commands));
     let surveyed: Result<ProjectSurvey, RpcError> = tokio::task::spawn_blocking(surveying)
@@ -198,21 +196,22 @@ async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Resul
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let mut survey = surveyed?;
     let hooks = state
-        .hooks_of(survey.roots.clone())
+        .hooks
+        .of(survey.roots.clone())
         .await
         .map_err(|error| internal("the workspace's hooks could not be read", &error))?;
     survey.add(hook_places::files(&hooks));
     let is_of_root = |problem: &&protocol::FileProblem| {
         survey.roots.iter().any(|root| problem.path.starts_with(root)) && !survey.problems.contains(problem)
     };
-    let project = state.project(survey.roots.iter().map(PathBuf::from).collect()).await;
+    let project = state.workspaces.project(survey.roots.iter().map(PathBuf::from).collect()).await;
     let project = project.map_err(|error| internal("the workspace could not be read", &error))?;
     let told = hooks.all_problems(&hook_problems::known_tools(state, &project));
     let found: Vec<_> = told.iter().filter(is_of_root).cloned().collect();
     survey.problems.extend(found);
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     survey.withhold(|effect| redactor.hides_syntax(effect));
-    survey.gone = gone_files(&survey, &hooks, &state.projects.trust());
+    survey.gone = gone_files(&survey, &hooks, &state.workspaces.projects.trust());
     Ok(survey)
 }
 
@@ -314,10 +313,10 @@ async fn tell(
     by: Option<String>,
     said: Vec<WorkspaceTrusted>,
 ) -> Result<EventSeq, RpcError> {
-    let mut trust = (*state.projects.trust()).clone();
+    let mut trust = (*state.workspaces.projects.trust()).clone();
     said.iter().for_each(|said| trust.take(said));
     let event = |said: WorkspaceTrusted| NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,
@@ -326,14 +325,14 @@ async fn tell(
         private: PrivateEventFields::default(),
     };
     let (_, seq) = state.store.append(said.into_iter().map(event).collect()).await?;
-    state.projects.replace_trust(trust);
+    state.workspaces.projects.replace_trust(trust);
     Ok(seq)
 }
 
 fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
-    let trust = state.projects.trust();
+    let trust = state.workspaces.projects.trust();
     let has_one_root = survey.roots.len() == 1;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let file = |file: &ProjectFile| WorkspaceFile {
         path: file.path.clone(),
         root: (!has_one_root).then(|| file.root.clone()),
@@ -372,7 +371,7 @@ async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<Wo
     let roots = record.roots.iter().map(PathBuf::from).collect();
     let project = discovery::project(state, roots).await?;
     let found = discovery::of(state, &project, DiscoveryFreshness::Anew).await;
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let memory = state.executor.memory(&project).await.files.into_iter().map(|(file, _)| file);
     let memory_files = memory
         .filter(|file| file.is_of_project && file.state == MemoryFileState::Untrusted)

@@ -218,7 +218,7 @@ impl McpServerCall<'_> {
         since: i64,
         wait: Duration,
     ) -> RunWaitEnd {
-        let clock = &self.house.state.clock;
+        let clock = &self.house.state.life.clock;
         let mut seen = following.seen.clone();
         let mut time = clock.sleep(wait);
         let mut pause: Option<BoxFuture<'static, ()>> = None;

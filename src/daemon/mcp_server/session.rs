@@ -166,7 +166,7 @@ impl McpSession {
         let watches = RunWatches::new(link.clone(), person, tasks.clone(), self.gone.clone());
         if let Some(presence) = presence {
             let (watches, gone) = (watches.clone(), self.gone.clone());
-            let clock = Arc::clone(&self.house.state.clock);
+            let clock = Arc::clone(&self.house.state.life.clock);
             tasks.spawn("what sees whether a client of MCP has left", async move {
                 gone.run_until_cancelled(leave_with(presence, watches, clock)).await
             });

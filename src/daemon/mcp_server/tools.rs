@@ -108,13 +108,14 @@ pub(super) struct WorkspaceAgentTools {
 impl WorkspaceAgentTools {
     /// Reads the agents' files, if they have changed.
     pub async fn read(state: &DaemonContext, roots: &[String]) -> Result<WorkspaceAgentTools, RpcError> {
-        let project = state.project(roots.iter().map(PathBuf::from).collect()).await.map_err(|error| {
-            tracing::error!(%error, "the workspace of an MCP session could not be read");
-            RpcError::new(
-                ErrorKind::InternalError,
-                "the workspace could not be read; the daemon's log says why",
-            )
-        })?;
+        let project =
+            state.workspaces.project(roots.iter().map(PathBuf::from).collect()).await.map_err(|error| {
+                tracing::error!(%error, "the workspace of an MCP session could not be read");
+                RpcError::new(
+                    ErrorKind::InternalError,
+                    "the workspace could not be read; the daemon's log says why",
+                )
+            })?;
         Ok(WorkspaceAgentTools::of(&project.catalog))
     }
 

@@ -81,7 +81,7 @@ pub fn of(
         of_file.chain(tools).collect(),
     ));
     if let Some(listed) = &definition.mcp.servers {
-        let names = state.servers.names(&project.roots);
+        let names = state.mcp.hub.names(&project.roots);
         let unknown = listed.iter().filter(|name| !names.contains(*name));
         let unknown = unknown.map(|name| format!("`mcp.servers`: no settings name a server `{name}` here"));
         checks.push(check("the MCP servers it lists are configured", worst(true), unknown.collect()));

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     agent_changes,
     agent_files::{ReversibleChange, TrashFolder},
-    handlers::{blocking, by, internal, violations, workspaces},
+    handlers::{blocking, by, internal, violations},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,
@@ -34,7 +34,7 @@ pub async fn create(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (creator, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { create_once(&creator, by, params, token).await };
-    state.once.run(key, AgentsCreate::NAME, &asked, effect).await
+    state.clients.once.run(key, AgentsCreate::NAME, &asked, effect).await
 }
 
 async fn create_once(
@@ -52,13 +52,13 @@ async fn create_once(
         (_, Some(error)) => return Err(error),
         (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
     };
-    let _turn = workspaces::turn(state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let told = agent_changes::turn(state).await;
     // Whatever is there at the first look is no change.
-    let before = state.project(destination.roots.clone()).await;
+    let before = state.workspaces.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
     // Servers of its own that the new agent may name.
-    state.servers.meet(&before);
+    state.mcp.hub.meet(&before);
     let (writer, to) = (Arc::clone(state), destination.clone());
     let written = blocking(move || {
         let home = to.home(&writer)?;
@@ -99,7 +99,7 @@ async fn create_once(
             false => Some(spot.write(
                 text.as_bytes(),
                 &file.name,
-                &TrashFolder::new(&writer.state_dir, writer.clock.now()),
+                &TrashFolder::new(&writer.settings.state_dir, writer.life.clock.now()),
             )?),
         };
         Ok(NewAgentFile { file, path, root, change })

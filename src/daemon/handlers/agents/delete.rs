@@ -10,7 +10,7 @@ use super::{
 use crate::{
     agent_changes,
     agent_files::{LocatedFile, TrashFolder},
-    handlers::{blocking, by, contexts, internal, roots, workspaces},
+    handlers::{blocking, by, contexts, internal, roots},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,
@@ -30,7 +30,7 @@ pub async fn delete(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (deleter, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { delete_once(&deleter, by, params, token).await };
-    state.once.run(key, AgentsDelete::NAME, &asked, effect).await
+    state.clients.once.run(key, AgentsDelete::NAME, &asked, effect).await
 }
 
 async fn delete_once(
@@ -46,23 +46,23 @@ async fn delete_once(
     let emptied = match contexts {
         DeletedAgentContexts::Keep => ClearedContexts::default(),
         DeletedAgentContexts::Delete => {
-            let project = state.project(roots.clone()).await;
+            let project = state.workspaces.project(roots.clone()).await;
             let project = project.map_err(|error| internal("the agents could not be read", &error))?;
             let agent = named(&project.catalog, &name, scope)?;
             deletable(&project.catalog, &agent)?;
             empty(state, by.clone(), &agent, &roots).await?
         }
     };
-    let _turn = workspaces::turn(state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let told = agent_changes::turn(state).await;
-    let project = state.project(roots.clone()).await;
+    let project = state.workspaces.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
     let path = deletable(&project.catalog, &agent)?;
     let root = root_of(&path, agent.scope, &roots);
     let (deleter, at, named) = (Arc::clone(state), path.clone(), agent.name.clone());
     let change = blocking(move || {
-        let trash = TrashFolder::new(&deleter.state_dir, deleter.clock.now());
+        let trash = TrashFolder::new(&deleter.settings.state_dir, deleter.life.clock.now());
         LocatedFile::existing(&at, root.as_deref())?.remove(&named, &trash)
     })
     .await?;
@@ -141,7 +141,7 @@ async fn is_meant(
     if agent.scope == AgentScope::Project && !of_session.iter().any(|root| roots.contains(root)) {
         return Ok(false);
     }
-    let project = state.project(of_session).await;
+    let project = state.workspaces.project(of_session).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let means = project.catalog.list(false, true).into_iter().find(|it| it.name == agent.name);
     Ok(means.is_some_and(|it| it.path == agent.path))

@@ -130,5 +130,5 @@ pub async fn templates(
 pub fn templates_of(state: &DaemonContext, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
     let switches = PlaceSwitches::of(&state.settings.get().config.agents.places);
     let roots = project.roots.iter().filter(|_| project.is_trusted).map(PathBuf::from);
-    state.projects.agents().places().of_templates(&switches, &roots.collect::<Vec<PathBuf>>())
+    state.workspaces.projects.agents().places().of_templates(&switches, &roots.collect::<Vec<PathBuf>>())
 }

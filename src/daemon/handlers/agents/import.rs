@@ -17,7 +17,7 @@ use crate::{
     agent_changes::{self, ImportProvenance},
     agent_files::{ReversibleChange, TrashFolder},
     agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
-    handlers::{blocking, by, internal, violation, violations, workspaces},
+    handlers::{blocking, by, internal, violation, violations},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,
@@ -44,7 +44,7 @@ pub async fn import(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (importer, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { import_once(&importer, by, params, token, &given_up).await };
-    state.once.run(key, AgentsImport::NAME, &asked, effect).await
+    state.clients.once.run(key, AgentsImport::NAME, &asked, effect).await
 }
 
 async fn import_once(
@@ -76,10 +76,10 @@ async fn import_once(
     // Whatever lies there is read before anybody else has to wait.
     let FoundImportFiles { files, problems, origin } =
         sought.read(state, format, destination.scope, given_up).await?;
-    let _turn = workspaces::turn(state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let told = agent_changes::turn(state).await;
     // Whatever is there at the first look is no change.
-    let before = state.project(destination.roots.clone()).await;
+    let before = state.workspaces.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
     let (importer, to) = (Arc::clone(state), destination.clone());
     let done = blocking(move || {
@@ -322,7 +322,7 @@ impl AgentImport {
         }
         self.taken.insert(name.clone());
         if let Some(spot) = spot {
-            let trash = TrashFolder::new(&self.state.state_dir, self.state.clock.now());
+            let trash = TrashFolder::new(&self.state.settings.state_dir, self.state.life.clock.now());
             self.done.changes.push(spot.write(text.as_bytes(), name, &trash)?);
         }
         Ok(if is_there { ImportOutcome::Replaced } else { ImportOutcome::Written })

@@ -47,7 +47,7 @@ pub async fn select(
     let found = match is_on {
         true => {
             // What an expression finds is a piece of the prompt, and half a secret is not known as one any more.
-            let prompt = state.redactor.get().owned(prompt.to_owned());
+            let prompt = state.settings.redactor.get().owned(prompt.to_owned());
             let project = Arc::clone(project);
             // Expressions of thousands of agents take milliseconds, and are compiled when they are met first.
             let routing = move || agents::route(&prompt, project.catalog.routable());

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     agent_changes,
     agent_files::{LocatedFile, ReversibleChange, TrashFolder},
-    handlers::{blocking, by, internal, roots, violation, violations, workspaces},
+    handlers::{blocking, by, internal, roots, violation, violations},
     once::KeyToken,
     rpc::RpcCaller,
     state::DaemonContext,
@@ -31,7 +31,7 @@ pub async fn update(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (updater, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { update_once(&updater, by, params, token).await };
-    state.once.run(key, AgentsUpdate::NAME, &asked, effect).await
+    state.clients.once.run(key, AgentsUpdate::NAME, &asked, effect).await
 }
 
 async fn update_once(
@@ -60,9 +60,9 @@ async fn update_once(
         (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
     };
     let roots = workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
-    let _turn = workspaces::turn(state).await?;
+    let _turn = state.workspaces.trust_changes.lock().await;
     let told = agent_changes::turn(state).await;
-    let project = state.project(roots.clone()).await;
+    let project = state.workspaces.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
     let Some(path) = agent.path.clone() else { return Err(comes_with_the_daemon(&agent)) };
@@ -154,7 +154,7 @@ impl UpdatedAgentContent {
                 .with_hint("to give an agent another name, create one of that name and delete this one"));
         }
         let is_same = now.as_deref() == Some(&file.digest);
-        let trash = TrashFolder::new(&state.state_dir, state.clock.now());
+        let trash = TrashFolder::new(&state.settings.state_dir, state.life.clock.now());
         let change = match is_same {
             true => None,
             false => Some(spot.write(text.as_bytes(), &agent.name, &trash)?),

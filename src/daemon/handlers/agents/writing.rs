@@ -60,7 +60,7 @@ impl WriteDestination {
         }
         let folder = match scope {
             AgentScope::Project => roots.first().map(|root| root.join(OWN_OF_PROJECT)),
-            _ => state.projects.agents().places().own_of_user().map(Path::to_owned),
+            _ => state.workspaces.projects.agents().places().own_of_user().map(Path::to_owned),
         };
         Ok(WriteDestination { scope, roots, folder })
     }
@@ -69,7 +69,7 @@ impl WriteDestination {
     pub fn home(&self, state: &DaemonContext) -> Result<AgentFileFolder, RpcError> {
         match (self.scope, self.roots.first()) {
             (AgentScope::Project, Some(root)) => AgentFileFolder::of_project(root),
-            _ => match state.projects.agents().places().own_of_user() {
+            _ => match state.workspaces.projects.agents().places().own_of_user() {
                 Some(folder) => AgentFileFolder::of_user(folder),
                 None => {
                     Err(RpcError::new(ErrorKind::Conflict, "this daemon has no folder for the user's agents"))
@@ -100,7 +100,8 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
 pub fn is_acknowledged(state: &DaemonContext, path: &Path, root: Option<&Path>, digest: &str) -> bool {
     let Some(root) = root else { return true };
     let (Ok(below), Some(canonical)) = (path.strip_prefix(root), canonical(root)) else { return false };
-    state.projects.trust().consent(&canonical, &below.to_string_lossy(), digest) == AcknowledgementState::Now
+    state.workspaces.projects.trust().consent(&canonical, &below.to_string_lossy(), digest)
+        == AcknowledgementState::Now
 }
 
 /// Who wrote a workspace's file through the daemon has read it: what is to be told of that, if it is news.
@@ -114,7 +115,7 @@ pub fn acknowledging(
         let root = root?;
         let path = path.strip_prefix(root).ok()?.to_string_lossy().into_owned();
         let root = canonical(root)?;
-        if state.projects.trust().consent(&root, &path, digest) == AcknowledgementState::Now {
+        if state.workspaces.projects.trust().consent(&root, &path, digest) == AcknowledgementState::Now {
             return None;
         }
         let file = TrustedFile { path, digest: digest.to_owned() };
@@ -171,9 +172,9 @@ fn oddities(state: &DaemonContext, definition: &AgentDefinition) -> Vec<(FilePro
     let model = state.executor.model_problem(definition);
     let model = model.map(|message| (FileProblemCode::UnknownModel, message));
     let listed = definition.mcp.servers.iter().flatten();
-    let servers = listed.filter(|name| !state.servers.is_known(name)).map(|name| {
+    let servers = listed.filter(|name| !state.mcp.hub.is_known(name)).map(|name| {
         let message = format!("`mcp.servers`: no settings name a server `{name}`");
-        (FileProblemCode::UnknownServer, state.redactor.get().owned(message))
+        (FileProblemCode::UnknownServer, state.settings.redactor.get().owned(message))
     });
     model.into_iter().chain(servers).collect()
 }

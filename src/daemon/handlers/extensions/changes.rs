@@ -43,7 +43,7 @@ pub struct ExtensionOrigin {
 
 /// Copies and reads what lies in a folder.
 pub async fn stage(state: &DaemonContext, folder: PathBuf, shown: &str) -> Result<StagedExtension, RpcError> {
-    let folders = state.extensions.folders().clone();
+    let folders = state.extensions.library.folders().clone();
     let staging = tokio::task::spawn_blocking(move || folders.stage(&folder)).await;
     let staged = staging.map_err(|error| internal("the extension could not be read", &error))?;
     staged.map_err(|fault| match fault {
@@ -68,7 +68,7 @@ pub fn record(
     origin: ExtensionOrigin,
     before: Option<&InstalledExtension>,
 ) -> InstalledExtension {
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let hidden = |text: &String| redactor.owned(text.clone());
     let ExtensionPackage { manifest, notes, .. } = &staged.package;
     InstalledExtension {
@@ -80,20 +80,20 @@ pub fn record(
         commit: origin.commit,
         digest: staged.digest.clone(),
         enabled: before.is_none_or(|before| before.enabled),
-        installed_at: state.clock.now(),
+        installed_at: state.life.clock.now(),
         notes: notes.iter().map(hidden).collect(),
     }
 }
 
-/// Puts it into its place and tells the log, both or neither. Whoever asks has the turn of `extension_changes`.
+/// Puts it into its place and tells the log, both or neither. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn install(
     state: &Arc<DaemonContext>,
     by: Option<String>,
     staged: StagedExtension,
     record: InstalledExtension,
 ) -> Result<EventSeq, RpcError> {
-    let before = state.extensions.record(&record.name);
-    let folders = state.extensions.folders().clone();
+    let before = state.extensions.library.record(&record.name);
+    let folders = state.extensions.library.folders().clone();
     let placing = tokio::task::spawn_blocking(move || folders.place(staged)).await;
     let placed =
         placing.map_err(|error| internal("the extension could not be put into its place", &error))?;
@@ -117,7 +117,7 @@ pub async fn install(
     settling.await.map_err(|error| internal("the extension could not be settled", &error))?
 }
 
-/// Switches it on or off. Whoever asks has the turn of `extension_changes`.
+/// Switches it on or off. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn switch(
     state: &Arc<DaemonContext>,
     by: Option<String>,
@@ -128,13 +128,13 @@ pub async fn switch(
     tell(state, by, change, &before.clone(), Some(InstalledExtension { enabled, ..before })).await
 }
 
-/// Tells the log that it goes, and then takes it away. Whoever asks has the turn of `extension_changes`.
+/// Tells the log that it goes, and then takes it away. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn remove(
     state: &Arc<DaemonContext>,
     by: Option<String>,
     before: InstalledExtension,
 ) -> Result<EventSeq, RpcError> {
-    let (folders, name) = (state.extensions.folders().clone(), before.name.clone());
+    let (folders, name) = (state.extensions.library.folders().clone(), before.name.clone());
     // What is left of it when the daemon is killed goes at the next start.
     let announcing = tokio::task::spawn_blocking(move || folders.announce_removal(&name)).await;
     announcing.map_err(|error| internal("the extension could not be removed", &error))?.map_err(|error| {
@@ -142,7 +142,7 @@ pub async fn remove(
     })?;
     let told = tell(state, by, ExtensionChange::Removed, &before, None).await;
     let kept = told.as_ref().err().map(|_| before.digest.clone());
-    let folders = state.extensions.folders().clone();
+    let folders = state.extensions.library.folders().clone();
     let settling = tokio::task::spawn_blocking(move || folders.settle(&before.name, kept.as_deref())).await;
     settling.map_err(|error| internal("the extension's folder could not be removed", &error))?;
     told
@@ -191,10 +191,10 @@ pub async fn begin(library: &ExtensionLibrary, hub: &McpHub) {
 pub async fn follow(state: Arc<DaemonContext>) {
     loop {
         tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.extensions.changes() => {}
+            () = state.life.stop.cancelled() => return,
+            () = state.extensions.library.changes() => {}
         }
-        put_in_force(&state.extensions, &state.servers).await;
+        put_in_force(&state.extensions.library, &state.mcp.hub).await;
     }
 }
 
@@ -208,7 +208,7 @@ async fn tell(
 ) -> Result<EventSeq, RpcError> {
     let changed = ExtensionChanged { extension: about.reference(), change, installed: installed.clone() };
     let event = NewEvent {
-        at: state.clock.now(),
+        at: state.life.clock.now(),
         session: None,
         run: None,
         context: None,
@@ -217,7 +217,7 @@ async fn tell(
         private: PrivateEventFields::default(),
     };
     let (_, seq) = state.store.append(vec![event]).await?;
-    state.extensions.note(&about.name, installed);
-    put_in_force(&state.extensions, &state.servers).await;
+    state.extensions.library.note(&about.name, installed);
+    put_in_force(&state.extensions.library, &state.mcp.hub).await;
     Ok(seq)
 }

@@ -24,26 +24,26 @@ pub async fn login(
     let result = |login, url, error| McpLoginResult { server: name.clone(), state: login, url, error };
     if let Some(wait_ms) = wait_ms {
         let end = tokio::select! {
-            end = state.sign_ins.login_end(&address, Duration::from_millis(wait_ms)) => end,
-            () = state.closing.cancelled() => None,
+            end = state.mcp.sign_ins.login_end(&address, Duration::from_millis(wait_ms)) => end,
+            () = state.life.closing.cancelled() => None,
         };
         return Ok(match end {
             None => result(McpLoginState::Waiting, None, None),
             Some(LoginEnd::Done) => result(McpLoginState::Done, None, None),
             Some(LoginEnd::Failed(why)) => {
-                result(McpLoginState::Failed, None, Some(state.redactor.get().owned(why)))
+                result(McpLoginState::Failed, None, Some(state.settings.redactor.get().owned(why)))
             }
         });
     }
-    let begun = state.sign_ins.begin(wanted).await;
+    let begun = state.mcp.sign_ins.begin(wanted).await;
     let url = begun.map_err(|why| refused(&state, &name, "cannot sign in to", &why))?;
     // Whoever signs in wants to use it, whether or not somebody waits for that here.
-    let (trying, stop) = (Arc::clone(&state), state.closing.clone());
-    state.writing.spawn(
+    let (trying, stop) = (Arc::clone(&state), state.life.closing.clone());
+    state.life.writing.spawn(
         "what starts a server after its sign-in",
         stop.run_until_cancelled_owned(async move {
-            if trying.sign_ins.login_end(&address, LONGEST_LOGIN).await == Some(LoginEnd::Done) {
-                trying.servers.begin(&server);
+            if trying.mcp.sign_ins.login_end(&address, LONGEST_LOGIN).await == Some(LoginEnd::Done) {
+                trying.mcp.hub.begin(&server);
             }
         }),
     );
@@ -57,7 +57,7 @@ pub async fn logout(
 ) -> Result<McpLogoutResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (server, wanted) = meant(&state, &roots, &params.server)?;
-    let done = state.sign_ins.sign_out(&wanted.server).await;
+    let done = state.mcp.sign_ins.sign_out(&wanted.server).await;
     let (was_signed_in, revoked) =
         done.map_err(|why| refused(&state, &params.server, "nobody could be signed out of", &why))?;
     if was_signed_in {
@@ -72,7 +72,7 @@ fn meant(
     roots: &[String],
     name: &str,
 ) -> Result<(Arc<McpServerInstance>, LoginRequest), RpcError> {
-    let server = match state.servers.meaning(roots, name) {
+    let server = match state.mcp.hub.meaning(roots, name) {
         ServerLookup::Server(server) => server,
         ServerLookup::Disabled(why) | ServerLookup::Blocked(why) => {
             return Err(refused(state, name, "cannot sign in to", &format!("it is not used: {why}")));
@@ -83,12 +83,12 @@ fn meant(
         }
         ServerLookup::Unknown => return Err(not_found(state, roots, name)),
     };
-    let wanted = LoginRequest::of(&server.entry, state.commands.environment());
+    let wanted = LoginRequest::of(&server.entry, state.programs.commands.environment());
     let wanted = wanted.map_err(|why| refused(state, name, "cannot sign in to", &why))?;
     Ok((server, wanted))
 }
 
 fn refused(state: &DaemonContext, name: &str, what: &str, why: &str) -> RpcError {
-    let message = state.redactor.get().owned(format!("{what} {name}: {why}"));
+    let message = state.settings.redactor.get().owned(format!("{what} {name}: {why}"));
     RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells how the server is")
 }

@@ -71,6 +71,6 @@ fn write(state: &DaemonContext, path: &Path, force: bool) -> Result<(), RpcError
             .with_hint("`force` (`--force`) puts it into the trash; or name another file"));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let trash = TrashFolder::of_programs(&state.state_dir, state.clock.now());
+    let trash = TrashFolder::of_programs(&state.settings.state_dir, state.life.clock.now());
     spot.write(TEMPLATE.as_bytes(), &name, &trash).map(drop)
 }

@@ -42,7 +42,7 @@ pub async fn add(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (adder, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { add_once(&adder, by, params, token).await };
-    state.once.run(key, McpAdd::NAME, &asked, effect).await
+    state.clients.once.run(key, McpAdd::NAME, &asked, effect).await
 }
 
 pub async fn remove(
@@ -53,7 +53,7 @@ pub async fn remove(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (remover, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { remove_once(&remover, by, params, token).await };
-    state.once.run(key, McpRemove::NAME, &asked, effect).await
+    state.clients.once.run(key, McpRemove::NAME, &asked, effect).await
 }
 
 async fn add_once(
@@ -186,7 +186,7 @@ impl McpEntryPlan {
         let is_put = put.is_some();
         // Of a project's file it depends on what people trust whether it counts; and no two change one file at once.
         let state = Arc::clone(&self.state);
-        let _turn = workspaces::turn(&state).await?;
+        let _turn = state.workspaces.trust_changes.lock().await;
         let (writer, root, name, scope) =
             (Arc::clone(&self.state), self.root.clone(), self.name.clone(), self.scope);
         let written = blocking(move || write(&writer, scope, root.as_deref(), &name, put)).await?;
@@ -249,7 +249,7 @@ impl McpEntryPlan {
         let canonical = canonical(root).ok_or_else(|| {
             internal("a workspace could not be read", &"its name is not UTF-8, or it is gone")
         })?;
-        let mut trust = (*state.projects.trust()).clone();
+        let mut trust = (*state.workspaces.projects.trust()).clone();
         let consent = |digest: &str| trust.consent(&canonical, ProjectSettings::FILE, digest);
         let was_read = match &before {
             Some(before) => consent(before) == AcknowledgementState::Now,
@@ -264,7 +264,7 @@ impl McpEntryPlan {
             let said = workspaces::read(&canonical, file);
             trust.take(&said);
             events.push(NewEvent {
-                at: state.clock.now(),
+                at: state.life.clock.now(),
                 session: None,
                 run: None,
                 context: None,
@@ -291,11 +291,11 @@ impl McpEntryPlan {
             token.map(|token| token.keyed(&self.answer(path.clone(), is_any.then_some(EventSeq(0))), None));
         let (_, seq) = self.state.store.append_keyed(events, keyed).await?;
         if is_any {
-            self.state.projects.replace_trust(trust);
+            self.state.workspaces.projects.replace_trust(trust);
         }
         // What the workspace has no more ends now. That it cannot be read is told by whoever needs it next.
         if let Ok(project) = discovery::project(&self.state, vec![root.to_owned()]).await {
-            self.state.servers.meet(&project);
+            self.state.mcp.hub.meet(&project);
         }
         Ok(self.answer(path, is_any.then_some(seq)))
     }
@@ -306,7 +306,7 @@ impl McpEntryPlan {
         let config = &settings.config;
         let McpSettings { servers, .. } = &config.mcp;
         let set_at = || config.set_at.get("mcpServers").map(|at| at.told()).unwrap_or_default();
-        let redactor = self.state.redactor.get();
+        let redactor = self.state.settings.redactor.get();
         let over = match servers.origin {
             SettingLayer::Environment | SettingLayer::Flag => {
                 Some(format!("it has no effect: {} sets mcpServers as a whole", set_at()))
@@ -325,7 +325,7 @@ impl McpEntryPlan {
 
     fn blocked(&self) -> Option<String> {
         let settings = self.state.settings.get();
-        let why = mcp::rules(&settings.config, &self.state.redactor.get(), &self.state.sign_ins)
+        let why = mcp::rules(&settings.config, &self.state.settings.redactor.get(), &self.state.mcp.sign_ins)
             .blocked(&self.name)?;
         Some(format!("it is not used: {why}"))
     }
@@ -341,7 +341,7 @@ fn write(
 ) -> Result<McpSettingsWrite, RpcError> {
     let spot = match root {
         Some(root) => LocatedFile::of_projects_settings(root)?,
-        None => LocatedFile::of_users_settings(&state.sources.files.user)?,
+        None => LocatedFile::of_users_settings(&state.settings.sources.files.user)?,
     };
     let edit = match &put {
         Some((entry, over)) => ServerEdit::Put { name, entry, over: *over },
@@ -356,14 +356,14 @@ fn write(
         false => Some(spot.write(
             &bytes,
             &"settings",
-            &TrashFolder::of_settings(&state.state_dir, state.clock.now()),
+            &TrashFolder::of_settings(&state.settings.state_dir, state.life.clock.now()),
         )?),
     };
     Ok(McpSettingsWrite { path, before, now, change })
 }
 
 fn unedited(state: &DaemonContext, path: &Path, name: &str, why: ConfigEditError) -> RpcError {
-    let redactor = state.redactor.get();
+    let redactor = state.settings.redactor.get();
     let shown = redactor.owned(path.display().to_string());
     let name = redactor.owned(name.to_owned());
     let details = json!({ "path": shown });

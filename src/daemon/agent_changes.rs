@@ -6,13 +6,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use serde::Serialize;
 use tokio::sync::MutexGuard;
 
-use super::{once::KeyToken, state::DaemonContext, wire_errors::internal};
+use super::{once::KeyToken, wire_errors::internal};
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_files::WorkspaceFiles};
 use agents::{AgentCatalog, AgentFileChanges};
 use protocol::{
     AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,
     PrivateEventFields, RpcError, WorkspaceTrusted,
 };
-use store::NewEvent;
+use store::{EventStore, NewEvent};
 use sys::folders::WatchWaker;
 use trust::TrustRecords;
 
@@ -22,8 +23,23 @@ const SETTLING: Duration = Duration::from_millis(100);
 /// Agents listed in one event, and in one answer of each kind: nobody reads more, and an event stays a message's size.
 const MOST_LISTED: usize = 1_000;
 
+/// The services that tell of changes of agents' files.
+#[derive(Clone)]
+pub(super) struct AgentFileNews {
+    life: Arc<DaemonLife>,
+    store: EventStore,
+    workspaces: Arc<WorkspaceFiles>,
+}
+
+impl AgentFileNews {
+    pub fn of(services: &DaemonServices) -> AgentFileNews {
+        let DaemonServices { life, store, workspaces, .. } = services.clone();
+        AgentFileNews { life, store, workspaces }
+    }
+}
+
 /// Tells what changes until the daemon stops.
-pub(super) async fn follow(state: Arc<DaemonContext>) {
+pub(super) async fn follow(state: AgentFileNews) {
     let library = state.workspaces.projects.agents();
     let alarm = match library.alarm() {
         Some(Ok(alarm)) => Some(alarm),
@@ -72,18 +88,18 @@ async fn rings(alarm: Option<&WatchWaker>) {
 /// Reads the files of the user and of a workspace with these folders anew, and tells what changed. Whoever asks may leave, but
 /// what the log says is then known to be told.
 pub(super) async fn reload(
-    state: &Arc<DaemonContext>,
+    state: &AgentFileNews,
     roots: Vec<PathBuf>,
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
-    let reloading = Arc::clone(state);
+    let reloading = state.clone();
     let whole = async move { reload_whole(&reloading, roots, by).await };
     let reloading = state.life.writing.spawn("the reading of agents' files", whole);
     reloading.await.map_err(|error| internal("the agents were not read anew", &error))?
 }
 
 async fn reload_whole(
-    state: &DaemonContext,
+    state: &AgentFileNews,
     roots: Vec<PathBuf>,
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
@@ -112,7 +128,7 @@ struct PublishedChanges {
 }
 
 /// Appends what nobody was told of yet.
-async fn tell(state: &DaemonContext, by: Option<String>) -> Result<PublishedChanges, RpcError> {
+async fn tell(state: &AgentFileNews, by: Option<String>) -> Result<PublishedChanges, RpcError> {
     let _turn = turn(state).await;
     let changes = untold(state, state.workspaces.projects.trust()).await?;
     if changes.is_empty() {
@@ -138,7 +154,7 @@ pub(super) struct AgentChangesTurn<'a> {
 }
 
 /// Waits for the turn; it is taken after [`WorkspaceFiles::trust_changes`].
-pub(super) async fn turn(state: &DaemonContext) -> AgentChangesTurn<'_> {
+pub(super) async fn turn(state: &AgentFileNews) -> AgentChangesTurn<'_> {
     AgentChangesTurn { _guard: state.workspaces.agent_changes.lock().await }
 }
 
@@ -146,7 +162,7 @@ pub(super) async fn turn(state: &DaemonContext) -> AgentChangesTurn<'_> {
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
 /// if there is one. The caller holds [`WorkspaceFiles::trust_changes`]. After an error the log knows of nothing.
 pub(super) async fn settle<R: Serialize>(
-    state: &DaemonContext,
+    state: &AgentFileNews,
     by: Option<String>,
     acknowledged: Vec<WorkspaceTrusted>,
     (roots, origin): (&[PathBuf], Option<&ImportProvenance>),
@@ -183,13 +199,13 @@ pub(super) async fn settle<R: Serialize>(
     Ok(answer(&catalog, is_any.then_some(seq)))
 }
 
-async fn untold(state: &DaemonContext, trust: Arc<TrustRecords>) -> Result<Vec<AgentFileChanges>, RpcError> {
+async fn untold(state: &AgentFileNews, trust: Arc<TrustRecords>) -> Result<Vec<AgentFileChanges>, RpcError> {
     let projects = state.workspaces.projects.clone();
     let untold = tokio::task::spawn_blocking(move || projects.agents().untold(&trust));
     untold.await.map_err(|error| internal("the agents could not be read", &error))
 }
 
-fn event(state: &DaemonContext, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
+fn event(state: &AgentFileNews, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
         at: state.life.clock.now(),
         session: None,

@@ -31,7 +31,11 @@ use self::{
     source_url::RemoteRepository,
     taken::{AgentFileCandidates, FetchedFile, FetchedFiles},
 };
-use super::{state::DaemonContext, web_rules, wire_errors::internal};
+use super::{web_rules, wire_errors::internal};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, program_runtime::ProgramRuntime,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+};
 use agents::{self, ImportedAgentFile, LARGEST_FILE};
 use config::problem;
 use protocol::{
@@ -54,6 +58,22 @@ const FILTER: &str = "--filter=blob:limit=1100k";
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// The services by which files are fetched from elsewhere.
+#[derive(Clone)]
+pub(super) struct UrlFetcher {
+    life: Arc<DaemonLife>,
+    settings: Arc<SettingsInForce>,
+    workspaces: Arc<WorkspaceFiles>,
+    programs: Arc<ProgramRuntime>,
+}
+
+impl UrlFetcher {
+    pub fn of(services: &DaemonServices) -> UrlFetcher {
+        let DaemonServices { life, settings, workspaces, programs, .. } = services.clone();
+        UrlFetcher { life, settings, workspaces, programs }
+    }
+}
+
 /// What is to come.
 pub(super) struct UrlImportRequest {
     pub url: SourceUrl,
@@ -75,7 +95,7 @@ pub(super) struct UrlImport {
 
 /// Fetches and reads it. Nothing of it is left on the disk, however this ends; what a crash leaves, [`sweep`] takes away.
 pub(super) async fn fetch(
-    state: &Arc<DaemonContext>,
+    state: &UrlFetcher,
     wanted: UrlImportRequest,
     given_up: &CancellationToken,
 ) -> Result<UrlImport, RpcError> {
@@ -94,7 +114,7 @@ pub(super) async fn fetch(
 
 /// The ends that a fetch may come to before it is done.
 struct Stopped<'s, 'a> {
-    state: &'s Arc<DaemonContext>,
+    state: &'s UrlFetcher,
     given_up: &'a CancellationToken,
     /// The URL, for people.
     shown: &'a str,
@@ -147,18 +167,14 @@ pub(super) fn sweep(state_dir: &Path) {
     }
 }
 
-async fn get(state: &DaemonContext, url: &SourceUrl, folder: &FetchFolder) -> Result<FetchedFiles, RpcError> {
+async fn get(state: &UrlFetcher, url: &SourceUrl, folder: &FetchFolder) -> Result<FetchedFiles, RpcError> {
     match url {
         SourceUrl::File(target) => download(state, target, url).await,
         SourceUrl::Repository(repository) => clone(state, repository, url, folder).await,
     }
 }
 
-async fn download(
-    state: &DaemonContext,
-    target: &WebTarget,
-    url: &SourceUrl,
-) -> Result<FetchedFiles, RpcError> {
+async fn download(state: &UrlFetcher, target: &WebTarget, url: &SourceUrl) -> Result<FetchedFiles, RpcError> {
     let rules = web_rules(&state.settings.get().config);
     let most = usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX);
     let shown = url.shown();
@@ -174,7 +190,7 @@ async fn download(
 }
 
 async fn clone(
-    state: &DaemonContext,
+    state: &UrlFetcher,
     repository: &RemoteRepository,
     url: &SourceUrl,
     folder: &FetchFolder,

@@ -3,20 +3,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::state::DaemonContext;
+use super::{daemon_life::DaemonLife, program_runtime::ProgramRuntime};
+use run::RunExecutor;
+use store::EventStore;
 
 /// The most that a trace takes for time without a daemon, though there was one.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
 
-pub(super) async fn keep_saying(state: Arc<DaemonContext>) {
+pub(super) async fn keep_saying(
+    life: Arc<DaemonLife>,
+    store: EventStore,
+    executor: RunExecutor,
+    programs: Arc<ProgramRuntime>,
+) {
     loop {
         tokio::select! {
-            () = state.life.closing.cancelled() => return,
-            () = state.life.clock.sleep(PERIOD) => (),
+            () = life.closing.cancelled() => return,
+            () = life.clock.sleep(PERIOD) => (),
         }
         // Without runs and commands nobody asks.
-        if state.executor.live_runs() != 0 || state.programs.commands.background.running() != 0 {
-            state.store.note_alive();
+        if executor.live_runs() != 0 || programs.commands.background.running() != 0 {
+            store.note_alive();
         }
     }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Daemon, DaemonDependencies, DaemonSettings, agent_changes, agent_urls, alive,
+    Daemon, DaemonDependencies, DaemonSettings,
+    agent_changes::{self, AgentFileNews},
+    agent_urls, alive,
     client_connections::ClientConnections,
     clients::ConnectedClients,
     confirmation_channels::ConfirmationChannels,
     confirmation_notifier::ConfirmationNotifier,
     confirmation_router::ConfirmationRouter,
     daemon_life::DaemonLife,
+    daemon_services::DaemonServices,
     daemon_telemetry::DaemonTelemetry,
     handlers,
     hook_control::HookControl,
@@ -20,7 +23,8 @@ use super::{
     leftovers::Leftovers,
     log_lines,
     mcp::{self, McpConnections},
-    mcp_server, metrics_collector,
+    mcp_server,
+    metrics_collector::{self, MetricsCollector},
     named::{self, SettingsReferences},
     once::IdempotencyKeys,
     otlp::SpanExport,
@@ -29,11 +33,11 @@ use super::{
     projects::projects,
     reception,
     redaction::without_secrets,
-    reload::{self, max_concurrent},
+    reload::SettingsReloader,
     retention::SessionPruning,
     run_defaults::{command_rules, defaults, written_system_file},
     settings_in_force::{ActiveSettings, SettingsGround, SettingsInForce},
-    state::DaemonContext,
+    settings_switch::{max_concurrent, with_secrets},
     tool_discoveries::ToolDiscoveries,
     workspace_files::WorkspaceFiles,
 };
@@ -109,9 +113,7 @@ impl Daemon {
         let (otlp, otlp_problems) =
             SpanExport::found(&settings.config, &settings.sources.environment, &secrets);
         settings.problems.extend(otlp_problems);
-        if let Some(redactor) =
-            reload::with_secrets((&sign_ins, &secrets), &settings.sources, &settings.config)
-        {
+        if let Some(redactor) = with_secrets((&sign_ins, &secrets), &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
         }
@@ -136,7 +138,7 @@ impl Daemon {
         let once = IdempotencyKeys::new(store.clone(), Arc::clone(&settings.redactor), tasks.runs.clone());
         let life = DaemonLife::new(clock, tasks.runs.clone(), (tasks.closing.clone(), tasks.stop.clone()));
         let confirmations = Arc::new(ConfirmationChannels::new(router, &settings.state_dir));
-        let state = Arc::new(DaemonContext {
+        let services = DaemonServices {
             life: Arc::new(life),
             settings,
             store,
@@ -150,15 +152,15 @@ impl Daemon {
             confirmations,
             telemetry: Arc::new(DaemonTelemetry::new(counted_from, otlp)),
             pruning: Arc::new(SessionPruning::default()),
-            hiding: Default::default(),
-            examinations: Default::default(),
-        });
-        hide_what_comes(&state);
-        follow(&state, questions, &tasks);
-        let methods = handlers::methods(Arc::clone(&state));
-        let inner = reception(&state, &methods, &tasks.connections, None);
-        let mcp_server = Arc::new(mcp_server::AgentMcpServer::new(Arc::clone(&state), inner));
-        Ok(Daemon { state, methods, mcp_server, tasks })
+        };
+        let reloader = Arc::new(SettingsReloader::of(&services));
+        hide_what_comes(&services, &reloader);
+        let collector = Arc::new(MetricsCollector::of(&services));
+        follow(&services, questions, &collector, &tasks);
+        let methods = handlers::methods(&services, &reloader);
+        let inner = reception(&services, &collector, &methods, &tasks.connections, None);
+        let mcp_server = Arc::new(mcp_server::AgentMcpServer::new(&services, inner));
+        Ok(Daemon { services, reloader, collector, methods, mcp_server, tasks })
     }
 }
 
@@ -267,50 +269,59 @@ fn executor(
 }
 
 /// Whatever is read or signed in with from now on is hidden at once.
-fn hide_what_comes(state: &Arc<DaemonContext>) {
-    let (hiding, learning) = (Arc::downgrade(state), Arc::downgrade(state));
-    state.settings.secrets.hide_by(move || {
-        if let Some(state) = learning.upgrade() {
-            reload::hide_anew(&state);
+fn hide_what_comes(services: &DaemonServices, reloader: &Arc<SettingsReloader>) {
+    let (hiding, learning) = (Arc::downgrade(reloader), Arc::downgrade(reloader));
+    services.settings.secrets.hide_by(move || {
+        if let Some(reloader) = learning.upgrade() {
+            reloader.hide_anew();
         }
     });
-    state.mcp.sign_ins.hide_by(move || {
-        if let Some(state) = hiding.upgrade() {
-            reload::hide_anew(&state);
+    services.mcp.sign_ins.hide_by(move || {
+        if let Some(reloader) = hiding.upgrade() {
+            reloader.hide_anew();
         }
     });
 }
 
 /// Begins everything that goes on beside requests, until the daemon stops.
-fn follow(state: &Arc<DaemonContext>, questions: Follower, tasks: &DaemonTasks) {
+fn follow(
+    services: &DaemonServices,
+    questions: Follower,
+    collector: &Arc<MetricsCollector>,
+    tasks: &DaemonTasks,
+) {
     let DaemonTasks { connections, base, closing, stop, leaving, .. } = tasks;
-    let router = state.confirmations.router.clone();
-    router.keep(questions, ConfirmationNotifier::new(state).ways(), connections, stop);
-    let for_agents = Arc::clone(state);
-    let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
+    let DaemonServices { life, store, executor, mcp, programs, .. } = services.clone();
+    let router = services.confirmations.router.clone();
+    router.keep(questions, ConfirmationNotifier::of(services).ways(), connections, stop);
+    let news = AgentFileNews::of(services);
+    let follow_agents = move || agent_changes::follow(news.clone());
     connections.keep("what tells of changed agents", closing.clone(), follow_agents);
-    let for_alive = Arc::clone(state);
-    let say_alive = move || alive::keep_saying(Arc::clone(&for_alive));
+    let for_alive = services.clone();
+    let say_alive = move || {
+        let DaemonServices { life, store, executor, programs, .. } = for_alive.clone();
+        alive::keep_saying(life, store, executor, programs)
+    };
     connections.keep("what says that the daemon is at work", closing.clone(), say_alive);
-    let for_metrics = Arc::clone(state);
+    let for_metrics = Arc::clone(collector);
     let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
     connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
-    hooks_in_force::keep(connections, closing, state);
-    handlers::keep_to_limits(state, connections);
-    otlp_senders::begin(state, connections);
-    let for_servers = Arc::clone(state);
-    let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
+    let hooks = (&services.hooks.in_force, &store);
+    hooks_in_force::keep(connections, closing, hooks, (&executor, &life.clock));
+    handlers::keep_to_limits(services, connections);
+    otlp_senders::begin(collector, &services.settings, connections);
+    let follow_servers = move || mcp::follow(Arc::clone(&life), store.clone(), Arc::clone(&mcp));
     connections.keep("what tells of MCP servers", stop.clone(), follow_servers);
-    let for_extensions = Arc::clone(state);
-    let follow_extensions = move || handlers::follow_extensions(Arc::clone(&for_extensions));
+    let extensions = handlers::ExtensionMethods::of(services);
+    let follow_extensions = move || handlers::follow_extensions(extensions.clone());
     connections.keep("what ends servers of changed extensions", stop.clone(), follow_extensions);
-    let children = &state.programs.children;
+    let children = &programs.children;
     if children.is_alone() {
         let (until, children) = (leaving.clone(), children.clone());
         let reap = move || children.clone().reap_orphans(until.clone());
         base.keep("what ends processes that agents leave behind", leaving.clone(), reap);
     }
-    let (trying, trying_stop) = (Arc::clone(&state.programs.commands), stop.clone());
+    let (trying, trying_stop) = (Arc::clone(&programs.commands), stop.clone());
     // Known before anybody asks; whoever needs it sooner waits for it.
     connections.spawn("what tries the sandbox", async move {
         trying_stop.run_until_cancelled(trying.sandbox.mechanism()).await.map(drop)

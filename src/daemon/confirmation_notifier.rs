@@ -10,11 +10,16 @@ use serde_json::json;
 use super::{
     confirmation_router::{ATTENDED, RouterPorts},
     named::learn_own,
-    state::DaemonContext,
+};
+use crate::{
+    confirmation_channels::ConfirmationChannels, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    program_runtime::ProgramRuntime, settings_in_force::SettingsInForce,
 };
 use config::ApprovalSettings;
 use notify::{self, NotifyError, WebhookTarget};
 use protocol::{ConfirmationId, ConfirmationRecord};
+use run::RunExecutor;
+use store::EventStore;
 
 /// What a command or a webhook is told, as JSON.
 #[derive(Serialize)]
@@ -32,17 +37,26 @@ struct ConfirmationNotice<'a> {
     confirm_url: Option<String>,
 }
 
-/// Tells people elsewhere.
-pub(super) struct ConfirmationNotifier(Arc<DaemonContext>);
+/// The services by which people elsewhere are told.
+pub(super) struct ConfirmationNotifier {
+    life: Arc<DaemonLife>,
+    settings: Arc<SettingsInForce>,
+    store: EventStore,
+    executor: RunExecutor,
+    programs: Arc<ProgramRuntime>,
+    confirmations: Arc<ConfirmationChannels>,
+}
 
 impl ConfirmationNotifier {
-    pub fn new(state: &Arc<DaemonContext>) -> ConfirmationNotifier {
-        ConfirmationNotifier(Arc::clone(state))
+    pub fn of(services: &DaemonServices) -> ConfirmationNotifier {
+        let DaemonServices { life, settings, store, executor, programs, confirmations, .. } =
+            services.clone();
+        ConfirmationNotifier { life, settings, store, executor, programs, confirmations }
     }
 
     /// What the desk of this daemon can do.
     pub fn ways(self) -> RouterPorts {
-        let ConfirmationNotifier(state) = self;
+        let state = Arc::new(self);
         let (settling, asked, noting) = (Arc::clone(&state), Arc::clone(&state), state.store.clone());
         RouterPorts {
             settle: Box::new(move |run, confirmation, how| {
@@ -68,7 +82,7 @@ fn tell_after(settings: &ApprovalSettings) -> Option<Duration> {
 }
 
 /// Tells by every way there is, at once. Whoever could not be told is named in the daemon's log.
-async fn tell(state: &Arc<DaemonContext>, id: &ConfirmationId) {
+async fn tell(state: &Arc<ConfirmationNotifier>, id: &ConfirmationId) {
     let stored = match state.store.confirmation(id).await {
         Ok(Some(stored)) if stored.resolution.is_none() => stored,
         Ok(_) => return,
@@ -115,7 +129,7 @@ enum NotificationFailure {
     Secret(String),
 }
 
-fn notice(state: &DaemonContext, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
+fn notice(state: &ConfirmationNotifier, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
     let address = state.life.tcp.get();
     let confirm_url = token.zip(address).map(|(token, address)| format!("http://{address}/confirm/{token}"));
     let notice =
@@ -124,7 +138,7 @@ fn notice(state: &DaemonContext, record: &ConfirmationRecord, token: Option<&str
 }
 
 /// Without one the question is told all the same: who reads it can come and answer.
-async fn token(state: &Arc<DaemonContext>, record: &ConfirmationRecord) -> Option<String> {
+async fn token(state: &Arc<ConfirmationNotifier>, record: &ConfirmationRecord) -> Option<String> {
     let subject = &record.confirmation;
     let (tokens, id, digest) =
         (Arc::clone(&state.confirmations.tokens), subject.confirmation_id.clone(), subject.digest.clone());

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use tokio::task::JoinError;
 
-use super::{redaction::without_secrets, state::DaemonContext};
+use super::{
+    redaction::without_secrets, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+};
 use agents::{AgentCatalog, AgentLookup};
 use config::{DaemonConfig, SetAt, SettingLayer, nearest, problem};
 use models::ModelRegistry;
@@ -16,11 +18,14 @@ use protocol::{AgentName, FileProblem, FileProblemCode, ModelRef, ProblemSeverit
 const NO_NAMES: [&str; 2] = ["auto", "inherit"];
 
 /// Of the settings in force, without secrets.
-pub(super) async fn dead_names_in_force(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
-    let project = state.workspaces.project(Vec::new()).await?;
-    let in_force = state.settings.get();
+pub(super) async fn dead_names_in_force(
+    settings: &SettingsInForce,
+    workspaces: &WorkspaceFiles,
+) -> Result<Vec<FileProblem>, JoinError> {
+    let project = workspaces.project(Vec::new()).await?;
+    let in_force = settings.get();
     let found = dead_names(&in_force.config, &in_force.models, &project.catalog);
-    Ok(without_secrets(found, &state.settings.redactor.get()))
+    Ok(without_secrets(found, &settings.redactor.get()))
 }
 
 /// Of these settings. `agents` are those that are there whatever the workspace is.

@@ -14,14 +14,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     redaction::shown_command,
-    state::DaemonContext,
     tool_discoveries::{DiscoveryOutcome, lock},
     wire_errors::internal,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    mcp::McpConnections, program_runtime::ProgramRuntime, settings_in_force::SettingsInForce,
+    workspace_files::WorkspaceFiles,
 };
 use project::{Project, ProjectProgram};
 use protocol::{
     AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, ToolName, WorkspaceDiscovery,
 };
+use run::RunExecutor;
 use tools::{
     CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
     mcp::RunServers,
@@ -34,6 +39,26 @@ const AT_ONCE: usize = 4;
 /// What is said of workspaces whose command no person has acknowledged.
 pub(super) const UNREAD: &str = ".subagentd/settings.json names a discoveryCommand, which is not run until you acknowledge it: subagent trust";
 
+/// The services by which tools from elsewhere are found.
+#[derive(Clone)]
+pub(super) struct ToolDiscovery {
+    life: Arc<DaemonLife>,
+    settings: Arc<SettingsInForce>,
+    executor: RunExecutor,
+    clients: Arc<ClientConnections>,
+    workspaces: Arc<WorkspaceFiles>,
+    programs: Arc<ProgramRuntime>,
+    mcp: Arc<McpConnections>,
+}
+
+impl ToolDiscovery {
+    pub fn of(services: &DaemonServices) -> ToolDiscovery {
+        let DaemonServices { life, settings, executor, clients, workspaces, programs, mcp, .. } =
+            services.clone();
+        ToolDiscovery { life, settings, executor, clients, workspaces, programs, mcp }
+    }
+}
+
 /// How new it must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiscoveryFreshness {
@@ -45,7 +70,7 @@ pub(super) enum DiscoveryFreshness {
 
 /// What the workspace's command tells. Cancel safe: a discovery that nobody waits for any more is ended.
 pub(super) async fn of(
-    state: &DaemonContext,
+    state: &ToolDiscovery,
     project: &Project,
     fresh: DiscoveryFreshness,
 ) -> Arc<DiscoveryOutcome> {
@@ -100,7 +125,7 @@ pub(super) async fn of(
 
 /// The files of the workspace that its commands run.
 async fn programs(
-    state: &DaemonContext,
+    state: &ToolDiscovery,
     project: &Project,
     commands: &DiscoveryCommands,
 ) -> Vec<ProjectProgram> {
@@ -124,7 +149,7 @@ async fn programs(
 }
 
 async fn ask(
-    state: &DaemonContext,
+    state: &ToolDiscovery,
     project: &Project,
     commands: &DiscoveryCommands,
     programs: &[ProjectProgram],
@@ -161,7 +186,7 @@ fn unasked(error: &dyn std::fmt::Display) -> DiscoveryResult {
 /// The tools from elsewhere, as there are now for runs in this workspace.
 /// `definition`: of the agent whose run it is; without one no server is started.
 pub(super) async fn foreign(
-    state: &DaemonContext,
+    state: &ToolDiscovery,
     project: &Project,
     session: Option<&SessionId>,
     definition: Option<&AgentDefinition>,
@@ -186,7 +211,7 @@ pub(super) async fn foreign(
 }
 
 /// The same as far as it is known; nothing is run.
-pub(super) fn foreign_known(state: &DaemonContext, project: &Project) -> ForeignToolset {
+pub(super) fn foreign_known(state: &ToolDiscovery, project: &Project) -> ForeignToolset {
     let found = state.programs.discoveries.known(&project.roots).filter(|_| project.is_trusted);
     let may_lend = |connection| state.clients.connected.may_lend(connection, None);
     let lent = state.executor.lenders().tools_for(None, &may_lend);
@@ -201,8 +226,8 @@ pub(super) fn foreign_known(state: &DaemonContext, project: &Project) -> Foreign
 }
 
 /// Asks every known workspace again, in the background.
-pub(super) fn refresh(state: &Arc<DaemonContext>) {
-    let state = Arc::clone(state);
+pub(super) fn refresh(state: &ToolDiscovery) {
+    let state = state.clone();
     let tasks = state.life.writing.clone();
     tasks.spawn("what asks workspaces again for their tools", async move {
         let known: Vec<Vec<String>> = lock(&state.programs.discoveries.workspaces).keys().cloned().collect();
@@ -210,7 +235,7 @@ pub(super) fn refresh(state: &Arc<DaemonContext>) {
     });
 }
 
-async fn again(state: &DaemonContext, roots: Vec<String>) {
+async fn again(state: &ToolDiscovery, roots: Vec<String>) {
     if state.life.closing.is_cancelled() {
         return;
     }
@@ -221,8 +246,8 @@ async fn again(state: &DaemonContext, roots: Vec<String>) {
 }
 
 /// What is told of it where a workspace is shown; `None` where no command is set.
-pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<WorkspaceDiscovery> {
-    let command = shown_command(found.commands.discovery.clone()?, &state.settings.redactor.get());
+pub(super) fn record(settings: &SettingsInForce, found: &DiscoveryOutcome) -> Option<WorkspaceDiscovery> {
+    let command = shown_command(found.commands.discovery.clone()?, &settings.redactor.get());
     let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
     Some(WorkspaceDiscovery {
         command,
@@ -233,6 +258,9 @@ pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<
 }
 
 /// A workspace as it is, or why it cannot be read.
-pub(super) async fn project(state: &DaemonContext, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
-    state.workspaces.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
+pub(super) async fn project(
+    workspaces: &WorkspaceFiles,
+    roots: Vec<PathBuf>,
+) -> Result<Arc<Project>, RpcError> {
+    workspaces.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
 }

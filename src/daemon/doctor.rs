@@ -9,18 +9,24 @@ use std::{
 };
 
 use rustix::fs::statvfs;
-use tokio::task::JoinError;
+use tokio::{sync::Mutex, task::JoinError};
 
 use super::{
     dead_names::dead_names_in_force,
     hook_problems,
     redaction::without_secrets,
-    reload::{idle_exclusions, project_problems},
     rpc::TOKEN_FILE,
-    state::DaemonContext,
+    settings_problems::{idle_exclusions, project_problems},
+};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, hook_control::HookControl,
+    installed_extensions::InstalledExtensions, program_runtime::ProgramRuntime,
+    settings_in_force::SettingsInForce, settings_problems::SettingsProblems, workspace_files::WorkspaceFiles,
 };
 use protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity};
-use sys::key_file;
+use run::RunExecutor;
+use store::EventStore;
+use sys::{key_file, tasks::TaskGroup};
 
 mod discovery;
 mod extensions;
@@ -40,6 +46,42 @@ const LITTLE_ROOM: u64 = 512 << 20;
 /// Problems that are told one by one; the rest is counted.
 const MOST_TOLD: usize = 3;
 
+/// The services that are looked over.
+pub(super) struct DaemonExamination {
+    /// Held by whoever looks.
+    turn: Mutex<()>,
+    life: Arc<DaemonLife>,
+    settings: Arc<SettingsInForce>,
+    store: EventStore,
+    executor: RunExecutor,
+    workspaces: Arc<WorkspaceFiles>,
+    programs: Arc<ProgramRuntime>,
+    hooks: Arc<HookControl>,
+    extensions: Arc<InstalledExtensions>,
+    problems: SettingsProblems,
+}
+
+impl DaemonExamination {
+    pub fn of(services: &DaemonServices) -> DaemonExamination {
+        let DaemonServices {
+            life, settings, store, executor, workspaces, programs, hooks, extensions, ..
+        } = services.clone();
+        let problems = SettingsProblems::of(services);
+        DaemonExamination {
+            turn: Mutex::default(),
+            life,
+            settings,
+            store,
+            executor,
+            workspaces,
+            programs,
+            hooks,
+            extensions,
+            problems,
+        }
+    }
+}
+
 /// What was found about one thing.
 struct DoctorFinding {
     state: CheckState,
@@ -49,8 +91,8 @@ struct DoctorFinding {
 
 /// Looks at everything, one after the other, and for one who asks at a time: it reads the whole database.
 /// `workspace`: canonical folders whose hooks are looked at, whether anybody has acknowledged them or not.
-pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) -> Vec<DoctorCheck> {
-    let _turn = state.examinations.lock().await;
+pub(super) async fn look_over(state: &DaemonExamination, workspace: &[String]) -> Vec<DoctorCheck> {
+    let _turn = state.turn.lock().await;
     vec![
         within(state, "database", database(state)).await,
         within(state, "disk", disk(state)).await,
@@ -76,7 +118,7 @@ pub(super) async fn look_over(state: &Arc<DaemonContext>, workspace: &[String]) 
 
 /// What a check comes to; one that takes too long has found nothing, which is no good sign.
 async fn within(
-    state: &DaemonContext,
+    state: &DaemonExamination,
     name: &str,
     check: impl Future<Output = DoctorFinding>,
 ) -> DoctorCheck {
@@ -118,7 +160,7 @@ async fn blocking(look: impl FnOnce() -> DoctorFinding + Send + 'static) -> Doct
     looked.unwrap_or_else(|error| DoctorFinding::failed(format!("it could not be looked at: {error}")))
 }
 
-async fn database(state: &DaemonContext) -> DoctorFinding {
+async fn database(state: &DaemonExamination) -> DoctorFinding {
     let path = state.store.path().display();
     if let Some(error) = state.store.failing() {
         return DoctorFinding::failed(format!("nothing can be written to {path}: {error}"));
@@ -134,7 +176,7 @@ async fn database(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// The state folder: who can look into it, and how much room is there.
-async fn disk(state: &DaemonContext) -> DoctorFinding {
+async fn disk(state: &DaemonExamination) -> DoctorFinding {
     let folder = state_folder(state);
     let reserve = state.store.missing_reserve().map(str::to_owned);
     blocking(move || {
@@ -163,7 +205,7 @@ async fn disk(state: &DaemonContext) -> DoctorFinding {
     .await
 }
 
-fn state_folder(state: &DaemonContext) -> PathBuf {
+fn state_folder(state: &DaemonExamination) -> PathBuf {
     state.store.path().parent().unwrap_or(Path::new(".")).to_owned()
 }
 
@@ -177,16 +219,16 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 }
 
 /// Settings and rules, as they were read last.
-async fn settings(state: &DaemonContext) -> DoctorFinding {
+async fn settings(state: &DaemonExamination) -> DoctorFinding {
     let mut problems = state.settings.get().problems.clone();
     let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
     problems.extend(without_secrets(rules, &state.settings.redactor.get()));
-    match idle_exclusions(state).await {
+    match idle_exclusions(&state.problems).await {
         Ok(idle) => problems.extend(idle),
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
-    match dead_names_in_force(state).await {
+    match dead_names_in_force(&state.settings, &state.workspaces).await {
         Ok(dead) => problems.extend(dead),
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
@@ -204,20 +246,20 @@ async fn settings(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// Everything that is wrong with hooks: those of agents' files, or the others that are no workspace's.
-async fn hooks_of(state: &DaemonContext, of_agents: bool) -> Result<Vec<FileProblem>, JoinError> {
+async fn hooks_of(state: &DaemonExamination, of_agents: bool) -> Result<Vec<FileProblem>, JoinError> {
     let project = state.workspaces.project(Vec::new()).await?;
     let is_agents = |path: &Path| project.catalog.with_hooks().any(|(_, file, _)| file == path);
-    let mut found = hook_problems::problems_in_force(state).await?;
+    let mut found = hook_problems::problems_in_force(&state.problems.inspection).await?;
     let known = &state.settings.get().problems;
     found.retain(|it| is_agents(&it.path) == of_agents && !known.contains(it));
     Ok(found)
 }
 
 /// Rules, settings and hooks that people acknowledged where they work.
-async fn projects(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
+async fn projects(state: &DaemonExamination, workspace: &[String]) -> DoctorFinding {
     let found = async {
-        let mut problems = project_problems(state).await?;
-        let of_hooks = hook_problems::problems_of_projects(state, workspace).await?;
+        let mut problems = project_problems(&state.problems).await?;
+        let of_hooks = hook_problems::problems_of_projects(&state.problems.inspection, workspace).await?;
         let new: Vec<FileProblem> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
         problems.extend(new);
         Ok::<_, JoinError>(problems)
@@ -234,7 +276,7 @@ async fn projects(state: &DaemonContext, workspace: &[String]) -> DoctorFinding 
 }
 
 /// Those of the user and those built in; a project's are checked where the project is.
-async fn agents(state: &DaemonContext) -> DoctorFinding {
+async fn agents(state: &DaemonExamination) -> DoctorFinding {
     let project = match state.workspaces.project(Vec::new()).await {
         Ok(project) => project,
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
@@ -258,7 +300,7 @@ async fn agents(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// Whether a saved file is noticed without being looked for.
-async fn agent_folders(state: &DaemonContext) -> DoctorFinding {
+async fn agent_folders(state: &DaemonExamination) -> DoctorFinding {
     let projects = state.workspaces.projects.clone();
     blocking(move || {
         let silent = projects.agents().silent();
@@ -302,7 +344,7 @@ fn told(mut all: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// The model of whoever names none, and its key.
-async fn model(state: &DaemonContext) -> DoctorFinding {
+async fn model(state: &DaemonExamination) -> DoctorFinding {
     let in_force = state.settings.get();
     let Some(name) = in_force.config.models.default.value.clone() else {
         return DoctorFinding::warning("no default model: each run or agent must name one")
@@ -319,7 +361,7 @@ async fn model(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// Who reads the token of TCP can do what the owner can.
-async fn token(state: &DaemonContext) -> DoctorFinding {
+async fn token(state: &DaemonExamination) -> DoctorFinding {
     let address = state.life.tcp.get().copied();
     let path = state_folder(state).join(TOKEN_FILE);
     blocking(move || {
@@ -340,7 +382,7 @@ async fn token(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// Whether whoever descends from an agent's tool is known at the door.
-async fn callers(state: &DaemonContext) -> DoctorFinding {
+async fn callers(state: &DaemonExamination) -> DoctorFinding {
     if state.programs.children.is_alone() {
         DoctorFinding::ok("only your own programs can connect, nothing that an agent starts")
     } else {
@@ -350,8 +392,8 @@ async fn callers(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// What ended of itself since the daemon began.
-async fn tasks(state: &DaemonContext) -> DoctorFinding {
-    match panicked(state) {
+async fn tasks(state: &DaemonExamination) -> DoctorFinding {
+    match panicked(&state.life.writing) {
         Some(told) => {
             DoctorFinding::warning(told).with_hint("`subagent logs` has what it said; please report it")
         }
@@ -360,8 +402,8 @@ async fn tasks(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// How often a task panicked, and which one did last.
-pub(super) fn panicked(state: &DaemonContext) -> Option<String> {
-    let (count, last) = state.life.writing.panics();
+pub(super) fn panicked(tasks: &TaskGroup) -> Option<String> {
+    let (count, last) = tasks.panics();
     let last = last.last()?;
     Some(match count {
         1 => last.to_string(),
@@ -369,7 +411,7 @@ pub(super) fn panicked(state: &DaemonContext) -> Option<String> {
     })
 }
 
-async fn service(state: &DaemonContext) -> DoctorFinding {
+async fn service(state: &DaemonExamination) -> DoctorFinding {
     let variable = |name: &str| {
         state
             .settings

@@ -23,14 +23,18 @@ use super::{
     clients::{AttachScope, AttachmentGuard},
     delivery_receipts::OpenReceipt,
     rpc::{NotificationSink, RpcCaller, SubscriberGone},
-    state::DaemonContext,
     subscription_places::OpenPlace,
+};
+use crate::{
+    client_connections::ClientConnections, confirmation_channels::ConfirmationChannels,
+    daemon_life::DaemonLife, daemon_services::DaemonServices, settings_in_force::SettingsInForce,
 };
 use protocol::{
     AttachRole, CaughtUp, ClaimSignal, Confirmation, ConfirmationRecord, Envelope, EventBody, EventHead,
     EventSeq, PresenceSignal, RunId, SessionId,
 };
-use store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
+use run::RunExecutor;
+use store::{EventStore, Follower, LogFilter, StoredConfirmation, StoredEvent};
 
 mod begin;
 mod questions;
@@ -51,9 +55,27 @@ const QUESTION_BYTES: usize = 4 << 20;
 /// Signals about questions that are sent before the log is looked at again.
 const QUESTIONS_AT_ONCE: usize = 32;
 
+/// The services by which clients follow the log.
+#[derive(Clone)]
+pub(super) struct LogFeed {
+    life: Arc<DaemonLife>,
+    store: EventStore,
+    executor: RunExecutor,
+    clients: Arc<ClientConnections>,
+    settings: Arc<SettingsInForce>,
+    confirmations: Arc<ConfirmationChannels>,
+}
+
+impl LogFeed {
+    pub fn of(services: &DaemonServices) -> LogFeed {
+        let DaemonServices { life, store, executor, clients, settings, confirmations, .. } = services.clone();
+        LogFeed { life, store, executor, clients, settings, confirmations }
+    }
+}
+
 /// One client's view of the log, before anything of it is sent.
 pub(super) struct EventPump {
-    state: Arc<DaemonContext>,
+    state: Arc<LogFeed>,
     caller: RpcCaller,
     beginning: SubscriptionStart,
     follower: Follower,

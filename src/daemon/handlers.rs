@@ -5,9 +5,10 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::json;
 
 use super::{
+    daemon_services::DaemonServices,
+    reload::SettingsReloader,
     rpc::{MethodHandlers, MethodTable, RpcCaller},
     run_defaults::usual_mode,
-    state::DaemonContext,
     wire_errors::{internal, no_session, violation},
 };
 use protocol::{ErrorKind, RpcError, WorkspaceParam};
@@ -50,49 +51,48 @@ mod usage;
 mod workspaces;
 
 pub(super) use extensions::{
-    begin as begin_extensions, follow as follow_extensions, library as extension_library,
+    ExtensionMethods, begin as begin_extensions, follow as follow_extensions, library as extension_library,
 };
 pub(super) use retention::keep_to_limits;
 pub(super) use sessions::remove_closed;
 
 /// Every method with its handler.
-pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
-    let load = Arc::clone(&state.clients.load);
-    let mut api = MethodHandlers::new(state);
-    connection::register(&mut api);
-    daemon::register(&mut api);
-    config::register(&mut api);
-    usage::register(&mut api);
-    mcp::register(&mut api);
-    memory::register(&mut api);
-    retention::register(&mut api);
-    ide::register(&mut api);
-    models::register(&mut api);
-    agents::register(&mut api);
-    tool_calls::register(&mut api);
-    tool_output::register(&mut api);
-    tools::register(&mut api);
-    lending::register(&mut api);
-    undo::register(&mut api);
-    hooks::register(&mut api);
-    policy::register(&mut api);
-    programs::register(&mut api);
-    prompts::register(&mut api);
-    skills::register(&mut api);
-    extensions::register(&mut api);
-    workspaces::register(&mut api);
-    runs::register(&mut api);
-    queue::register(&mut api);
-    confirmations::register(&mut api);
-    lists::register(&mut api);
-    session::register(&mut api);
-    sessions::register(&mut api);
-    contexts::register(&mut api);
-    logs::register(&mut api);
-    events::register(&mut api);
-    traces::register(&mut api);
+pub(super) fn methods(services: &DaemonServices, reloader: &Arc<SettingsReloader>) -> Arc<MethodTable> {
+    let mut api = MethodHandlers::new();
+    connection::register(&mut api, services);
+    daemon::register(&mut api, services, reloader);
+    config::register(&mut api, services);
+    usage::register(&mut api, services);
+    mcp::register(&mut api, services, reloader);
+    memory::register(&mut api, services);
+    retention::register(&mut api, services);
+    ide::register(&mut api, services);
+    models::register(&mut api, services);
+    agents::register(&mut api, services);
+    tool_calls::register(&mut api, services);
+    tool_output::register(&mut api, services);
+    tools::register(&mut api, services);
+    lending::register(&mut api, services);
+    undo::register(&mut api, services);
+    hooks::register(&mut api, services);
+    policy::register(&mut api, services);
+    programs::register(&mut api, services);
+    prompts::register(&mut api, services);
+    skills::register(&mut api, services, reloader);
+    extensions::register(&mut api, services);
+    workspaces::register(&mut api, services);
+    runs::register(&mut api, services);
+    queue::register(&mut api, services);
+    confirmations::register(&mut api, services);
+    lists::register(&mut api, services);
+    session::register(&mut api, services);
+    sessions::register(&mut api, services);
+    contexts::register(&mut api, services);
+    logs::register(&mut api, services);
+    events::register(&mut api, services);
+    traces::register(&mut api, services);
     // Proved by every test that boots a daemon: the handlers above are exactly the table's.
-    api.build(load).expect("every method of the table has its handler")
+    api.build(Arc::clone(&services.clients.load)).expect("every method of the table has its handler")
 }
 
 /// The roots a client named. Relative ones are refused: the daemon does not stand where the client stands.

@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::task::JoinError;
 
-use super::{redaction::shown_command, state::DaemonContext};
+use super::{hook_control::HookControl, redaction::shown_command};
 use hooks::{HookFailurePolicy, HookId, HookOutlook, HookPlacesRead, HookState};
 use protocol::HookConfinement;
+use redact::Redactor;
 
 /// Everything that is told of a hook that is on before anybody needs it, without secrets.
 #[derive(Default)]
@@ -21,12 +22,13 @@ pub(super) struct ToldOutlook {
 
 /// The hooks of a workspace of which there is something to tell, in their order; none where there is no workspace. Nothing is run.
 pub(super) async fn of_hooks(
-    state: &DaemonContext,
+    hooks: &HookControl,
+    redactor: Arc<Redactor>,
     read: &Arc<HookPlacesRead>,
     roots: Vec<PathBuf>,
 ) -> Result<Vec<(HookId, ToldOutlook)>, JoinError> {
-    let (runner, redactor) = (state.hooks.runner.clone(), state.settings.redactor.get());
-    let (read, configuration) = (Arc::clone(read), state.hooks.in_force.configuration());
+    let runner = hooks.runner.clone();
+    let (read, configuration) = (Arc::clone(read), hooks.in_force.configuration());
     let looking = move || {
         let settings = (&configuration.settings, &*redactor);
         let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);

@@ -1,11 +1,18 @@
 //! What is wrong with hooks, so that somebody would believe in a guard that is none? For whoever checks settings, agents and
 //! workspaces.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use tokio::task::JoinError;
 
-use super::{discovery::foreign_known, hook_places, redaction::without_secrets, state::DaemonContext};
+use super::{discovery::foreign_known, hook_places, redaction::without_secrets};
+use crate::{
+    daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+};
 use agents::AgentCatalog;
 use config::{ConfigSources, DaemonConfig};
 use hooks::{HookPlaces, KnownTools, read_hooks};
@@ -14,19 +21,42 @@ use protocol::{FileProblem, ProblemSeverity};
 use rules::RulePlaces;
 use trust::TrustRecords;
 
+/// The services by which hooks are looked at.
+#[derive(Clone)]
+pub(super) struct HookInspection {
+    settings: Arc<SettingsInForce>,
+    workspaces: Arc<WorkspaceFiles>,
+    hooks: Arc<HookControl>,
+    discovery: ToolDiscovery,
+}
+
+impl HookInspection {
+    pub fn of(services: &DaemonServices) -> HookInspection {
+        let DaemonServices { settings, workspaces, hooks, .. } = services.clone();
+        let discovery = ToolDiscovery::of(services);
+        HookInspection { settings, workspaces, hooks, discovery }
+    }
+}
+
 /// Everything that a call may be of in a workspace.
-pub(super) fn known_tools(state: &DaemonContext, project: &Project) -> KnownTools {
+pub(super) fn known_tools(discovery: &ToolDiscovery, project: &Project) -> KnownTools {
     KnownTools {
         agents: project.catalog.definitions().map(|agent| agent.name.clone()).collect(),
-        tools: foreign_known(state, project).tools().map(|tool| tool.declaration().name.clone()).collect(),
+        tools: foreign_known(discovery, project)
+            .tools()
+            .map(|tool| tool.declaration().name.clone())
+            .collect(),
     }
 }
 
 /// Everything that is wrong with the hooks that hold in every workspace, without secrets: of the settings, and of the user's agents.
-pub(super) async fn problems_in_force(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
+pub(super) async fn problems_in_force(state: &HookInspection) -> Result<Vec<FileProblem>, JoinError> {
     let read = state.hooks.of(Vec::new()).await?;
     let project = state.workspaces.project(Vec::new()).await?;
-    Ok(without_secrets(read.all_problems(&known_tools(state, &project)), &state.settings.redactor.get()))
+    Ok(without_secrets(
+        read.all_problems(&known_tools(&state.discovery, &project)),
+        &state.settings.redactor.get(),
+    ))
 }
 
 /// Acknowledged folders whose hooks are looked at.
@@ -38,7 +68,7 @@ const MOST_PROBLEMS: usize = 100;
 /// Everything that is wrong with the hooks of folders that people acknowledged, and of these, whether anybody has. All of it warns only: it
 /// holds in its own folder.
 pub(super) async fn problems_of_projects(
-    state: &DaemonContext,
+    state: &HookInspection,
     folders: &[String],
 ) -> Result<Vec<FileProblem>, JoinError> {
     let mut roots = folders.to_vec();
@@ -56,7 +86,7 @@ pub(super) async fn problems_of_projects(
         }
         let read = state.hooks.of(vec![root.clone()]).await?;
         let project = state.workspaces.project(vec![PathBuf::from(&root)]).await?;
-        let found = read.all_problems(&known_tools(state, &project));
+        let found = read.all_problems(&known_tools(&state.discovery, &project));
         problems.extend(found.into_iter().filter(|it| is_of_folder(&it.path, &root)).map(warning));
     }
     problems.truncate(MOST_PROBLEMS);

@@ -9,7 +9,6 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::state::DaemonContext;
 use config::ConfigSources;
 use hooks::{HookLibrary, HookRunner};
 use project::ProjectReader;
@@ -69,10 +68,14 @@ async fn remove_left(hooks: HooksInForce, store: EventStore, closing: Cancellati
 }
 
 /// Keeps a task that has runs look anew when a file of hooks is not what it was, until the daemon stops.
-pub(super) fn keep(tasks: &TaskGroup, closing: &CancellationToken, state: &Arc<DaemonContext>) {
-    let (hooks, runs, clock) =
-        (state.hooks.in_force.clone(), state.executor.clone(), Arc::clone(&state.life.clock));
-    let removing = remove_left(hooks.clone(), state.store.clone(), closing.clone());
+pub(super) fn keep(
+    tasks: &TaskGroup,
+    closing: &CancellationToken,
+    (hooks, store): (&HooksInForce, &EventStore),
+    (runs, clock): (&RunExecutor, &Arc<dyn Clock>),
+) {
+    let (hooks, runs, clock) = (hooks.clone(), runs.clone(), Arc::clone(clock));
+    let removing = remove_left(hooks.clone(), store.clone(), closing.clone());
     tasks.spawn("what takes away transcripts of removed sessions", removing);
     let until = closing.clone();
     let following = move || follow(hooks.clone(), runs.clone(), Arc::clone(&clock), until.clone());

@@ -33,6 +33,7 @@ mod confirmation_channels;
 mod confirmation_notifier;
 mod confirmation_router;
 mod daemon_life;
+mod daemon_services;
 mod daemon_telemetry;
 mod dead_names;
 mod delivery_receipts;
@@ -73,7 +74,8 @@ pub mod rpc;
 mod run_defaults;
 mod service;
 mod settings_in_force;
-mod state;
+mod settings_problems;
+mod settings_switch;
 mod subscription_places;
 mod tool_discoveries;
 mod trace_reader;
@@ -82,11 +84,14 @@ mod workspace_files;
 
 use boot::DaemonTasks;
 pub use command::{DaemonError, DaemonOptions, main};
+use daemon_life::DaemonLife;
+use daemon_services::DaemonServices;
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
 pub use live_counts::LiveCounts;
+use metrics_collector::MetricsCollector;
 use projects::{agent_switches, disabled_skills};
+use reload::SettingsReloader;
 use run_defaults::{command_rules, defaults, web_rules, written_system_file};
-use state::DaemonContext;
 
 /// How long a stop waits for each kind of task; each has a shorter bound of its own.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -125,7 +130,9 @@ pub struct DaemonSettings {
 
 /// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
 pub struct Daemon {
-    state: Arc<DaemonContext>,
+    services: DaemonServices,
+    reloader: Arc<SettingsReloader>,
+    collector: Arc<MetricsCollector>,
     methods: Arc<rpc::MethodTable>,
     /// Agents as tools of other programs.
     mcp_server: Arc<mcp_server::AgentMcpServer>,
@@ -135,11 +142,11 @@ pub struct Daemon {
 impl Daemon {
     /// Serves connections of `listener` until the daemon stops.
     pub fn listen(&self, listener: impl Into<rpc::SocketListener>) {
-        let allowed = Arc::clone(&self.state.settings.allowed_uids);
-        let peers = rpc::AllowedPeers::owner_and(allowed, self.state.programs.children.clone());
+        let allowed = Arc::clone(&self.services.settings.allowed_uids);
+        let peers = rpc::AllowedPeers::owner_and(allowed, self.services.programs.children.clone());
         let door = rpc::UnixAcceptor::new(listener.into(), peers);
         if let Some(path) = door.path() {
-            let _first = self.state.life.socket.set(path);
+            let _first = self.services.life.socket.set(path);
         }
         self.tasks
             .connections
@@ -149,10 +156,10 @@ impl Daemon {
     /// Serves HTTP and WebSocket over TCP until the daemon stops.
     pub fn listen_tcp(&self, door: rpc::TcpAcceptor) {
         // The first address is told to those who may answer by it; there is one at most.
-        let _first = self.state.life.tcp.set(door.address());
+        let _first = self.services.life.tcp.set(door.address());
         // It may have been made just now.
-        named::learn_own(&self.state.settings.state_dir, &self.state.settings.secrets);
-        let door = door.closed_to(self.state.programs.children.clone());
+        named::learn_own(&self.services.settings.state_dir, &self.services.settings.secrets);
+        let door = door.closed_to(self.services.programs.children.clone());
         self.tasks
             .connections
             .spawn("the door of TCP", door.serve(self.reception(), self.tasks.closing.clone()));
@@ -160,7 +167,7 @@ impl Daemon {
 
     fn reception(&self) -> rpc::ServerContext {
         let mcp: Arc<dyn rpc::McpAcceptor> = Arc::clone(&self.mcp_server) as Arc<dyn rpc::McpAcceptor>;
-        reception(&self.state, &self.methods, &self.tasks.connections, Some(mcp))
+        reception(&self.services, &self.collector, &self.methods, &self.tasks.connections, Some(mcp))
     }
 
     /// Serves one connection over a pair of pipes: how tests talk to a daemon in their own process.
@@ -175,8 +182,9 @@ impl Daemon {
 
     /// Ends the daemon after 15 minutes without connections and runs (spec 01, stdio; spec 12).
     pub fn end_when_idle(&self) {
-        let state = Arc::clone(&self.state);
-        let watch = move || idle::watch(Arc::clone(&state));
+        let DaemonServices { life, store, executor, clients, .. } = self.services.clone();
+        let watch =
+            move || idle::watch(Arc::clone(&life), store.clone(), executor.clone(), Arc::clone(&clients));
         self.tasks.connections.keep(
             "what ends a daemon that nobody needs",
             self.tasks.closing.clone(),
@@ -203,64 +211,73 @@ impl Daemon {
     pub async fn stop(self) -> bool {
         self.tasks.closing.cancel();
         self.tasks.runs.close();
-        let grace = self.state.settings.get().config.shutdown.grace.value;
+        let grace = self.services.settings.get().config.shutdown.grace.value;
         tokio::select! {
             () = self.tasks.runs.wait() => (),
-            () = self.state.life.clock.sleep(grace) => {
-                tracing::info!(runs = self.state.executor.live_runs(), "turns did not end in time; they are cut off");
+            () = self.services.life.clock.sleep(grace) => {
+                tracing::info!(runs = self.services.executor.live_runs(), "turns did not end in time; they are cut off");
             }
         }
         self.tasks.stop.cancel();
         let mut is_whole = ended(&self.tasks.runs).await;
         is_whole &= ended(&self.tasks.connections).await;
         self.tasks.leaving.cancel();
-        self.state.store.close().await;
+        self.services.store.close().await;
         is_whole & ended(&self.tasks.base).await
     }
 
     /// Runs that are being driven, open connections, and tasks: what a soak test counts.
     pub fn census(&self) -> LiveCounts {
         LiveCounts {
-            live_runs: self.state.executor.live_runs(),
-            connections: self.state.clients.load.connections(),
+            live_runs: self.services.executor.live_runs(),
+            connections: self.services.clients.load.connections(),
             tasks: self.tasks.runs.len() + self.tasks.connections.len() + self.tasks.base.len(),
-            open_texts: self.state.store.live().len(),
-            holdings: self.state.executor.holdings(),
+            open_texts: self.services.store.live().len(),
+            holdings: self.services.executor.holdings(),
         }
     }
 
     /// The log, for tests and benches that look at it from inside.
     pub fn store(&self) -> &EventStore {
-        &self.state.store
+        &self.services.store
     }
 }
 
 /// What connections need.
 fn reception(
-    state: &Arc<DaemonContext>,
+    services: &DaemonServices,
+    collector: &Arc<MetricsCollector>,
     methods: &Arc<rpc::MethodTable>,
     connections: &TaskGroup,
     mcp: Option<Arc<dyn rpc::McpAcceptor>>,
 ) -> rpc::ServerContext {
-    let stop = state.life.stop.clone();
+    let DaemonServices { life, store, .. } = services.clone();
+    let stop = life.stop.clone();
     let (table, tasks) = (Arc::clone(methods), connections.clone());
-    let (for_metrics, state) = (Arc::clone(state), Arc::clone(state));
+    let collector = Arc::clone(collector);
     let metrics: Arc<dyn Fn() -> rpc::MetricsAnswer + Send + Sync> = Arc::new(move || {
-        let state = Arc::clone(&for_metrics);
-        Box::pin(async move { Ok(metrics_collector::samples(&state).await?.into_text()) })
+        let collector = Arc::clone(&collector);
+        Box::pin(async move { Ok(metrics_collector::samples(&collector).await?.into_text()) })
     });
-    rpc::ServerContext { table, tasks, readiness: Arc::new(move || readiness(&state)), metrics, mcp, stop }
+    rpc::ServerContext {
+        table,
+        tasks,
+        readiness: Arc::new(move || readiness(&life, &store)),
+        metrics,
+        mcp,
+        stop,
+    }
 }
 
 /// Whether new work can be taken, and why not.
-fn readiness(state: &DaemonContext) -> Result<(), String> {
-    if state.life.closing.is_cancelled() {
+fn readiness(life: &DaemonLife, store: &EventStore) -> Result<(), String> {
+    if life.closing.is_cancelled() {
         return Err("the daemon is stopping".to_owned());
     }
-    if *state.store.fullness().borrow() {
+    if *store.fullness().borrow() {
         return Err("the disk is full".to_owned());
     }
-    match state.store.failing() {
+    match store.failing() {
         Some(_) => Err("nothing can be written; see the daemon's log".to_owned()),
         None => Ok(()),
     }

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DaemonSettings, command_rules,
+    daemon_life::DaemonLife,
     published_mcp_states::{PublishedMcpStates, told_state},
-    state::DaemonContext,
 };
 use config::{DaemonConfig, KeySource};
 use models::usual_key_variables;
@@ -72,10 +72,15 @@ pub(super) async fn servers(
 }
 
 /// Switches a server off or on, for the next daemon too.
-pub(super) async fn switch(state: &DaemonContext, name: &str, enabled: bool) -> Result<(), StoreError> {
-    let off = state.mcp.hub.set_off(name, !enabled);
+pub(super) async fn switch(
+    hub: &McpHub,
+    store: &EventStore,
+    name: &str,
+    enabled: bool,
+) -> Result<(), StoreError> {
+    let off = hub.set_off(name, !enabled);
     // Names are plain text.
-    state.store.leave_note(OFF, serde_json::to_string(&off).unwrap_or_default()).await
+    store.leave_note(OFF, serde_json::to_string(&off).unwrap_or_default()).await
 }
 
 /// What the settings say of servers.
@@ -127,21 +132,21 @@ fn variables_in(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Tells what becomes of servers until the daemon stops.
-pub(super) async fn follow(state: Arc<DaemonContext>) {
+pub(super) async fn follow(life: Arc<DaemonLife>, store: EventStore, mcp: Arc<McpConnections>) {
     loop {
         let changes = tokio::select! {
-            () = state.life.stop.cancelled() => return,
-            changes = state.mcp.hub.changes() => changes,
+            () = life.stop.cancelled() => return,
+            changes = mcp.hub.changes() => changes,
         };
-        changes.iter().for_each(|change| state.mcp.published.note(change));
-        let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&state, change)).collect();
-        if let Err(error) = state.store.append(events).await {
+        changes.iter().for_each(|change| mcp.published.note(change));
+        let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&*life.clock, change)).collect();
+        if let Err(error) = store.append(events).await {
             tracing::warn!(%error, "what became of MCP servers could not be told");
         }
     }
 }
 
-fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
+fn events(clock: &dyn Clock, change: &ServerChange) -> Vec<NewEvent> {
     let ServerChange { server, agent, extension, roots, state: server_state, tools } = change;
     let (server, agent, workspace) = (server.clone(), agent.clone(), roots.clone());
     let extension = extension.clone();
@@ -157,7 +162,7 @@ fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
     }
     bodies.insert(0, McpServerStateChanged { server, agent, extension, workspace, state: now, error }.into());
     let event = |body: EventBody| NewEvent {
-        at: state.life.clock.now(),
+        at: clock.now(),
         session: None,
         run: None,
         context: None,

@@ -43,10 +43,8 @@ use rmcp::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    rpc::{self, ByteStream, HttpReply, McpAcceptor, PeerCredentials},
-    state::DaemonContext,
-};
+use super::rpc::{self, ByteStream, HttpReply, McpAcceptor, PeerCredentials};
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_files::WorkspaceFiles};
 use protocol::{MAX_MESSAGE_BYTES, RpcError};
 use sys::tasks::TaskGroup;
 
@@ -80,7 +78,8 @@ const SESSION_HEADER: &str = "mcp-session-id";
 
 /// What every session needs.
 pub(super) struct McpServerContext {
-    pub state: Arc<DaemonContext>,
+    pub life: Arc<DaemonLife>,
+    pub workspaces: Arc<WorkspaceFiles>,
     /// Serves the connections of sessions to the daemon itself.
     pub reception: rpc::ServerContext,
 }
@@ -94,7 +93,7 @@ pub(super) struct AgentMcpServer {
 }
 
 impl AgentMcpServer {
-    pub fn new(state: Arc<DaemonContext>, reception: rpc::ServerContext) -> AgentMcpServer {
+    pub fn new(services: &DaemonServices, reception: rpc::ServerContext) -> AgentMcpServer {
         let mut config = StreamableHttpServerConfig::default()
             // The listener's gate has looked at the host; over the Unix socket it says nothing.
             .disable_allowed_hosts()
@@ -105,7 +104,9 @@ impl AgentMcpServer {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
         sessions.session_config.sse_retry = None;
-        let (house, sessions) = (Arc::new(McpServerContext { state, reception }), Arc::new(sessions));
+        let DaemonServices { life, workspaces, .. } = services.clone();
+        let (house, sessions) =
+            (Arc::new(McpServerContext { life, workspaces, reception }), Arc::new(sessions));
         let of_sessions = Arc::clone(&house);
         let begin = move || Ok(McpSession::new(Arc::clone(&of_sessions), None));
         let http = StreamableHttpService::new(begin, Arc::clone(&sessions), config);
@@ -125,7 +126,7 @@ impl McpAcceptor for AgentMcpServer {
     ) -> BoxFuture<'static, HttpReply> {
         request.extensions_mut().insert(peer);
         let (http, sessions) = (self.http.clone(), Arc::clone(&self.sessions));
-        let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.state.life.clock));
+        let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.life.clock));
         Box::pin(async move {
             let named = request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok());
             let begins = request.method() == Method::POST && named.is_none();

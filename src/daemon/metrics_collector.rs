@@ -3,11 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    metrics::{METRICS, MetricSamples},
-    state::DaemonContext,
+use super::metrics::{METRICS, MetricSamples};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    daemon_telemetry::DaemonTelemetry,
 };
 use protocol::{EventSeq, RunCounts};
+use run::RunExecutor;
 use store::{EventStore, LogFilter, StoreError, StoredEvent};
 use sys::process;
 use telemetry::{OtlpSignal, SignalCounts};
@@ -19,8 +21,25 @@ const READ_RETRY: Duration = Duration::from_secs(1);
 /// The areas of the log whose events make the spans that are counted; others are not read. Hooks (`hook.*`) make spans, too, and no metric.
 const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.compressed", "confirmation.*"];
 
+/// The services that figures are of.
+#[derive(Clone)]
+pub(super) struct MetricsCollector {
+    pub life: Arc<DaemonLife>,
+    pub store: EventStore,
+    executor: RunExecutor,
+    clients: Arc<ClientConnections>,
+    pub telemetry: Arc<DaemonTelemetry>,
+}
+
+impl MetricsCollector {
+    pub fn of(services: &DaemonServices) -> MetricsCollector {
+        let DaemonServices { life, store, executor, clients, telemetry, .. } = services.clone();
+        MetricsCollector { life, store, executor, clients, telemetry }
+    }
+}
+
 /// Counts what runs do until the daemon stops. Nobody waits for it.
-pub(super) async fn follow(state: Arc<DaemonContext>) {
+pub(super) async fn follow(state: Arc<MetricsCollector>) {
     let filter = LogFilter { types: areas(), ..LogFilter::default() };
     let mut follower = state.store.follow(filter, state.telemetry.metrics.counted_to());
     let mut fold = loop {
@@ -80,7 +99,7 @@ fn areas() -> Vec<String> {
 }
 
 /// All metrics as of now.
-pub(super) async fn samples(state: &DaemonContext) -> Result<MetricSamples, StoreError> {
+pub(super) async fn samples(state: &MetricsCollector) -> Result<MetricSamples, StoreError> {
     let mut samples = MetricSamples::new(METRICS);
     let version = env!("CARGO_PKG_VERSION");
     samples.set("subagentd_info", &[("version", version), ("id", &state.life.instance)], 1.0);

@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{log_export::LINES, metrics_collector, state::DaemonContext};
+use super::{
+    log_export::LINES,
+    metrics_collector::{self, MetricsCollector},
+    settings_in_force::SettingsInForce,
+};
 use sys::tasks::TaskGroup;
 use telemetry::{
     ExporterParts, LocalSpanParts, LocalSpans, LogExporter, MetricExporter, MetricReader, SpanFiles, SpanLog,
@@ -14,10 +18,10 @@ use telemetry::{
 pub(super) const SPAN_FILES: &str = "traces";
 
 /// Begins what sends. It goes on until everything ends, which is after the last run.
-pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
+pub(super) fn begin(state: &Arc<MetricsCollector>, settings: &SettingsInForce, tasks: &TaskGroup) {
     let parts = ExporterParts {
         clock: Arc::clone(&state.life.clock),
-        redactor: Arc::clone(&state.settings.redactor),
+        redactor: Arc::clone(&settings.redactor),
         targets: state.telemetry.otlp.targets.subscribe(),
         counts: Arc::clone(&state.telemetry.otlp.counts),
         version: env!("CARGO_PKG_VERSION"),
@@ -46,11 +50,11 @@ pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
     let local = LocalSpanParts {
         store: state.store.clone(),
         clock: Arc::clone(&state.life.clock),
-        redactor: Arc::clone(&state.settings.redactor),
+        redactor: Arc::clone(&settings.redactor),
         in_force: state.telemetry.otlp.local.subscribe(),
         stop: state.life.stop.clone(),
     };
-    let (for_files, folder) = (local.clone(), state.settings.state_dir.join(SPAN_FILES));
+    let (for_files, folder) = (local.clone(), settings.state_dir.join(SPAN_FILES));
     let most_bytes = state.telemetry.otlp.most_file_bytes.subscribe();
     let write_files = move || {
         let (parts, files) = (for_files.clone(), SpanFiles::new(folder.clone(), most_bytes.clone()));
@@ -65,7 +69,7 @@ pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
 }
 
 /// Holds nothing of a daemon that has gone.
-fn reader(state: &Arc<DaemonContext>) -> MetricReader {
+fn reader(state: &Arc<MetricsCollector>) -> MetricReader {
     let state = Arc::downgrade(state);
     Arc::new(move || {
         let state = state.upgrade();

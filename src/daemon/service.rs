@@ -5,7 +5,12 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{signal::unix::Signal, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
-use super::{Daemon, reload, state::DaemonContext};
+use super::{
+    Daemon,
+    daemon_life::DaemonLife,
+    reload::{self, SettingsReloader},
+};
+use store::EventStore;
 use sys::{
     clock::Clock,
     systemd::{self, ServiceNotifier},
@@ -14,8 +19,12 @@ use sys::{
 impl Daemon {
     /// Reads the settings anew at each of these signals, and tells the service manager so.
     pub fn reload_on(&self, hangup: Signal, notifier: Arc<ServiceNotifier>) {
-        let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
-        let reload = move || reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
+        let (reloader, life) = (Arc::clone(&self.reloader), Arc::clone(&self.services.life));
+        let hangup = Arc::new(Mutex::new(hangup));
+        let reload = move || {
+            let services = (Arc::clone(&life), Arc::clone(&reloader));
+            reload_on(Arc::clone(&hangup), services, Arc::clone(&notifier))
+        };
         self.tasks.connections.keep(
             "what reads the settings at a signal",
             self.tasks.closing.clone(),
@@ -25,8 +34,8 @@ impl Daemon {
 
     /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
     pub fn keep_alive(&self, notifier: Arc<ServiceNotifier>) {
-        let state = Arc::clone(&self.state);
-        let watch = move || watch(Arc::clone(&state), Arc::clone(&notifier));
+        let (life, store) = (Arc::clone(&self.services.life), self.services.store.clone());
+        let watch = move || watch(Arc::clone(&life), store.clone(), Arc::clone(&notifier));
         self.tasks.connections.keep(
             "what tells systemd that the daemon is alive",
             self.tasks.closing.clone(),
@@ -43,12 +52,16 @@ pub(super) fn tell(notifier: &ServiceNotifier, state: systemd::ServiceState) {
 }
 
 /// Reads the settings anew at each SIGHUP, until the daemon ends.
-async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
+async fn reload_on(
+    hangup: Arc<Mutex<Signal>>,
+    (life, reloader): (Arc<DaemonLife>, Arc<SettingsReloader>),
+    notifier: Arc<ServiceNotifier>,
+) {
     // Nobody else listens to it.
     let mut hangup = hangup.lock().await;
-    while let Some(Some(())) = state.life.closing.run_until_cancelled(hangup.recv()).await {
+    while let Some(Some(())) = life.closing.run_until_cancelled(hangup.recv()).await {
         tell(&notifier, systemd::ServiceState::Reloading);
-        if let Err(error) = reload::reload(&state, None).await {
+        if let Err(error) = reload::reload(&reloader, None).await {
             tracing::error!(error = error.message, "the settings could not be read anew; the old ones count");
         }
         // Also when it failed: the daemon is as it was.
@@ -58,11 +71,11 @@ async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<DaemonContext>, notifi
 
 /// Says at half of the manager's interval that the daemon is alive, as long as it is: one whose writer hangs is
 /// better started anew, which loses nothing.
-async fn watch(state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
+async fn watch(life: Arc<DaemonLife>, store: EventStore, notifier: Arc<ServiceNotifier>) {
     let Some(interval) = notifier.watchdog() else { return };
-    let closing = state.life.closing.clone();
+    let closing = life.closing.clone();
     let alive = || tell(&notifier, systemd::ServiceState::Alive);
-    say_alive(&*state.life.clock, interval / 2, closing, || state.store.writer_answers(), alive).await;
+    say_alive(&*life.clock, interval / 2, closing, || store.writer_answers(), alive).await;
 }
 
 async fn say_alive<F: Future<Output = bool>>(

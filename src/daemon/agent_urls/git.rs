@@ -18,8 +18,7 @@ use tokio::{
     process::{ChildStderr, ChildStdin, ChildStdout},
 };
 
-use super::source_url::RemoteRepository;
-use crate::state::DaemonContext;
+use super::{UrlFetcher, source_url::RemoteRepository};
 use sys::{
     children::{OwnChild, SpawnOrigin},
     programs,
@@ -112,7 +111,7 @@ impl GitTreeEntry {
 
 /// A bare repository of our own.
 pub struct BareRepository<'a> {
-    state: &'a DaemonContext,
+    state: &'a UrlFetcher,
     folder: PathBuf,
     transports: &'static str,
     /// How ssh is spoken, as the user set it.
@@ -122,7 +121,7 @@ pub struct BareRepository<'a> {
 impl<'a> BareRepository<'a> {
     /// Fetches the commit that is asked for, and answers its id. `folder` is made; `filter` says what is left with the server.
     pub async fn fetch(
-        state: &'a DaemonContext,
+        state: &'a UrlFetcher,
         folder: PathBuf,
         repository: &RemoteRepository,
         filter: &str,

@@ -5,19 +5,18 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FetchFolder, Stopped,
+    FetchFolder, Stopped, UrlFetcher,
     git::{BareRepository, GitTreeEntry},
     refusal::{of_git, refused, too_large},
     source_url::RemoteRepository,
 };
-use crate::{state::DaemonContext, wire_errors::internal};
+use crate::wire_errors::internal;
 use protocol::RpcError;
 
 /// The filter by which what is too large for an extension stays with its server.
@@ -35,7 +34,7 @@ pub struct FetchedTree<'a> {
 impl<'a> FetchedTree<'a> {
     /// Fetches the commit that is asked for, with not more than `most` files and bytes.
     pub async fn fetch(
-        state: &'a Arc<DaemonContext>,
+        state: &'a UrlFetcher,
         (repository, shown): (&RemoteRepository, &str),
         most: (usize, u64),
         given_up: &CancellationToken,
@@ -67,7 +66,7 @@ fn files_in(folder: &FetchFolder) -> PathBuf {
 
 /// Answers the commit.
 async fn write_tree(
-    state: &DaemonContext,
+    state: &UrlFetcher,
     (repository, shown): (&RemoteRepository, &str),
     (most_files, most_bytes): (usize, u64),
     folder: &FetchFolder,

@@ -1,11 +1,11 @@
 //! What came of the commands that tell tools of workspaces? As it was found out last; nothing is run.
 
 use super::{
-    super::{discovery::UNREAD, redaction::shown_command, state::DaemonContext},
-    DoctorFinding, told,
+    super::{discovery::UNREAD, redaction::shown_command},
+    DaemonExamination, DoctorFinding, told,
 };
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let finding = of_commands(state);
     let unread = state.programs.discoveries.unread();
     if unread.is_empty() {
@@ -17,7 +17,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
         .with_hint(finding.hint.unwrap_or_else(|| "`subagent trust DIR` shows what it would run".to_owned()))
 }
 
-fn of_commands(state: &DaemonContext) -> DoctorFinding {
+fn of_commands(state: &DaemonExamination) -> DoctorFinding {
     let all = state.programs.discoveries.all();
     let user = state.executor.discovery_commands().discovery;
     if all.is_empty() {

@@ -1,9 +1,9 @@
 //! Is every extension what was installed?
 
-use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD};
+use super::{DaemonExamination, DoctorFinding, MOST_TOLD};
 use extensions::{ExtensionState, KnownExtension};
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let library = state.extensions.library.clone();
     let all = match tokio::task::spawn_blocking(move || library.all()).await {
         Ok(all) => all,

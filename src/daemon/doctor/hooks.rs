@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    super::{hook_outlooks, redaction::shown_command, state::DaemonContext},
-    DoctorFinding, told,
+    super::{hook_outlooks, redaction::shown_command},
+    DaemonExamination, DoctorFinding, told,
 };
 use hooks::{Hook, HookState};
 use sandbox::SandboxMechanism;
@@ -13,7 +13,7 @@ use sandbox::SandboxMechanism;
 const OUT_OF_SANDBOX: &str = "a hook of yours that must write your home or reach more than commands do: put it into a script of yours outside of all \
      workspaces, such as ~/.config/subagentd/hooks/x.sh, and name that by its full path";
 
-pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination, workspace: &[String]) -> DoctorFinding {
     let read = match state.hooks.of(workspace.to_vec()).await {
         Ok(read) => read,
         Err(error) => return DoctorFinding::failed(format!("they could not be read: {error}")),
@@ -22,10 +22,11 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
     // Of a person's own nobody can tell without a workspace whether they name a file of one.
     let is_known = |hook: &Hook| !workspace.is_empty() || !hook.origin.is_own();
     let roots = workspace.iter().map(PathBuf::from).collect();
-    let mut outlooks = match hook_outlooks::of_hooks(state, &read, roots).await {
-        Ok(outlooks) => outlooks,
-        Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
-    };
+    let mut outlooks =
+        match hook_outlooks::of_hooks(&state.hooks, state.settings.redactor.get(), &read, roots).await {
+            Ok(outlooks) => outlooks,
+            Err(error) => return DoctorFinding::failed(format!("they could not be looked at: {error}")),
+        };
     let on = read.set.hooks().iter().filter(|hook| hook.state == HookState::On);
     let (mut confined, mut count, mut has_own) = (Vec::new(), 0_usize, false);
     for hook in on {
@@ -65,7 +66,7 @@ pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> Doctor
 
 /// The finding about the place where hooks run.
 fn of_places(
-    state: &DaemonContext,
+    state: &DaemonExamination,
     hooks: &str,
     (confined, has_own): (&[String], bool),
     workspace: &[String],

@@ -2,12 +2,12 @@
 
 use std::{env, ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use super::{super::state::DaemonContext, DoctorFinding, blocking, told};
+use super::{DaemonExamination, DoctorFinding, blocking, told};
 
 /// What reads the text of a PDF.
 const PDF_READER: &str = "pdftotext";
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let path = state.settings.sources.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
     let programs = state.programs.children.owner_programs().clone();

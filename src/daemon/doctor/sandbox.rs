@@ -15,12 +15,12 @@ use rustix::{
     process::geteuid,
 };
 
-use super::{super::state::DaemonContext, DoctorFinding};
+use super::{DaemonExamination, DoctorFinding};
 use protocol::{CheckState, SandboxProfile};
 use sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces, TEMPORARY};
 use sys::{guarded::open_without_links, ids};
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let config = &state.settings.get().config.sandbox;
     let (profile, is_required) = (config.profile.value, config.required.value);
     if let (SandboxProfile::Full, true) = (profile, is_required) {
@@ -133,7 +133,7 @@ impl SandboxProbeFolder {
         Ok(ground)
     }
 
-    fn places(&self, state: &DaemonContext) -> SandboxTrialPlaces {
+    fn places(&self, state: &DaemonExamination) -> SandboxTrialPlaces {
         // The home is what matters most; without one another folder has to do.
         // One below a folder of which commands see another one of their own is not what they would write to.
         let is_seen = |home: &PathBuf| !TEMPORARY.iter().any(|temporary| home.starts_with(temporary));

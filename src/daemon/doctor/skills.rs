@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{
-    super::{redaction::without_secrets, state::DaemonContext},
-    DoctorFinding, of_problems,
-};
+use super::{super::redaction::without_secrets, DaemonExamination, DoctorFinding, of_problems};
 use protocol::FileProblem;
 use skills::{Skill, SkillState};
 
 /// `workspace`: canonical folders whose skills are looked at, too.
-pub(super) async fn check(state: &DaemonContext, workspace: &[String]) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination, workspace: &[String]) -> DoctorFinding {
     let roots = workspace.iter().map(PathBuf::from).collect();
     let project = match state.workspaces.project(roots).await {
         Ok(project) => project,

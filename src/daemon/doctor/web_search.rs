@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    super::{state::DaemonContext, web_rules},
-    DoctorFinding, blocking,
-};
+use super::{super::web_rules, DaemonExamination, DoctorFinding, blocking};
 use config::{ProviderKind, ProviderSettings, SearchBackend};
 use protocol::ModelRef;
 use web::SearchRoute;
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let rules = match web_rules(&state.settings.get().config).search {
         None => return DoctorFinding::ok("agents cannot search the web: tools.webSearch.backend is not set"),
         Some(SearchRoute::Model) => return by_model(state),
@@ -43,7 +40,7 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
 }
 
 /// A model that Google searches for. A run's own may be another than the default one.
-fn by_model(state: &DaemonContext) -> DoctorFinding {
+fn by_model(state: &DaemonExamination) -> DoctorFinding {
     let settings = state.settings.get();
     let config = &settings.config;
     let models = &config.models;

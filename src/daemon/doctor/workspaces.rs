@@ -1,9 +1,9 @@
 //! Workspaces in which something became of files that a person should know of: what was put right, and what could not be looked at.
 
-use super::{super::state::DaemonContext, DoctorFinding, MOST_TOLD, blocking};
+use super::{DaemonExamination, DoctorFinding, MOST_TOLD, blocking};
 use tools::WorkspaceReports;
 
-pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
+pub(super) async fn check(state: &DaemonExamination) -> DoctorFinding {
     let reports = WorkspaceReports::new(&state.settings.state_dir);
     blocking(move || {
         let recent = reports.recent();

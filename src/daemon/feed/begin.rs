@@ -9,7 +9,7 @@ use super::{
         clients::AttachScope,
         wire_errors::{no_session, violation},
     },
-    DaemonContext, EventPump, RpcCaller,
+    EventPump, LogFeed, RpcCaller,
     questions::ConfirmationFeed,
     snapshot::LogSnapshot,
     texts::{DELTAS, MARKS, OpenTexts},
@@ -32,7 +32,7 @@ pub(super) struct SubscriptionStart {
 
 /// A cursor that lies inside of the log. `log_id` is the log it came from, if the client said so.
 pub(crate) async fn checked(
-    state: &DaemonContext,
+    state: &LogFeed,
     from: EventSeq,
     log_id: Option<&str>,
 ) -> Result<EventSeq, RpcError> {
@@ -76,7 +76,7 @@ enum StartPosition {
 
 impl RequestedPosition {
     /// `snapshot`: whether `now` has one.
-    async fn start(&self, state: &DaemonContext, snapshot: bool) -> Result<StartPosition, RpcError> {
+    async fn start(&self, state: &LogFeed, snapshot: bool) -> Result<StartPosition, RpcError> {
         match (self.from, &self.consumer) {
             (AttachFrom::Word(AttachFromKeyword::Now), _) => Ok(StartPosition::Now { snapshot }),
             (AttachFrom::Word(AttachFromKeyword::Start), _) => Ok(StartPosition::After(EventSeq(0))),
@@ -110,7 +110,7 @@ struct SubscriptionRequest {
 impl EventPump {
     /// As `session/attach` asks; nothing is sent yet.
     pub async fn attach(
-        state: Arc<DaemonContext>,
+        state: Arc<LogFeed>,
         caller: RpcCaller,
         params: SessionAttachParams,
     ) -> Result<EventPump, RpcError> {
@@ -132,7 +132,7 @@ impl EventPump {
 
     /// As `events/subscribe` asks; nothing is sent yet.
     pub async fn subscribe(
-        state: Arc<DaemonContext>,
+        state: Arc<LogFeed>,
         caller: RpcCaller,
         params: EventsSubscribeParams,
     ) -> Result<EventPump, RpcError> {
@@ -178,7 +178,7 @@ impl EventPump {
     }
 
     async fn begin(
-        state: Arc<DaemonContext>,
+        state: Arc<LogFeed>,
         caller: RpcCaller,
         wanted: SubscriptionRequest,
         place: RequestedPosition,
@@ -259,11 +259,7 @@ impl EventPump {
 }
 
 /// The sessions that a subscription can be about; empty = all. A session or run that never was is refused.
-async fn homes(
-    state: &DaemonContext,
-    sessions: &[SessionId],
-    runs: &[RunId],
-) -> Result<Vec<SessionId>, RpcError> {
+async fn homes(state: &LogFeed, sessions: &[SessionId], runs: &[RunId]) -> Result<Vec<SessionId>, RpcError> {
     for session in sessions {
         if state.store.session(session).await?.is_some() {
             continue;

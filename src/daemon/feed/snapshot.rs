@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::wire_errors::no_session, DaemonContext, texts::SnapshotText};
+use super::{super::wire_errors::no_session, LogFeed, texts::SnapshotText};
 use protocol::{Confirmation, EventSeq, OpenStreamText, RpcError, RunId, SessionId, Snapshot};
 use store::{LiveTexts, LiveView, OpenStream, SessionView};
 
@@ -28,7 +28,7 @@ pub(super) struct LogSnapshot {
 
 impl LogSnapshot {
     /// One session: what lives in it, and what it did lately.
-    pub async fn of_session(state: &DaemonContext, session: &SessionId) -> Result<LogSnapshot, RpcError> {
+    pub async fn of_session(state: &LogFeed, session: &SessionId) -> Result<LogSnapshot, RpcError> {
         let Some(view) = state.store.session_view(session, ENDED_RUNS).await? else {
             return Err(no_session(&state.store, session).await);
         };
@@ -48,7 +48,7 @@ impl LogSnapshot {
     }
 
     /// What lives in these sessions; in all when none is named.
-    pub async fn of_living(state: &DaemonContext, sessions: &[SessionId]) -> Result<LogSnapshot, RpcError> {
+    pub async fn of_living(state: &LogFeed, sessions: &[SessionId]) -> Result<LogSnapshot, RpcError> {
         let view = state.store.live_view(sessions, LIVE_RUNS).await?;
         let LiveView { seq, sessions, runs, live_runs, open, calls, queue, confirmations } = view;
         let is_cut = u64::try_from(runs.len()).is_ok_and(|shown| shown < live_runs);
@@ -67,7 +67,7 @@ impl LogSnapshot {
     }
 
     /// Nothing but the place, for who wants neither a snapshot nor texts.
-    pub fn head(state: &DaemonContext) -> LogSnapshot {
+    pub fn head(state: &LogFeed) -> LogSnapshot {
         let seq = state.store.head();
         let snapshot = Snapshot {
             seq,

@@ -14,11 +14,17 @@ use super::{
         hook_problems,
         redaction::without_secrets,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
-    blocking, internal,
+    blocking,
+    contexts::ContextMethods,
+    internal,
     lookup::definition,
     roots,
+};
+use crate::{
+    agent_changes::AgentFileNews, agent_urls::UrlFetcher, client_connections::ClientConnections,
+    daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery, mcp::McpConnections,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use agents::{self, AgentCatalog};
 use config::read_bounded;
@@ -31,7 +37,8 @@ use protocol::{
     AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind, FileProblem,
     FileProblemCode, ProblemSeverity, RpcError, Timestamp, TriggerUse, ValidatedAgent, WorkspaceParam,
 };
-use run::NamedInVain;
+use run::{NamedInVain, RunExecutor};
+use store::EventStore;
 
 mod checks;
 mod create;
@@ -43,7 +50,40 @@ pub(super) mod route;
 mod update;
 mod writing;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of agents use.
+pub(super) struct AgentMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub mcp: Arc<McpConnections>,
+    pub discovery: ToolDiscovery,
+    pub news: AgentFileNews,
+    pub fetcher: UrlFetcher,
+    pub contexts: ContextMethods,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, executor, clients, workspaces, mcp, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let news = AgentFileNews::of(services);
+    let fetcher = UrlFetcher::of(services);
+    let contexts = ContextMethods::of(services);
+    let mut api = api.given(Arc::new(AgentMethods {
+        life,
+        settings,
+        store,
+        executor,
+        clients,
+        workspaces,
+        mcp,
+        discovery,
+        news,
+        fetcher,
+        contexts,
+    }));
     api.cancellable::<AgentsList, _, _>(list);
     api.cancellable::<AgentsGet, _, _>(get);
     api.cancellable::<AgentsValidate, _, _>(validate);
@@ -57,23 +97,20 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<AgentsReload, _, _>(reload::reload);
 }
 
-async fn project(
-    state: &DaemonContext,
-    workspace: Option<&WorkspaceParam>,
-) -> Result<Arc<Project>, RpcError> {
+async fn project(state: &AgentMethods, workspace: Option<&WorkspaceParam>) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();
     state.workspaces.project(roots).await.map_err(|error| internal("the agents could not be read", &error))
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsListParams,
 ) -> Result<AgentsListResult, RpcError> {
     let project = project(&state, params.workspace.as_ref()).await?;
     let catalog = &project.catalog;
     let mut agents = catalog.list(params.include_hidden, params.include_invalid);
-    let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
+    let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state.discovery, &project));
     for agent in &mut agents {
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
         look_around(agent, definition, (&mut in_vain, &project), &state);
@@ -86,12 +123,13 @@ fn hooks_of(
     definition: &AgentDefinition,
     file: &Path,
     project: &Project,
-    state: &DaemonContext,
+    state: &AgentMethods,
 ) -> (Vec<FileProblem>, Vec<FileProblem>) {
     let Some(hooks) = definition.hooks.clone() else { return Default::default() };
     let (agent, file) = (definition.name.clone(), file.to_owned());
     let hooks = AgentHooks { agent, file, hooks, is_trusted: true, begun_from: None };
-    let (grave, others) = hooks::problems_of_agent(&hooks, &hook_problems::known_tools(state, project));
+    let (grave, others) =
+        hooks::problems_of_agent(&hooks, &hook_problems::known_tools(&state.discovery, project));
     let redactor = state.settings.redactor.get();
     (without_secrets(grave, &redactor), without_secrets(others, &redactor))
 }
@@ -101,7 +139,7 @@ fn look_around(
     agent: &mut AgentSummary,
     definition: &AgentDefinition,
     (in_vain, project): (&mut NamedInVain<'_>, &Project),
-    state: &DaemonContext,
+    state: &AgentMethods,
 ) {
     let path = agent.path.clone().unwrap_or_default();
     let warning = |(code, message)| FileProblem {
@@ -127,7 +165,7 @@ fn look_around(
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsGetParams,
 ) -> Result<AgentsGetResult, RpcError> {
@@ -140,7 +178,7 @@ async fn get(
     let corrected = file.and_then(|file| file.corrected.clone());
     let front_matter = file.and_then(|file| agents::front_matter(file));
     if let Some(definition) = &definition {
-        let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
+        let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state.discovery, &project));
         look_around(&mut summary, definition, (&mut in_vain, &project), &state);
     }
     let tools = definition.as_ref().map(|definition| tools(&state, definition, &project)).transpose()?;
@@ -168,7 +206,7 @@ async fn get(
 }
 
 /// An agent's triggers, with what came of them.
-async fn triggers(state: &DaemonContext, definition: &AgentDefinition) -> Result<Vec<TriggerUse>, RpcError> {
+async fn triggers(state: &AgentMethods, definition: &AgentDefinition) -> Result<Vec<TriggerUse>, RpcError> {
     if definition.triggers.is_empty() {
         return Ok(Vec::new());
     }
@@ -245,18 +283,18 @@ fn approval(definition: &AgentDefinition) -> AgentApproval {
 
 /// Names of the tools that a run would get.
 fn tools(
-    state: &DaemonContext,
+    state: &AgentMethods,
     definition: &AgentDefinition,
     project: &Project,
 ) -> Result<Vec<String>, RpcError> {
-    let toolset = state.executor.toolset(definition, project, foreign_known(state, project));
+    let toolset = state.executor.toolset(definition, project, foreign_known(&state.discovery, project));
     let completion = state.executor.completion_declaration(definition)?;
     let declarations = toolset.declarations().map(|it| it.name.to_string());
     Ok(declarations.chain([completion.name.to_string()]).collect())
 }
 
 async fn validate(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsValidateParams,
 ) -> Result<AgentsValidateResult, RpcError> {
@@ -297,7 +335,7 @@ fn of_text(
     text: &str,
     path: Option<PathBuf>,
     format: Option<AgentFormat>,
-    state: &DaemonContext,
+    state: &AgentMethods,
     project: &Project,
 ) -> ValidatedAgent {
     let shown = path.as_deref().unwrap_or(Path::new("agent.md"));
@@ -307,7 +345,7 @@ fn of_text(
     ValidatedAgent { name: file.name, path, checks }
 }
 
-fn of_agent(agent: AgentSummary, state: &DaemonContext, project: &Project) -> ValidatedAgent {
+fn of_agent(agent: AgentSummary, state: &AgentMethods, project: &Project) -> ValidatedAgent {
     let definition = project.catalog.definition(&agent.name, agent.path.as_deref());
     let checks = checks::of(definition.map(Arc::as_ref), &agent.problems, state, project);
     ValidatedAgent { name: agent.name, path: agent.path, checks }

@@ -2,13 +2,16 @@
 
 use serde_json::json;
 
-use super::super::state::DaemonContext;
+use super::super::settings_in_force::SettingsInForce;
 use config::ApprovalSettings;
 use protocol::{ApprovalMode, ApprovalParams, ErrorKind, OnDetached, Risk, RpcError};
 
 /// The request with what the settings say filled in. The mode is left to the session when the request names none.
-pub(super) fn approval(state: &DaemonContext, asked: ApprovalParams) -> Result<ApprovalParams, RpcError> {
-    let in_force = state.settings.get();
+pub(super) fn approval(
+    settings: &SettingsInForce,
+    asked: ApprovalParams,
+) -> Result<ApprovalParams, RpcError> {
+    let in_force = settings.get();
     filled(&in_force.config.approval, asked)
 }
 

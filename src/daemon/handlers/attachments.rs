@@ -1,16 +1,19 @@
 //! What does a client attach to a run, and what do prompts of MCP servers say? Read before the run begins, so that it begins
 //! whole or not at all (spec 01, `attachments`; spec 07).
 
-use std::{io::Read as _, path::PathBuf};
+use std::{io::Read as _, path::PathBuf, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::state::DaemonContext,
     internal,
     mcp::{ready, refused},
     violation,
+};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, mcp::McpConnections,
+    settings_in_force::SettingsInForce,
 };
 use project::Project;
 use protocol::{ErrorKind, IfBusy, PromptAttachment, RpcError, ServerPrompt};
@@ -65,9 +68,23 @@ pub(super) fn check(
         .with_details(json!({ "violations": details })))
 }
 
+/// The services that attachments are read by.
+pub(super) struct AttachmentSources {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub mcp: Arc<McpConnections>,
+}
+
+impl AttachmentSources {
+    pub fn of(services: &DaemonServices) -> AttachmentSources {
+        let DaemonServices { life, settings, mcp, .. } = services.clone();
+        AttachmentSources { life, settings, mcp }
+    }
+}
+
 /// The attachments, and what the server's prompt says.
 pub(super) async fn read(
-    state: &DaemonContext,
+    state: &AttachmentSources,
     project: &Project,
     roots: &[PathBuf],
     attachments: Vec<PromptAttachment>,
@@ -126,15 +143,18 @@ fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<Attachmen
 }
 
 async fn resource(
-    state: &DaemonContext,
+    state: &AttachmentSources,
     project: &Project,
     server: &str,
     uri: &str,
 ) -> Result<Vec<AttachmentContent>, RpcError> {
     state.mcp.hub.meet(project);
-    let (ready, _use) = ready(state, &project.roots, server).await?;
-    let read =
-        ready.connection.read(uri, &state.life.closing).await.map_err(|error| refused(state, &error))?;
+    let (ready, _use) = ready((&state.mcp.hub, &state.settings), &project.roots, server).await?;
+    let read = ready
+        .connection
+        .read(uri, &state.life.closing)
+        .await
+        .map_err(|error| refused(&state.settings, &error))?;
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let named = format!("{uri} of the MCP server {server}");
     let attached: Vec<AttachmentContent> =
@@ -158,17 +178,17 @@ fn of_resource(content: &Value, named: &str) -> Option<AttachmentContent> {
 
 /// The text of a server's prompt, and what else it brings along. What of it nobody can read is named in the text.
 async fn server_says(
-    state: &DaemonContext,
+    state: &AttachmentSources,
     project: &Project,
     prompt: &ServerPrompt,
 ) -> Result<(String, Vec<AttachmentContent>), RpcError> {
     let ServerPrompt { server, name, arguments } = prompt;
     state.mcp.hub.meet(project);
-    let (ready, _use) = ready(state, &project.roots, server).await?;
+    let (ready, _use) = ready((&state.mcp.hub, &state.settings), &project.roots, server).await?;
     let arguments: Map<String, Value> =
         arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let said = ready.connection.prompt(name, arguments, &state.life.closing).await;
-    let said = said.map_err(|error| refused(state, &error))?;
+    let said = said.map_err(|error| refused(&state.settings, &error))?;
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let (mut texts, mut attached, mut says_anything) = (Vec::new(), Vec::new(), false);
     for message in &messages {

@@ -4,27 +4,26 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::super::{
-    rpc::{MethodHandlers, RpcCaller},
-    state::DaemonContext,
-};
+use super::super::rpc::{MethodHandlers, RpcCaller};
+use crate::{daemon_services::DaemonServices, settings_in_force::SettingsInForce};
 use config::{NoSuchSetting, SetAt, SettingLayer, ShownSetting};
 use protocol::{
     ConfigGet, ConfigGetParams, ConfigGetResult, ErrorKind, RpcError, SettingOrigin, SettingValue,
 };
 use redact::Redactor;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::clone(&services.settings));
     api.cancellable::<ConfigGet, _, _>(get);
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    settings: Arc<SettingsInForce>,
     _: RpcCaller,
     params: ConfigGetParams,
 ) -> Result<ConfigGetResult, RpcError> {
-    let in_force = state.settings.get();
-    let redactor = state.settings.redactor.get();
+    let in_force = settings.get();
+    let redactor = settings.redactor.get();
     let shown = match &params.keys {
         None => in_force.config.shown(),
         Some(keys) => in_force.config.shown_of(keys).map_err(|error| unknown(error, &redactor))?,

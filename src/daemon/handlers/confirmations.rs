@@ -8,11 +8,14 @@ use super::{
     super::{
         confirmation_router::{EDIT_CHECKED, TokenError},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     internal,
     lookup::{record as run_record, session},
     observers::may_change,
+};
+use crate::{
+    client_connections::ClientConnections, confirmation_channels::ConfirmationChannels,
+    daemon_life::DaemonLife, daemon_services::DaemonServices, settings_in_force::SettingsInForce,
 };
 use protocol::{
     Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams, ConfirmationClaimResult,
@@ -22,8 +25,8 @@ use protocol::{
     ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, EventSeq, Resolution,
     RevisionReason, RpcError, RunId, SchemaViolation,
 };
-use run::{AnswerError, AnswerOutcome, said};
-use store::{ConfirmationFilter, StoredConfirmation};
+use run::{AnswerError, AnswerOutcome, RunExecutor, said};
+use store::{ConfirmationFilter, EventStore, StoredConfirmation};
 
 /// The most questions of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
@@ -34,7 +37,20 @@ const CLAIM: Duration = Duration::from_secs(60);
 /// How an answer by token is named in the log.
 const BY_TOKEN: &str = "token";
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of confirmations use.
+pub(super) struct ConfirmationMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub confirmations: Arc<ConfirmationChannels>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, executor, clients, confirmations, .. } = services.clone();
+    let mut api =
+        api.given(Arc::new(ConfirmationMethods { life, settings, store, executor, clients, confirmations }));
     api.cancellable::<ConfirmationList, _, _>(list);
     api.cancellable::<ConfirmationGet, _, _>(get);
     api.method::<ConfirmationClaim, _, _>(claim);
@@ -43,17 +59,17 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<ConfirmationMethods>,
     caller: RpcCaller,
     params: ConfirmationListParams,
 ) -> Result<ConfirmationListResult, RpcError> {
     let ConfirmationListParams { session_id, run_id, resolved, cursor, limit } = params;
     // Nothing of what never was would look like nothing to answer.
     if let Some(id) = &session_id {
-        session(&state, id).await?;
+        session(&state.store, id).await?;
     }
     if let Some(id) = &run_id {
-        run_record(&state, id).await?;
+        run_record(&state.store, id).await?;
     }
     let filter = ConfirmationFilter { session: session_id, run: run_id, resolved };
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
@@ -80,7 +96,7 @@ fn n_fitting(records: &[ConfirmationRecord], mut room: usize) -> usize {
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<ConfirmationMethods>,
     caller: RpcCaller,
     params: ConfirmationGetParams,
 ) -> Result<ConfirmationGetResult, RpcError> {
@@ -98,7 +114,7 @@ async fn get(
 }
 
 async fn claim(
-    state: Arc<DaemonContext>,
+    state: Arc<ConfirmationMethods>,
     caller: RpcCaller,
     params: ConfirmationClaimParams,
 ) -> Result<ConfirmationClaimResult, RpcError> {
@@ -107,7 +123,7 @@ async fn claim(
     if let Some((_, resolution)) = &stored.resolution {
         return Err(already_resolved(resolution));
     }
-    may_change(&state, &caller, &stored.confirmation.session_id)?;
+    may_change(&state.clients, &caller, &stored.confirmation.session_id)?;
     let said = caller.introduction();
     let claim = Claim {
         client_id: said.as_ref().map(|said| said.client_id.clone()),
@@ -123,19 +139,19 @@ async fn claim(
 }
 
 async fn release(
-    state: Arc<DaemonContext>,
+    state: Arc<ConfirmationMethods>,
     caller: RpcCaller,
     params: ConfirmationReleaseParams,
 ) -> Result<ConfirmationReleaseResult, RpcError> {
     let ConfirmationReleaseParams { confirmation_id } = params;
     let stored = known(&state, &confirmation_id).await?;
-    may_change(&state, &caller, &stored.confirmation.session_id)?;
+    may_change(&state.clients, &caller, &stored.confirmation.session_id)?;
     let released = state.confirmations.router.release(&confirmation_id, caller.connection());
     Ok(ConfirmationReleaseResult { confirmation_id, released })
 }
 
 async fn respond(
-    state: Arc<DaemonContext>,
+    state: Arc<ConfirmationMethods>,
     caller: RpcCaller,
     params: ConfirmationRespondParams,
 ) -> Result<ConfirmationRespondResult, RpcError> {
@@ -172,7 +188,7 @@ async fn respond(
     }
     // A viewer decides nothing. Who is not attached at all is a script or a command, whose user the socket has proved.
     if !is_by_token {
-        may_change(&state, &caller, &subject.session_id)?;
+        may_change(&state.clients, &caller, &subject.session_id)?;
     }
     // Nor does who was left out on purpose, by whatever connection they come.
     if let Audience::Clients(meant) = &subject.audience
@@ -347,7 +363,10 @@ fn invalid(violations: &[SchemaViolation]) -> RpcError {
 }
 
 /// The question and the digest that a token is bound to.
-async fn of_token(state: &Arc<DaemonContext>, token: String) -> Result<(ConfirmationId, String), RpcError> {
+async fn of_token(
+    state: &Arc<ConfirmationMethods>,
+    token: String,
+) -> Result<(ConfirmationId, String), RpcError> {
     let tokens = Arc::clone(&state.confirmations.tokens);
     let checked = tokio::task::spawn_blocking(move || tokens.check(&token)).await;
     match checked.map_err(|error| internal("a token could not be checked", &error))? {
@@ -358,7 +377,7 @@ async fn of_token(state: &Arc<DaemonContext>, token: String) -> Result<(Confirma
     }
 }
 
-async fn known(state: &DaemonContext, id: &ConfirmationId) -> Result<StoredConfirmation, RpcError> {
+async fn known(state: &ConfirmationMethods, id: &ConfirmationId) -> Result<StoredConfirmation, RpcError> {
     let missing = || {
         RpcError::new(ErrorKind::NotFound, format!("there is no question {id}"))
             .with_hint("it never was, or went with its session; `subagent approvals` shows what is open")
@@ -367,7 +386,7 @@ async fn known(state: &DaemonContext, id: &ConfirmationId) -> Result<StoredConfi
 }
 
 fn shown(
-    state: &DaemonContext,
+    state: &ConfirmationMethods,
     stored: StoredConfirmation,
     caller: &RpcCaller,
 ) -> Result<ConfirmationRecord, RpcError> {
@@ -416,8 +435,8 @@ fn not_offered(offered: &[ConfirmationOutcome]) -> RpcError {
 }
 
 /// The run cannot take an answer although nobody decided.
-async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
-    let record = run_record(state, run).await?;
+async fn not_active(state: &ConfirmationMethods, run: &RunId) -> Result<RpcError, RpcError> {
+    let record = run_record(&state.store, run).await?;
     let message = format!("run {run} takes no answer: it is {}", record.state.as_str());
     Ok(RpcError::new(ErrorKind::RunNotActive, message)
         .with_details(json!({ "state": record.state, "reason": record.reason })))

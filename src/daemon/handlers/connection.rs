@@ -8,9 +8,12 @@ use super::{
     super::{
         clients::ClientIntroduction,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     violation,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    settings_in_force::SettingsInForce,
 };
 use protocol::{
     ClientCapabilities, ClientId, ClientInfo, ClientKind, ClientList, ClientListParams, ClientListResult,
@@ -19,12 +22,23 @@ use protocol::{
     METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult, RpcError, WireLimits,
 };
 use redact::Redactor;
+use store::EventStore;
 use sys::ids;
 
 /// The most clients of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of connections use.
+pub(super) struct ConnectionMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub clients: Arc<ClientConnections>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, clients, .. } = services.clone();
+    let mut api = api.given(Arc::new(ConnectionMethods { life, settings, store, clients }));
     api.method::<Initialize, _, _>(initialize);
     api.method::<ClientUpdate, _, _>(update);
     api.cancellable::<ClientList, _, _>(list);
@@ -42,7 +56,7 @@ fn named_id(name: &str) -> ClientId {
 }
 
 async fn initialize(
-    state: Arc<DaemonContext>,
+    state: Arc<ConnectionMethods>,
     caller: RpcCaller,
     params: InitializeParams,
 ) -> Result<InitializeResult, RpcError> {
@@ -100,7 +114,7 @@ fn kinds_without_secrets(redactor: &Redactor, mut capabilities: ClientCapabiliti
 }
 
 async fn update(
-    state: Arc<DaemonContext>,
+    state: Arc<ConnectionMethods>,
     caller: RpcCaller,
     params: ClientUpdateParams,
 ) -> Result<ClientUpdateResult, RpcError> {
@@ -116,7 +130,7 @@ async fn update(
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<ConnectionMethods>,
     _: RpcCaller,
     params: ClientListParams,
 ) -> Result<ClientListResult, RpcError> {
@@ -133,6 +147,6 @@ async fn list(
     Ok(ClientListResult { clients, next_cursor })
 }
 
-async fn ping(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<PingResult, RpcError> {
+async fn ping(state: Arc<ConnectionMethods>, _: RpcCaller, _: NoParams) -> Result<PingResult, RpcError> {
     Ok(PingResult { at: state.life.clock.now() })
 }

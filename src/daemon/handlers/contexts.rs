@@ -7,14 +7,15 @@ use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     approval::approval,
     by, internal,
     lookup::open_session,
     observers::may_change,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use models::OFFLINE;
 use protocol::{
@@ -24,25 +25,44 @@ use protocol::{
     RunCompleted, RunId, RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult,
     SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection, TraceContent,
 };
-use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
-use store::{LogFilter, RunFilter};
+use run::{PromptExtent, RunExecutor, RunRequest, SessionChoice, StartOptions};
+use store::{EventStore, LogFilter, RunFilter};
 use tools::ForeignToolset;
 
 /// One turn, in which no model of the run's own is asked.
 const TURNS: u32 = 1;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of contexts use.
+#[derive(Clone)]
+pub(super) struct ContextMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+}
+
+impl ContextMethods {
+    pub fn of(services: &DaemonServices) -> ContextMethods {
+        let DaemonServices { life, settings, store, executor, clients, workspaces, .. } = services.clone();
+        ContextMethods { life, settings, store, executor, clients, workspaces }
+    }
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(ContextMethods::of(services)));
     // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
     api.cancellable::<SessionCompact, _, _>(compact);
     api.cancellable::<SessionClear, _, _>(clear);
 }
 
 async fn compact(
-    state: Arc<DaemonContext>,
+    state: Arc<ContextMethods>,
     caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionCompactResult, RpcError> {
-    may_change(&state, &caller, &params.session_id)?;
+    may_change(&state.clients, &caller, &params.session_id)?;
     let session_id = params.session_id.clone();
     let begun = begin(&state, by(&caller), params, RunTask::Compact).await?;
     let mut contexts = Vec::with_capacity(begun.len());
@@ -71,17 +91,17 @@ async fn compact(
 }
 
 async fn clear(
-    state: Arc<DaemonContext>,
+    state: Arc<ContextMethods>,
     caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
-    may_change(&state, &caller, &params.session_id)?;
+    may_change(&state.clients, &caller, &params.session_id)?;
     clear_contexts(&state, by(&caller), params).await
 }
 
 /// Waits until they are empty; after the runs that are at work in them.
 pub(super) async fn clear_contexts(
-    state: &Arc<DaemonContext>,
+    state: &ContextMethods,
     by: Option<String>,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
@@ -117,13 +137,13 @@ struct ContextRun {
 
 /// Begins a run in each context that is meant.
 async fn begin(
-    state: &Arc<DaemonContext>,
+    state: &ContextMethods,
     by: Option<String>,
     params: SessionContextParams,
     task: RunTask,
 ) -> Result<Vec<ContextRun>, RpcError> {
     let SessionContextParams { session_id, agent } = params;
-    let summary = open_session(state, &session_id).await?;
+    let summary = open_session(&state.store, &session_id).await?;
     let contexts = state.store.session_contexts(&session_id).await?;
     let is_meant = |context: &ContextSummary| {
         context.parent_run_id.is_none() && agent.as_ref().is_none_or(|agent| *agent == context.agent)
@@ -156,7 +176,7 @@ async fn begin(
             prompt: None,
             inputs: Map::new(),
             limits: LimitsParams::default(),
-            approval: approval(state, ApprovalParams::default())?,
+            approval: approval(&state.settings, ApprovalParams::default())?,
             initiator: by.as_deref().map(ClientId::from),
             model: Some(model),
             sampling,
@@ -185,7 +205,7 @@ async fn begin(
 /// The model that the context's runs have, and how it samples there: the log knows no alias that may have said it. Nobody
 /// is asked what to do with a context that is only cleared.
 async fn model(
-    state: &DaemonContext,
+    state: &ContextMethods,
     session: &SessionId,
     context: &ContextSummary,
     task: RunTask,
@@ -210,7 +230,7 @@ async fn model(
 }
 
 /// What a run's first event says of how its own model samples.
-async fn sampling(state: &DaemonContext, run: &RunId) -> Result<SamplingSettings, RpcError> {
+async fn sampling(state: &ContextMethods, run: &RunId) -> Result<SamplingSettings, RpcError> {
     // One of them is the first event of every run, so nothing is waited for.
     let types = ["run.queued", "run.started"].map(str::to_owned).to_vec();
     let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
@@ -268,7 +288,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
 }
 
 /// Waits for the run's end; answers it with what was said of the context.
-async fn end_of(state: &DaemonContext, run: &RunId) -> Result<(RunCompleted, Vec<EventBody>), RpcError> {
+async fn end_of(state: &ContextMethods, run: &RunId) -> Result<(RunCompleted, Vec<EventBody>), RpcError> {
     let types = ["context.compressed", "context.cleared", "run.completed"].map(str::to_owned).to_vec();
     let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
     let mut told = Vec::new();

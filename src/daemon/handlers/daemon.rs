@@ -8,19 +8,59 @@ use super::{
         redaction::without_secrets,
         reload,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, known_roots, roots,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    daemon_telemetry::DaemonTelemetry, doctor::DaemonExamination, mcp::McpConnections,
+    program_runtime::ProgramRuntime, reload::SettingsReloader, settings_in_force::SettingsInForce,
+    workspace_files::WorkspaceFiles,
 };
 use protocol::{
     CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
     DaemonStatusResult, DatabaseStatus, DoctorParams, DoctorResult, DrainMode, DrainParams, DrainResult,
     NoParams, ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
 };
+use run::RunExecutor;
 use sandbox::SandboxMechanism;
+use store::EventStore;
 use sys::process;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of the daemon use.
+pub(super) struct DaemonMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub mcp: Arc<McpConnections>,
+    pub telemetry: Arc<DaemonTelemetry>,
+    pub reloader: Arc<SettingsReloader>,
+    pub examination: DaemonExamination,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices, reloader: &Arc<SettingsReloader>) {
+    let DaemonServices {
+        life, settings, store, executor, clients, workspaces, programs, mcp, telemetry, ..
+    } = services.clone();
+    let reloader = Arc::clone(reloader);
+    let examination = DaemonExamination::of(services);
+    let mut api = api.given(Arc::new(DaemonMethods {
+        life,
+        settings,
+        store,
+        executor,
+        clients,
+        workspaces,
+        programs,
+        mcp,
+        telemetry,
+        reloader,
+        examination,
+    }));
     api.cancellable::<DaemonStatus, _, _>(status);
     api.cancellable::<DaemonDoctor, _, _>(doctor);
     api.method::<DaemonShutdown, _, _>(shutdown);
@@ -29,7 +69,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn status(
-    state: Arc<DaemonContext>,
+    state: Arc<DaemonMethods>,
     _: RpcCaller,
     _: NoParams,
 ) -> Result<DaemonStatusResult, RpcError> {
@@ -58,7 +98,7 @@ async fn status(
 }
 
 async fn doctor(
-    state: Arc<DaemonContext>,
+    state: Arc<DaemonMethods>,
     _: RpcCaller,
     params: DoctorParams,
 ) -> Result<DoctorResult, RpcError> {
@@ -66,12 +106,12 @@ async fn doctor(
         Some(workspace) => known_roots(roots(workspace)?).await?,
         None => Vec::new(),
     };
-    let checks = doctor::look_over(&state, &hook_places::canonical(&folders)).await;
+    let checks = doctor::look_over(&state.examination, &hook_places::canonical(&folders)).await;
     let ok = checks.iter().all(|check| check.state != CheckState::Failed);
     Ok(DoctorResult { checks, ok })
 }
 
-fn daemon_state(state: &DaemonContext) -> DaemonState {
+fn daemon_state(state: &DaemonMethods) -> DaemonState {
     match (state.life.closing.is_cancelled(), state.executor.is_draining()) {
         (true, _) => DaemonState::Stopping,
         (false, true) => DaemonState::Draining,
@@ -79,14 +119,14 @@ fn daemon_state(state: &DaemonContext) -> DaemonState {
     }
 }
 
-fn sandbox(state: &DaemonContext) -> Option<SandboxStatus> {
+fn sandbox(state: &DaemonMethods) -> Option<SandboxStatus> {
     let mechanism = state.programs.commands.sandbox.known_mechanism()?.name().to_owned();
     let config = &state.settings.get().config.sandbox;
     Some(SandboxStatus { mechanism, profile: config.profile.value, network: config.network.value })
 }
 
 /// What does not work as it should, one sentence each.
-fn degraded(state: &DaemonContext) -> Vec<String> {
+fn degraded(state: &DaemonMethods) -> Vec<String> {
     let in_force = state.settings.get();
     let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
     let files = state.workspaces.projects.rules().files();
@@ -133,17 +173,17 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
         .chain(reserve)
         .chain(runs)
         .chain(webhook)
-        .chain(doctor::panicked(state))
+        .chain(doctor::panicked(&state.life.writing))
         .chain(otlp::refused(&state.telemetry.otlp.counts))
         .collect()
 }
 
-async fn reload(state: Arc<DaemonContext>, caller: RpcCaller, _: NoParams) -> Result<ReloadResult, RpcError> {
-    reload::reload(&state, by(&caller)).await
+async fn reload(state: Arc<DaemonMethods>, caller: RpcCaller, _: NoParams) -> Result<ReloadResult, RpcError> {
+    reload::reload(&state.reloader, by(&caller)).await
 }
 
 async fn shutdown(
-    state: Arc<DaemonContext>,
+    state: Arc<DaemonMethods>,
     caller: RpcCaller,
     _: NoParams,
 ) -> Result<ShutdownResult, RpcError> {
@@ -154,7 +194,7 @@ async fn shutdown(
 }
 
 async fn drain(
-    state: Arc<DaemonContext>,
+    state: Arc<DaemonMethods>,
     caller: RpcCaller,
     params: DrainParams,
 ) -> Result<DrainResult, RpcError> {

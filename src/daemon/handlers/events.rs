@@ -4,23 +4,36 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        feed::{EventPump, checked},
+        feed::{EventPump, LogFeed, checked},
         rpc::{MethodHandlers, PendingSubscription, RpcCaller},
-        state::DaemonContext,
     },
     internal, violation,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
 };
 use protocol::{
     Envelope, ErrorKind, EventsAck, EventsAckParams, EventsAckResult, EventsList, EventsListParams,
     EventsListResult, EventsSubscribe, EventsSubscribeParams, EventsUnsubscribe, EventsUnsubscribeParams,
     RpcError, UnsubscribeResult,
 };
-use store::{EventPage, LogFilter, StoredEvent};
+use store::{EventPage, EventStore, LogFilter, StoredEvent};
 
 /// The most events of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of events use.
+pub(super) struct EventMethods {
+    pub life: Arc<DaemonLife>,
+    pub store: EventStore,
+    pub clients: Arc<ClientConnections>,
+    pub feed: Arc<LogFeed>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, store, clients, .. } = services.clone();
+    let mut api =
+        api.given(Arc::new(EventMethods { life, store, clients, feed: Arc::new(LogFeed::of(services)) }));
     api.subscription::<EventsSubscribe, _, _>(subscribe);
     api.method::<EventsUnsubscribe, _, _>(unsubscribe);
     api.method::<EventsAck, _, _>(ack);
@@ -28,7 +41,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn subscribe(
-    state: Arc<DaemonContext>,
+    state: Arc<EventMethods>,
     caller: RpcCaller,
     params: EventsSubscribeParams,
     feed: PendingSubscription,
@@ -36,13 +49,13 @@ async fn subscribe(
     for session in &params.session_ids {
         state.clients.open_sessions.note(&caller, session);
     }
-    let pump = EventPump::subscribe(state, caller, params).await?;
+    let pump = EventPump::subscribe(Arc::clone(&state.feed), caller, params).await?;
     pump.run(feed.accept().await?).await;
     Ok(())
 }
 
 async fn unsubscribe(
-    _: Arc<DaemonContext>,
+    _: Arc<EventMethods>,
     caller: RpcCaller,
     params: EventsUnsubscribeParams,
 ) -> Result<UnsubscribeResult, RpcError> {
@@ -50,7 +63,7 @@ async fn unsubscribe(
 }
 
 async fn ack(
-    state: Arc<DaemonContext>,
+    state: Arc<EventMethods>,
     caller: RpcCaller,
     params: EventsAckParams,
 ) -> Result<EventsAckResult, RpcError> {
@@ -74,12 +87,12 @@ async fn ack(
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<EventMethods>,
     _: RpcCaller,
     params: EventsListParams,
 ) -> Result<EventsListResult, RpcError> {
     let EventsListParams { filter, from, log_id, limit, wait_ms } = params;
-    let cursor = checked(&state, from, log_id.as_deref()).await?;
+    let cursor = checked(&state.feed, from, log_id.as_deref()).await?;
     if filter.run_id.is_some() && !filter.run_ids.is_empty() {
         return Err(violation("/filter/runId", "not together with `runIds`"));
     }

@@ -15,11 +15,15 @@ use super::{
         agent_urls::{FetchedTree, SourceUrl},
         redaction::shown_command,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal,
     observers::may_change_all,
     violation,
+};
+use crate::{
+    agent_urls::UrlFetcher, client_connections::ClientConnections, daemon_life::DaemonLife,
+    daemon_services::DaemonServices, installed_extensions::InstalledExtensions, mcp::McpConnections,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use config::nearest;
 use extensions::{
@@ -35,12 +39,36 @@ use protocol::{
     InstalledExtension, NoParams, RpcError,
 };
 use redact::Redactor;
+use store::EventStore;
 
 mod changes;
 
 pub use self::changes::{begin, follow, library};
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of extensions use.
+#[derive(Clone)]
+pub struct ExtensionMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub mcp: Arc<McpConnections>,
+    pub extensions: Arc<InstalledExtensions>,
+    pub fetcher: UrlFetcher,
+}
+
+impl ExtensionMethods {
+    pub fn of(services: &DaemonServices) -> ExtensionMethods {
+        let DaemonServices { life, settings, store, clients, workspaces, mcp, extensions, .. } =
+            services.clone();
+        let fetcher = UrlFetcher::of(services);
+        ExtensionMethods { life, settings, store, clients, workspaces, mcp, extensions, fetcher }
+    }
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(ExtensionMethods::of(services)));
     api.cancellable::<ExtensionList, _, _>(list);
     api.cancellable::<ExtensionGet, _, _>(get);
     api.heeding::<ExtensionInstall, _, _>(install);
@@ -49,7 +77,11 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<ExtensionRemove, _, _>(remove);
 }
 
-async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<ExtensionListResult, RpcError> {
+async fn list(
+    state: Arc<ExtensionMethods>,
+    _: RpcCaller,
+    _: NoParams,
+) -> Result<ExtensionListResult, RpcError> {
     let library = state.extensions.library.clone();
     let mut all = blocking(move || library.all()).await?;
     all.sort_by(|one, other| one.installed.name.cmp(&other.installed.name));
@@ -58,7 +90,7 @@ async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<Ex
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<ExtensionMethods>,
     _: RpcCaller,
     params: ExtensionNameParams,
 ) -> Result<ExtensionGetResult, RpcError> {
@@ -74,12 +106,12 @@ async fn get(
 }
 
 async fn install(
-    state: Arc<DaemonContext>,
+    state: Arc<ExtensionMethods>,
     caller: RpcCaller,
     params: ExtensionInstallParams,
     given_up: CancellationToken,
 ) -> Result<ExtensionInstallResult, RpcError> {
-    may_change_all(&state, &caller)?;
+    may_change_all(&state.clients, &caller)?;
     let ExtensionInstallParams { source, digest, dry_run } = params;
     let source = ExtensionSource::parse(&source).map_err(|why| violation("/source", &why))?;
     if digest.is_none() && !dry_run {
@@ -104,7 +136,7 @@ async fn install(
 }
 
 async fn install_staged(
-    state: &Arc<DaemonContext>,
+    state: &Arc<ExtensionMethods>,
     by: Option<String>,
     staged: StagedExtension,
     origin: ExtensionOrigin,
@@ -156,12 +188,12 @@ async fn install_staged(
 }
 
 async fn switch(
-    state: Arc<DaemonContext>,
+    state: Arc<ExtensionMethods>,
     caller: RpcCaller,
     params: ExtensionNameParams,
     enabled: bool,
 ) -> Result<ExtensionSwitchResult, RpcError> {
-    may_change_all(&state, &caller)?;
+    may_change_all(&state.clients, &caller)?;
     let _turn = turn(&state).await;
     let KnownExtension { installed: before, .. } = known(&state, &params.name).await?;
     let seq = match before.enabled == enabled {
@@ -173,11 +205,11 @@ async fn switch(
 }
 
 async fn remove(
-    state: Arc<DaemonContext>,
+    state: Arc<ExtensionMethods>,
     caller: RpcCaller,
     params: ExtensionNameParams,
 ) -> Result<ExtensionRemoveResult, RpcError> {
-    may_change_all(&state, &caller)?;
+    may_change_all(&state.clients, &caller)?;
     let _turn = turn(&state).await;
     let KnownExtension { installed: before, .. } = known(&state, &params.name).await?;
     let seq = changes::remove(&state, by(&caller), before).await?;
@@ -211,7 +243,7 @@ impl ExtensionSource {
 
     async fn stage(
         self,
-        state: &Arc<DaemonContext>,
+        state: &Arc<ExtensionMethods>,
         given_up: &CancellationToken,
     ) -> Result<(StagedExtension, ExtensionOrigin), RpcError> {
         let repository = match self {
@@ -227,7 +259,7 @@ impl ExtensionSource {
         let SourceUrl::Repository(repository) = &repository else {
             return Err(violation("/source", "must be a repository's URL"));
         };
-        let tree = FetchedTree::fetch(state, (repository, &source), most, given_up).await?;
+        let tree = FetchedTree::fetch(&state.fetcher, (repository, &source), most, given_up).await?;
         let staged = changes::stage(state, tree.path(), &source).await;
         let commit = Some(tree.commit.clone());
         tree.empty().await;
@@ -236,11 +268,11 @@ impl ExtensionSource {
 }
 
 /// One at a time, so that none is decided by what another one is changing.
-async fn turn(state: &DaemonContext) -> MutexGuard<'_, ()> {
+async fn turn(state: &ExtensionMethods) -> MutexGuard<'_, ()> {
     state.extensions.changes.lock().await
 }
 
-async fn known(state: &DaemonContext, name: &str) -> Result<KnownExtension, RpcError> {
+async fn known(state: &ExtensionMethods, name: &str) -> Result<KnownExtension, RpcError> {
     let (library, looked) = (state.extensions.library.clone(), name.to_owned());
     let known = blocking(move || library.get(&looked)).await?;
     known.ok_or_else(|| {
@@ -277,7 +309,7 @@ fn summary(known: &KnownExtension, redactor: &Redactor) -> ExtensionSummary {
 }
 
 /// The skills that count without any workspace.
-async fn users_skills(state: &DaemonContext) -> Result<Arc<Project>, RpcError> {
+async fn users_skills(state: &ExtensionMethods) -> Result<Arc<Project>, RpcError> {
     state
         .workspaces
         .project(Vec::new())
@@ -288,7 +320,7 @@ async fn users_skills(state: &DaemonContext) -> Result<Arc<Project>, RpcError> {
 fn contents(
     package: &ExtensionPackage,
     extension: &ExtensionRef,
-    (state, users): (&DaemonContext, &Project),
+    (state, users): (&ExtensionMethods, &Project),
 ) -> ExtensionContents {
     let redactor = state.settings.redactor.get();
     let hidden = |text: &String| redactor.owned(text.clone());

@@ -11,9 +11,12 @@ use super::{
         hook_outlooks, hook_places, hook_problems,
         redaction::{shown_command, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     internal, known_roots, roots, violation,
+};
+use crate::{
+    daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
+    program_runtime::ProgramRuntime, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use hooks::{
     CheckedArguments, FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead,
@@ -27,6 +30,7 @@ use protocol::{
     SandboxProfile, ToolName, WorkspaceParam,
 };
 use redact::Redactor;
+use store::EventStore;
 use tools::{CommandRuntime, ConfinedProgram, KeptPlaces};
 
 mod earlier_answers;
@@ -34,14 +38,28 @@ mod earlier_answers;
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of hooks use.
+pub(super) struct HookMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub hooks: Arc<HookControl>,
+    pub discovery: ToolDiscovery,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, workspaces, programs, hooks, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api =
+        api.given(Arc::new(HookMethods { settings, store, workspaces, programs, hooks, discovery }));
     api.cancellable::<HooksList, _, _>(list);
     api.method::<HooksSetEnabled, _, _>(set_enabled);
     api.cancellable::<HooksTest, _, _>(test);
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<HookMethods>,
     _: RpcCaller,
     params: HooksListParams,
 ) -> Result<HooksListResult, RpcError> {
@@ -49,11 +67,12 @@ async fn list(
     if let Err(error) = state.hooks.runner.recall(earlier_answers(&state.store)).await {
         tracing::warn!(%error, "the answers of hooks before this start could not be read");
     }
-    let outlooks = hook_outlooks::of_hooks(&state, &read, folders.clone()).await;
+    let outlooks =
+        hook_outlooks::of_hooks(&state.hooks, state.settings.redactor.get(), &read, folders.clone()).await;
     let mut outlooks = outlooks.map_err(|error| internal("the hooks could not be looked at", &error))?;
     let project = state.workspaces.project(folders).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
-    let known = hook_problems::known_tools(&state, &project);
+    let known = hook_problems::known_tools(&state.discovery, &project);
     let redactor = state.settings.redactor.get();
     let has_workspace = params.workspace.is_some();
     let hooks = read.set.hooks().iter().map(|hook| {
@@ -77,7 +96,7 @@ async fn list(
 
 /// The hooks of a workspace, or without any, and its folders.
 async fn read(
-    state: &Arc<DaemonContext>,
+    state: &Arc<HookMethods>,
     workspace: Option<&WorkspaceParam>,
 ) -> Result<(Vec<PathBuf>, Arc<HookPlacesRead>), RpcError> {
     let folders = match workspace {
@@ -88,7 +107,7 @@ async fn read(
     Ok((folders, read.map_err(|error| internal("the hooks could not be read", &error))?))
 }
 
-fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook {
+fn listed(hook: &Hook, state: &HookMethods, redactor: &Redactor) -> ListedHook {
     let (hook_state, reason) = match &hook.state {
         HookState::On => (HookStanding::On, None),
         HookState::Off => (HookStanding::Off, None),
@@ -155,7 +174,7 @@ pub(super) fn untrusted(origin: &HookOrigin) -> String {
 }
 
 async fn set_enabled(
-    state: Arc<DaemonContext>,
+    state: Arc<HookMethods>,
     _: RpcCaller,
     params: HooksSetEnabledParams,
 ) -> Result<HooksSetEnabledResult, RpcError> {
@@ -210,7 +229,7 @@ fn not_found(id: &str, read: &HookPlacesRead) -> RpcError {
 }
 
 async fn test(
-    state: Arc<DaemonContext>,
+    state: Arc<HookMethods>,
     _: RpcCaller,
     params: HooksTestParams,
 ) -> Result<HooksTestResult, RpcError> {

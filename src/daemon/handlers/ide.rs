@@ -6,19 +6,21 @@ use std::{
 };
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     lookup::open_session,
     observers::may_change,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_services::DaemonServices,
+    settings_in_force::SettingsInForce,
 };
 use protocol::{
     ConnectionTransport, ErrorKind, IdeContext, IdeContextUpdate, IdeContextUpdateParams,
     IdeContextUpdateResult, IdeFile, OmittedIdeFile, RpcError,
 };
 use redact::Redactor;
-use run::EditorContexts;
+use run::{EditorContexts, RunExecutor};
+use store::EventStore;
 use tools::Workspace;
 
 /// Files of which runs are told (spec 08).
@@ -28,12 +30,22 @@ const MOST_SELECTED: usize = 16 << 10;
 /// Bytes of a path, as Linux has it.
 const MOST_PATH: usize = 4_096;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of editors use.
+pub(super) struct IdeMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, executor, clients, .. } = services.clone();
+    let mut api = api.given(Arc::new(IdeMethods { settings, store, executor, clients }));
     api.method::<IdeContextUpdate, _, _>(update);
 }
 
 async fn update(
-    state: Arc<DaemonContext>,
+    state: Arc<IdeMethods>,
     caller: RpcCaller,
     params: IdeContextUpdateParams,
 ) -> Result<IdeContextUpdateResult, RpcError> {
@@ -44,9 +56,9 @@ async fn update(
             "use the Unix socket or a WebSocket, and keep it open: what was told is gone with its client",
         ));
     }
-    may_change(&state, &caller, &session_id)?;
+    may_change(&state.clients, &caller, &session_id)?;
     let roots: Vec<PathBuf> =
-        open_session(&state, &session_id).await?.roots.iter().map(PathBuf::from).collect();
+        open_session(&state.store, &session_id).await?.roots.iter().map(PathBuf::from).collect();
     let (context, left_out) = match trusted {
         true => {
             let own_files = state.settings.own_files.clone();

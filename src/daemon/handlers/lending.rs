@@ -9,11 +9,14 @@ use super::{
     super::{
         once::KeyToken,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     lookup::open_session,
     observers::{may_change, may_change_all},
     violation,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_services::DaemonServices,
+    settings_in_force::SettingsInForce,
 };
 use protocol::{
     COMPLETE_TASK, CallId, ClientContent, ClientId, ClientToolParams, ConnectionTransport, DISCOVERED_PREFIX,
@@ -22,7 +25,8 @@ use protocol::{
     ToolsRegisterParams, ToolsRegisterResult, ToolsResult, ToolsResultParams, ToolsResultResult,
 };
 use redact::Redactor;
-use store::ClientCallRecord;
+use run::RunExecutor;
+use store::{ClientCallRecord, EventStore};
 use tools::{ClientToolRegistry, MAX_INLINE_BYTES, ToolRegistry, is_schema, whole_image};
 
 /// Time for one call of a client that does not say: a person may be asked something meanwhile.
@@ -51,13 +55,23 @@ const RESERVED: &[&str] = &[
 /// Bytes of `data` of one answer, as JSON. It stands in an event, which goes to everybody who follows the session.
 const MOST_DATA: usize = 1 << 20;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of client tools use.
+pub(super) struct LendingMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, executor, clients, .. } = services.clone();
+    let mut api = api.given(Arc::new(LendingMethods { settings, store, executor, clients }));
     api.method::<ToolsRegister, _, _>(lend);
     api.method::<ToolsResult, _, _>(answer);
 }
 
 async fn lend(
-    state: Arc<DaemonContext>,
+    state: Arc<LendingMethods>,
     caller: RpcCaller,
     params: ToolsRegisterParams,
 ) -> Result<ToolsRegisterResult, RpcError> {
@@ -72,10 +86,10 @@ async fn lend(
     }
     match &session_id {
         Some(session) => {
-            may_change(&state, &caller, session)?;
-            open_session(&state, session).await?;
+            may_change(&state.clients, &caller, session)?;
+            open_session(&state.store, session).await?;
         }
-        None => may_change_all(&state, &caller)?,
+        None => may_change_all(&state.clients, &caller)?,
     }
     let redactor = state.settings.redactor.get();
     let lent = |tool: ClientToolParams| RegisteredClientTool {
@@ -195,7 +209,7 @@ fn plain(name: &ToolName) -> String {
 }
 
 async fn answer(
-    state: Arc<DaemonContext>,
+    state: Arc<LendingMethods>,
     caller: RpcCaller,
     params: ToolsResultParams,
 ) -> Result<ToolsResultResult, RpcError> {
@@ -206,7 +220,7 @@ async fn answer(
         let message = format!("the call {call} is for the client {}, not for {client}", known.client);
         return Err(RpcError::new(ErrorKind::Forbidden, message));
     }
-    may_change(&state, &caller, &known.session)?;
+    may_change(&state.clients, &caller, &known.session)?;
     let result = result(&params)?;
     // A call is answered once, so it is its own key: the same again is answered as before.
     let key = IdempotencyKey(format!("{}:{call}", ToolsResult::NAME));
@@ -225,7 +239,7 @@ async fn answer(
     state.clients.once.run(Some(key), ToolsResult::NAME, &asked, effect).await
 }
 
-async fn known(state: &DaemonContext, call: &CallId) -> Result<ClientCallRecord, RpcError> {
+async fn known(state: &LendingMethods, call: &CallId) -> Result<ClientCallRecord, RpcError> {
     state.store.client_call(call).await?.ok_or_else(|| {
         RpcError::new(ErrorKind::NotFound, format!("no client was told of a call {call}"))
             .with_hint("`tool.clientCall` tells the call's id")
@@ -233,7 +247,7 @@ async fn known(state: &DaemonContext, call: &CallId) -> Result<ClientCallRecord,
 }
 
 /// The reason why nobody waits for the answer.
-async fn gone(state: &DaemonContext, call: &CallId) -> Result<RpcError, RpcError> {
+async fn gone(state: &LendingMethods, call: &CallId) -> Result<RpcError, RpcError> {
     let ended = known(state, call).await?.state;
     let message = match &ended {
         Some(how) => format!("the call {call} has ended ({how}); the answer came too late and is not kept"),

@@ -3,28 +3,27 @@
 use std::sync::Arc;
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     lookup::{record, session},
 };
+use crate::daemon_services::DaemonServices;
 use protocol::{
     QueueList, QueueListParams, QueueListResult, RpcError, RunId, RunList, RunListParams, RunListResult,
     SessionId,
 };
-use store::RunFilter;
+use store::{EventStore, RunFilter};
 
 /// The most runs of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(services.store.clone()));
     api.cancellable::<RunList, _, _>(runs);
     api.cancellable::<QueueList, _, _>(queue);
 }
 
 async fn runs(
-    state: Arc<DaemonContext>,
+    store: Arc<EventStore>,
     _: RpcCaller,
     params: RunListParams,
 ) -> Result<RunListResult, RpcError> {
@@ -32,32 +31,28 @@ async fn runs(
         params;
     let filter =
         RunFilter { session: session_id, agent, state: wanted, active, roots, parent: parent_run_id };
-    known(&state, filter.session.as_ref(), filter.parent.as_ref()).await?;
+    known(&store, filter.session.as_ref(), filter.parent.as_ref()).await?;
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let listed = state.store.run_list(&filter, cursor.as_deref(), limit).await?;
+    let listed = store.run_list(&filter, cursor.as_deref(), limit).await?;
     Ok(RunListResult { runs: listed.items, next_cursor: listed.next })
 }
 
 async fn queue(
-    state: Arc<DaemonContext>,
+    store: Arc<EventStore>,
     _: RpcCaller,
     params: QueueListParams,
 ) -> Result<QueueListResult, RpcError> {
-    known(&state, params.session_id.as_ref(), None).await?;
-    Ok(QueueListResult { queue: state.store.queue(params.session_id.as_ref()).await? })
+    known(&store, params.session_id.as_ref(), None).await?;
+    Ok(QueueListResult { queue: store.queue(params.session_id.as_ref()).await? })
 }
 
 /// What a list is asked about must be there: nothing of a session that never was would look like a session without runs.
-async fn known(
-    state: &DaemonContext,
-    of: Option<&SessionId>,
-    parent: Option<&RunId>,
-) -> Result<(), RpcError> {
+async fn known(store: &EventStore, of: Option<&SessionId>, parent: Option<&RunId>) -> Result<(), RpcError> {
     if let Some(id) = of {
-        session(state, id).await?;
+        session(store, id).await?;
     }
     if let Some(id) = parent {
-        record(state, id).await?;
+        record(store, id).await?;
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ use super::super::{
     log_level::LEVEL,
     log_ring::{LOG, LogExcerpt},
     rpc::{MethodHandlers, RpcCaller},
-    state::DaemonContext,
 };
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, settings_in_force::SettingsInForce};
 use protocol::{
     DaemonLogs, DaemonSetLogLevel, ErrorKind, LogsParams, LogsResult, RpcError, SetLogLevelParams,
     SetLogLevelResult,
@@ -20,12 +20,20 @@ const USUAL_LINES: usize = 100;
 /// The most lines of one answer; the schema says the same.
 const MAX_LINES: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of the daemon's own log use.
+pub(super) struct LogMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, .. } = services.clone();
+    let mut api = api.given(Arc::new(LogMethods { life, settings }));
     api.cancellable::<DaemonLogs, _, _>(logs);
     api.method::<DaemonSetLogLevel, _, _>(set_level);
 }
 
-async fn logs(state: Arc<DaemonContext>, _: RpcCaller, params: LogsParams) -> Result<LogsResult, RpcError> {
+async fn logs(state: Arc<LogMethods>, _: RpcCaller, params: LogsParams) -> Result<LogsResult, RpcError> {
     let LogsParams { after, limit, wait_ms } = params;
     let limit = limit.map_or(USUAL_LINES, |limit| usize::try_from(limit).unwrap_or(MAX_LINES));
     let limit = limit.clamp(1, MAX_LINES);
@@ -47,7 +55,7 @@ async fn logs(state: Arc<DaemonContext>, _: RpcCaller, params: LogsParams) -> Re
 }
 
 async fn set_level(
-    state: Arc<DaemonContext>,
+    state: Arc<LogMethods>,
     caller: RpcCaller,
     params: SetLogLevelParams,
 ) -> Result<SetLogLevelResult, RpcError> {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
 
-use super::{super::state::DaemonContext, internal, no_session};
+use super::{super::settings_in_force::SettingsInForce, internal, no_session};
 use agents::{AgentCatalog, AgentLookup, NotReady};
 use project::Project;
 use protocol::{
@@ -12,20 +12,21 @@ use protocol::{
     SessionSummary,
 };
 use run::PlanError;
+use store::EventStore;
 use tools::Workspace;
 use trust::AcknowledgementState;
 
 /// The session of this id, or why there is none.
-pub(super) async fn session(state: &DaemonContext, session: &SessionId) -> Result<SessionSummary, RpcError> {
-    match state.store.session(session).await? {
+pub(super) async fn session(store: &EventStore, session: &SessionId) -> Result<SessionSummary, RpcError> {
+    match store.session(session).await? {
         Some(summary) => Ok(summary),
-        None => Err(no_session(&state.store, session).await),
+        None => Err(no_session(store, session).await),
     }
 }
 
 /// The session of this id, if it takes work.
-pub(super) async fn open_session(state: &DaemonContext, id: &SessionId) -> Result<SessionSummary, RpcError> {
-    let summary = session(state, id).await?;
+pub(super) async fn open_session(store: &EventStore, id: &SessionId) -> Result<SessionSummary, RpcError> {
+    let summary = session(store, id).await?;
     match summary.state {
         SessionState::Open => {
             are_as_they_were(&summary).await?;
@@ -51,12 +52,12 @@ async fn are_as_they_were(summary: &SessionSummary) -> Result<(), RpcError> {
 }
 
 /// The run of this id, or why there is none.
-pub(super) async fn record(state: &DaemonContext, run: &RunId) -> Result<RunRecord, RpcError> {
+pub(super) async fn record(store: &EventStore, run: &RunId) -> Result<RunRecord, RpcError> {
     let missing = || {
         RpcError::new(ErrorKind::NotFound, format!("there is no run {run}"))
             .with_hint("`subagent runs` shows the runs there are")
     };
-    state.store.run(run).await?.ok_or_else(missing)
+    store.run(run).await?.ok_or_else(missing)
 }
 
 /// The definition under a name and its digest, or why it cannot be used.
@@ -116,9 +117,9 @@ pub(super) fn definition(
 }
 
 /// The agent of runs that name none, where their session has none either.
-pub(super) fn usual_agent(state: &DaemonContext, project: &Project) -> AgentName {
+pub(super) fn usual_agent(settings: &SettingsInForce, project: &Project) -> AgentName {
     let of_project = project.settings.default_agent.clone();
-    of_project.unwrap_or_else(|| state.settings.get().config.agents.default.value.clone())
+    of_project.unwrap_or_else(|| settings.get().config.agents.default.value.clone())
 }
 
 /// An agent whose file asks for what would not be done: started, it would be freer than it says, or forget.

@@ -10,9 +10,13 @@ use super::{
     super::{
         discovery, mcp,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     internal, roots,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    mcp::McpConnections, program_runtime::ProgramRuntime, reload::SettingsReloader,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use config::nearest;
 use models::MediaSupport;
@@ -24,10 +28,11 @@ use protocol::{
     McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams,
     McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp, WorkspaceParam,
 };
+use store::EventStore;
 use tools::{
     Workspace,
     mcp::{
-        McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup,
+        McpHub, McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup,
         ServerOrigin, ServerSnapshot, ServerState, ToolCallTally, parts,
     },
 };
@@ -39,7 +44,31 @@ mod writing;
 /// Prompts and resources that are answered: an answer stays a message's size.
 const MOST_LISTED: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of MCP servers use.
+pub(super) struct McpMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub mcp: Arc<McpConnections>,
+    pub reloader: Arc<SettingsReloader>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices, reloader: &Arc<SettingsReloader>) {
+    let DaemonServices { life, settings, store, clients, workspaces, programs, mcp, .. } = services.clone();
+    let reloader = Arc::clone(reloader);
+    let mut api = api.given(Arc::new(McpMethods {
+        life,
+        settings,
+        store,
+        clients,
+        workspaces,
+        programs,
+        mcp,
+        reloader,
+    }));
     api.cancellable::<McpList, _, _>(list)
         .cancellable::<McpStatus, _, _>(status)
         .cancellable::<McpConnect, _, _>(connect)
@@ -57,7 +86,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpListParams,
 ) -> Result<McpListResult, RpcError> {
@@ -67,7 +96,7 @@ async fn list(
 }
 
 async fn status(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpStatusParams,
 ) -> Result<McpStatusResult, RpcError> {
@@ -80,7 +109,7 @@ async fn status(
 }
 
 async fn connect(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpServerStatus, RpcError> {
@@ -94,7 +123,7 @@ async fn connect(
 }
 
 async fn disconnect(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpServerStatus, RpcError> {
@@ -107,7 +136,7 @@ async fn disconnect(
 }
 
 async fn restart(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpServerStatus, RpcError> {
@@ -121,36 +150,36 @@ async fn restart(
 }
 
 async fn set_enabled(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpSetEnabledParams,
 ) -> Result<McpSetEnabledResult, RpcError> {
     let McpSetEnabledParams { server, enabled } = params;
     // A workspace's own server is known once somebody looked at that workspace; what nobody knows can be switched on alone.
     if !enabled && !state.mcp.hub.is_known(&server) {
-        return Err(not_found(&state, &[], &server));
+        return Err(not_found((&state.mcp.hub, &state.settings), &[], &server));
     }
-    mcp::switch(&state, &server, enabled).await?;
+    mcp::switch(&state.mcp.hub, &state.store, &server, enabled).await?;
     Ok(McpSetEnabledResult { server, enabled })
 }
 
 async fn prompts(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpPromptsParams,
 ) -> Result<McpPromptsResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
-    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let (ready, _use) = ready((&state.mcp.hub, &state.settings), &roots, &params.server).await?;
     let Some(name) = &params.prompt else {
         let listed = ready.connection.list(McpListKind::Prompts, &state.life.stop).await;
-        let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
+        let listed = nothing_is_none(listed).map_err(|error| refused(&state.settings, &error))?;
         let prompts = listed.iter().filter_map(prompt).take(MOST_LISTED).collect();
         return Ok(McpPromptsResult { prompts, ..McpPromptsResult::default() });
     };
     let arguments: Map<String, Value> =
         params.arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let said = ready.connection.prompt(name, arguments, &state.life.stop).await;
-    let said = said.map_err(|error| refused(&state, &error))?;
+    let said = said.map_err(|error| refused(&state.settings, &error))?;
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> = messages.into_iter().filter_map(|it| it.get("content").cloned()).collect();
     Ok(McpPromptsResult {
@@ -160,26 +189,26 @@ async fn prompts(
 }
 
 async fn resources(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpResourcesResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
-    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let (ready, _use) = ready((&state.mcp.hub, &state.settings), &roots, &params.server).await?;
     let listed = ready.connection.list(McpListKind::Resources, &state.life.stop).await;
-    let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
+    let listed = nothing_is_none(listed).map_err(|error| refused(&state.settings, &error))?;
     Ok(McpResourcesResult { resources: listed.iter().filter_map(resource).take(MOST_LISTED).collect() })
 }
 
 async fn read_resource(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpReadResourceParams,
 ) -> Result<McpReadResourceResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
-    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let (ready, _use) = ready((&state.mcp.hub, &state.settings), &roots, &params.server).await?;
     let read = ready.connection.read(&params.uri, &state.life.stop).await;
-    let read = read.map_err(|error| refused(&state, &error))?;
+    let read = read.map_err(|error| refused(&state.settings, &error))?;
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> =
         contents.into_iter().map(|it| json!({ "type": "resource", "resource": it })).collect();
@@ -187,19 +216,16 @@ async fn read_resource(
 }
 
 /// The folders of a workspace, canonical, and what it brings along noted.
-async fn workspace(
-    state: &DaemonContext,
-    workspace: Option<&WorkspaceParam>,
-) -> Result<Vec<String>, RpcError> {
+async fn workspace(state: &McpMethods, workspace: Option<&WorkspaceParam>) -> Result<Vec<String>, RpcError> {
     let given: Vec<PathBuf> = workspace.map(roots).transpose()?.unwrap_or_default();
     are_still_there(state, &given).await?;
-    let project = discovery::project(state, given).await?;
+    let project = discovery::project(&state.workspaces, given).await?;
     state.mcp.hub.meet(&project);
     Ok(project.roots.clone())
 }
 
 /// Refuses folders that are known by their paths without links and lead to others by now: nobody meant to have servers started there.
-async fn are_still_there(state: &DaemonContext, given: &[PathBuf]) -> Result<(), RpcError> {
+async fn are_still_there(state: &McpMethods, given: &[PathBuf]) -> Result<(), RpcError> {
     let known: Vec<PathBuf> = {
         let trust = state.workspaces.projects.trust();
         let is_known = |root: &str| trust.is_trusted(root) || state.mcp.hub.has_met(root);
@@ -216,29 +242,29 @@ async fn are_still_there(state: &DaemonContext, given: &[PathBuf]) -> Result<(),
 
 /// A server that may be used; `None` = there is one, which may not.
 fn used(
-    state: &DaemonContext,
+    state: &McpMethods,
     roots: &[String],
     name: &str,
 ) -> Result<Option<Arc<McpServerInstance>>, RpcError> {
     match state.mcp.hub.meaning(roots, name) {
         ServerLookup::Server(server) => Ok(Some(server)),
         ServerLookup::Disabled(_) | ServerLookup::Blocked(_) | ServerLookup::Untrusted => Ok(None),
-        ServerLookup::Unknown => Err(not_found(state, roots, name)),
+        ServerLookup::Unknown => Err(not_found((&state.mcp.hub, &state.settings), roots, name)),
     }
 }
 
 pub(super) async fn ready(
-    state: &DaemonContext,
+    (hub, settings): (&McpHub, &SettingsInForce),
     roots: &[String],
     name: &str,
 ) -> Result<(Arc<ReadyServer>, ServerLease), RpcError> {
-    if let ServerLookup::Unknown = state.mcp.hub.meaning(roots, name) {
-        return Err(not_found(state, roots, name));
+    if let ServerLookup::Unknown = hub.meaning(roots, name) {
+        return Err(not_found((hub, settings), roots, name));
     }
-    match state.mcp.hub.ready(roots, name).await {
+    match hub.ready(roots, name).await {
         Ok((ready, in_use, _)) => Ok((ready, in_use)),
         Err(why) => {
-            let message = state.settings.redactor.get().owned(format!("the server {name} is away: {why}"));
+            let message = settings.redactor.get().owned(format!("the server {name} is away: {why}"));
             Err(RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells more"))
         }
     }
@@ -252,16 +278,16 @@ fn nothing_is_none(listed: Result<Vec<Value>, McpRequestError>) -> Result<Vec<Va
     }
 }
 
-pub(super) fn refused(state: &DaemonContext, error: &McpRequestError) -> RpcError {
+pub(super) fn refused(settings: &SettingsInForce, error: &McpRequestError) -> RpcError {
     RpcError::new(
         ErrorKind::Conflict,
-        state.settings.redactor.get().owned(format!("the server did not answer: {error}")),
+        settings.redactor.get().owned(format!("the server did not answer: {error}")),
     )
 }
 
-fn not_found(state: &DaemonContext, roots: &[String], name: &str) -> RpcError {
-    let redactor = state.settings.redactor.get();
-    let names = state.mcp.hub.names(roots);
+fn not_found((hub, settings): (&McpHub, &SettingsInForce), roots: &[String], name: &str) -> RpcError {
+    let redactor = settings.redactor.get();
+    let names = hub.names(roots);
     let message = redactor.owned(format!("no settings name a server `{name}`"));
     let error = RpcError::new(ErrorKind::NotFound, message);
     match nearest(name, names.iter().map(String::as_str)) {
@@ -272,10 +298,11 @@ fn not_found(state: &DaemonContext, roots: &[String], name: &str) -> RpcError {
     }
 }
 
-fn status_of(state: &DaemonContext, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
+fn status_of(state: &McpMethods, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
     let seen = state.mcp.hub.seen(roots);
     let seen = seen.iter().find(|seen| seen.name == name);
-    seen.map(|seen| told(state, seen)).ok_or_else(|| not_found(state, roots, name))
+    seen.map(|seen| told(state, seen))
+        .ok_or_else(|| not_found((&state.mcp.hub, &state.settings), roots, name))
 }
 
 fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
@@ -324,7 +351,7 @@ fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
     }
 }
 
-fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {
+fn told(state: &McpMethods, seen: &ServerSnapshot) -> McpServerStatus {
     let redactor = state.settings.redactor.get();
     let record = &seen.record;
     let ready = match &seen.state {

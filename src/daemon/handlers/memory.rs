@@ -3,24 +3,33 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     internal, known_roots, roots,
+};
+use crate::{
+    daemon_services::DaemonServices, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use memory::{MemoryFile, MemoryFileState};
 use protocol::{
     MemoryFileRecord, MemoryFileUse, MemoryFiles, MemoryFilesParams, MemoryFilesResult, RpcError,
 };
-use run::MEMORY_BELOW;
+use run::{MEMORY_BELOW, RunExecutor};
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of memory use.
+pub(super) struct MemoryMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub executor: RunExecutor,
+    pub workspaces: Arc<WorkspaceFiles>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, executor, workspaces, .. } = services.clone();
+    let mut api = api.given(Arc::new(MemoryMethods { settings, executor, workspaces }));
     api.cancellable::<MemoryFiles, _, _>(files);
 }
 
 async fn files(
-    state: Arc<DaemonContext>,
+    state: Arc<MemoryMethods>,
     _: RpcCaller,
     params: MemoryFilesParams,
 ) -> Result<MemoryFilesResult, RpcError> {

@@ -9,10 +9,10 @@ use super::{
     super::{
         rpc::{MethodHandlers, RpcCaller},
         settings_in_force::ActiveSettings,
-        state::DaemonContext,
     },
     internal,
 };
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, settings_in_force::SettingsInForce};
 use config::{ModelAlias, nearest};
 use models::{
     EntryKey, KeyState, ModelError, ModelEvent, ModelList, ModelRegistry, ModelReply, ModelRequest, OFFLINE,
@@ -35,12 +35,20 @@ const TEST_TIME: Duration = Duration::from_secs(30);
 /// The tool that a model under test is asked to call.
 const TEST_TOOL: &str = "report_ready";
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of models use.
+pub(super) struct ModelMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, .. } = services.clone();
+    let mut api = api.given(Arc::new(ModelMethods { life, settings }));
     api.cancellable::<ModelsList, _, _>(list).cancellable::<ModelsTest, _, _>(test);
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<ModelMethods>,
     _: RpcCaller,
     params: ModelsListParams,
 ) -> Result<ModelsListResult, RpcError> {
@@ -89,7 +97,7 @@ fn aliases(aliases: &BTreeMap<String, ModelAlias>) -> Vec<ListedAlias> {
 
 /// One entry. What fails here is told in it, and costs the others nothing.
 async fn entry(
-    state: &DaemonContext,
+    state: &ModelMethods,
     in_force: &ActiveSettings,
     name: String,
     refresh: bool,
@@ -168,7 +176,7 @@ fn key_told(key: EntryKey, redactor: &Redactor) -> ListedKey {
 }
 
 async fn test(
-    state: Arc<DaemonContext>,
+    state: Arc<ModelMethods>,
     _: RpcCaller,
     params: ModelsTestParams,
 ) -> Result<ModelsTestResult, RpcError> {

@@ -2,12 +2,16 @@
 //!
 //! A connection that is attached to nothing is a script or a command, whose user the socket has proved.
 
-use crate::{rpc::RpcCaller, state::DaemonContext};
+use crate::{client_connections::ClientConnections, rpc::RpcCaller};
 use protocol::{AttachRole, ErrorKind, RpcError, SessionId};
 
 /// Refuses what would change something in a session that the connection only looks on at.
-pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &SessionId) -> Result<(), RpcError> {
-    if state.clients.connected.role(caller.connection(), session_id) != Some(AttachRole::Observe) {
+pub fn may_change(
+    clients: &ClientConnections,
+    caller: &RpcCaller,
+    session_id: &SessionId,
+) -> Result<(), RpcError> {
+    if clients.connected.role(caller.connection(), session_id) != Some(AttachRole::Observe) {
         return Ok(());
     }
     let message = format!("this connection only looks on at session {session_id}");
@@ -16,8 +20,8 @@ pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &Sessio
 }
 
 /// Refuses what would reach into all sessions, from a connection that only looks on wherever it is attached.
-pub fn may_change_all(state: &DaemonContext, caller: &RpcCaller) -> Result<(), RpcError> {
-    if !state.clients.connected.only_looks_on(caller.connection()) {
+pub fn may_change_all(clients: &ClientConnections, caller: &RpcCaller) -> Result<(), RpcError> {
+    if !clients.connected.only_looks_on(caller.connection()) {
         return Ok(());
     }
     Err(RpcError::new(ErrorKind::Forbidden, "this connection only looks on at sessions")

@@ -10,11 +10,14 @@ use super::{
         hook_places,
         redaction::{shown_command, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, hooks, internal,
     lookup::{definition, session, usual_agent},
     roots, usual_mode, violation,
+};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
+    hook_control::HookControl, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use ::hooks::{Hook, HookFacts, HookFailurePolicy, HookFiring, HookOutlook, HookState};
 use project::Project;
@@ -25,20 +28,42 @@ use protocol::{
     PrivateEventFields, RpcError, SessionId, ToolError, ToolErrorType, Verdict,
 };
 use redact::Redactor;
-use run::{CheckError, CheckRequest, CheckedCall, PlanError};
-use store::{NewEvent, StoreError};
+use run::{CheckError, CheckRequest, CheckedCall, PlanError, RunExecutor};
+use store::{EventStore, NewEvent, StoreError};
 
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of policies use.
+pub(super) struct PolicyMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub hooks: Arc<HookControl>,
+    pub discovery: ToolDiscovery,
+    pub remembered: RememberedRules,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, executor, workspaces, hooks, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api = api.given(Arc::new(PolicyMethods {
+        settings,
+        store,
+        executor,
+        workspaces,
+        hooks,
+        discovery,
+        remembered: RememberedRules::of(services),
+    }));
     api.cancellable::<PolicyList, _, _>(list);
     api.cancellable::<PolicyCheck, _, _>(check);
     api.method::<PolicyRemove, _, _>(remove);
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<PolicyMethods>,
     _: RpcCaller,
     params: PolicyListParams,
 ) -> Result<PolicyListResult, RpcError> {
@@ -91,7 +116,7 @@ fn shown(rule: PolicyRule, redactor: &Redactor) -> PolicyRule {
 }
 
 async fn check(
-    state: Arc<DaemonContext>,
+    state: Arc<PolicyMethods>,
     _: RpcCaller,
     params: PolicyCheckParams,
 ) -> Result<PolicyCheckResult, RpcError> {
@@ -99,7 +124,7 @@ async fn check(
     let given = workspace.as_ref().map(roots).transpose()?;
     let (roots, mode, usual) = match &session_id {
         Some(id) => {
-            let summary = session(&state, id).await?;
+            let summary = session(&state.store, id).await?;
             let own: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
             if given.is_some_and(|given| given != own) {
                 return Err(violation("/workspace", "is not that of the session"));
@@ -116,9 +141,9 @@ async fn check(
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
-    let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state, &project));
+    let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state.settings, &project));
     let (definition, _) = definition(&project.catalog, &agent)?;
-    let foreign = foreign(&state, &project, session_id.as_ref(), Some(&definition)).await;
+    let foreign = foreign(&state.discovery, &project, session_id.as_ref(), Some(&definition)).await;
     let call = MetCall {
         agent: Arc::clone(&definition),
         project: Arc::clone(&project),
@@ -177,7 +202,7 @@ struct MetCall {
 
 /// The hooks that a run of the agent would ask or tell about the call, as they are now.
 async fn hooks_met(
-    state: &DaemonContext,
+    state: &PolicyMethods,
     MetCall { agent, project, arguments }: MetCall,
     checked: &CheckedCall,
 ) -> Result<Vec<MatchedHook>, RpcError> {
@@ -269,7 +294,7 @@ fn refused(error: CheckError) -> RpcError {
 }
 
 async fn remove(
-    state: Arc<DaemonContext>,
+    state: Arc<PolicyMethods>,
     caller: RpcCaller,
     params: PolicyRemoveParams,
 ) -> Result<PolicyRemoveResult, RpcError> {
@@ -280,12 +305,32 @@ async fn remove(
     if !remembered.iter().any(|rule| rule.id == rule_id) {
         return Err(not_remembered(&state, &rule_id, &remembered));
     }
-    let seq = forget(&state, by(&caller), vec![rule_id.clone()]).await?;
+    let seq = forget(&state.remembered, by(&caller), vec![rule_id.clone()]).await?;
     Ok(PolicyRemoveResult { rule_id, seq })
 }
 
+/// The services by which remembered rules are taken back.
+#[derive(Clone)]
+pub(super) struct RememberedRules {
+    life: Arc<DaemonLife>,
+    settings: Arc<SettingsInForce>,
+    store: EventStore,
+    workspaces: Arc<WorkspaceFiles>,
+}
+
+impl RememberedRules {
+    pub fn of(services: &DaemonServices) -> RememberedRules {
+        let DaemonServices { life, settings, store, workspaces, .. } = services.clone();
+        RememberedRules { life, settings, store, workspaces }
+    }
+}
+
 /// Takes remembered rules back, in the log and then in force.
-async fn forget(state: &DaemonContext, by: Option<String>, ids: Vec<String>) -> Result<EventSeq, StoreError> {
+async fn forget(
+    state: &RememberedRules,
+    by: Option<String>,
+    ids: Vec<String>,
+) -> Result<EventSeq, StoreError> {
     let event = NewEvent {
         at: state.life.clock.now(),
         session: None,
@@ -302,7 +347,7 @@ async fn forget(state: &DaemonContext, by: Option<String>, ids: Vec<String>) -> 
 
 /// Rules that hold in a session that is gone mean nothing any more, and would be compared with every call for good.
 pub(super) async fn forget_session(
-    state: &DaemonContext,
+    state: &RememberedRules,
     by: Option<String>,
     session: &SessionId,
 ) -> Result<(), StoreError> {
@@ -316,7 +361,7 @@ pub(super) async fn forget_session(
     Ok(())
 }
 
-fn not_remembered(state: &DaemonContext, id: &str, remembered: &[PolicyRule]) -> RpcError {
+fn not_remembered(state: &PolicyMethods, id: &str, remembered: &[PolicyRule]) -> RpcError {
     let policy = state.workspaces.projects.rules().policy();
     let of_file = policy.rules().find(|rule| rule.id == id);
     let ids: Vec<&str> = remembered.iter().take(MOST_NAMED).map(|rule| rule.id.as_str()).collect();

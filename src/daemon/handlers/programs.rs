@@ -11,28 +11,43 @@ use super::{
     super::{
         named::{self, SettingsReferences},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal,
+};
+use crate::{
+    daemon_services::DaemonServices, mcp::McpConnections, program_runtime::ProgramRuntime,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use protocol::{
     ErrorKind, NoParams, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted, ProgramSource,
     ProgramsAcknowledge, ProgramsAcknowledgeParams, ProgramsAcknowledgeResult, ProgramsList,
     ProgramsListResult, RpcError,
 };
+use store::EventStore;
 use sys::owner_programs::ProgramComparison;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of programs use.
+pub(super) struct ProgramMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub mcp: Arc<McpConnections>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, workspaces, programs, mcp, .. } = services.clone();
+    let mut api = api.given(Arc::new(ProgramMethods { settings, store, workspaces, programs, mcp }));
     api.cancellable::<ProgramsList, _, _>(list);
     api.method::<ProgramsAcknowledge, _, _>(acknowledge);
 }
 
-async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<ProgramsListResult, RpcError> {
+async fn list(state: Arc<ProgramMethods>, _: RpcCaller, _: NoParams) -> Result<ProgramsListResult, RpcError> {
     Ok(ProgramsListResult { programs: all(&state).await? })
 }
 
 async fn acknowledge(
-    state: Arc<DaemonContext>,
+    state: Arc<ProgramMethods>,
     caller: RpcCaller,
     params: ProgramsAcknowledgeParams,
 ) -> Result<ProgramsAcknowledgeResult, RpcError> {
@@ -69,14 +84,14 @@ async fn acknowledge(
     Ok(ProgramsAcknowledgeResult { program: one(&state, &id).await?, seq })
 }
 
-async fn one(state: &DaemonContext, id: &ProgramId) -> Result<NotedProgram, RpcError> {
+async fn one(state: &ProgramMethods, id: &ProgramId) -> Result<NotedProgram, RpcError> {
     all(state).await?.into_iter().find(|program| program.id == *id).ok_or_else(|| {
         RpcError::new(ErrorKind::NotFound, format!("the settings name no program with the id {id}"))
             .with_hint("`programs/list` lists those that they name")
     })
 }
 
-async fn all(state: &DaemonContext) -> Result<Vec<NotedProgram>, RpcError> {
+async fn all(state: &ProgramMethods) -> Result<Vec<NotedProgram>, RpcError> {
     let programs = state.programs.children.owner_programs().clone();
     let compared = tokio::task::spawn_blocking(move || programs.compared())
         .await

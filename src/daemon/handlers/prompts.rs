@@ -2,14 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use ::hooks::HookState;
-
 use super::{
     super::{
         discovery::{self, foreign},
         hook_places,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     internal, known_roots,
     lookup::{definition, session},
@@ -17,18 +14,38 @@ use super::{
     runs::start_refused,
     violation,
 };
+use crate::{
+    daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+};
+use ::hooks::HookState;
 use project::Project;
 use protocol::{
     AgentName, HookEventName, PromptRender, PromptRenderParams, PromptRenderResult, RenderedPart, RpcError,
 };
-use run::{PromptQuery, RenderedPrompt};
+use run::{PromptQuery, RenderedPrompt, RunExecutor};
+use store::EventStore;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of prompts use.
+pub(super) struct PromptMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub hooks: Arc<HookControl>,
+    pub discovery: ToolDiscovery,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, executor, workspaces, hooks, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api =
+        api.given(Arc::new(PromptMethods { settings, store, executor, workspaces, hooks, discovery }));
     api.cancellable::<PromptRender, _, _>(render);
 }
 
 async fn render(
-    state: Arc<DaemonContext>,
+    state: Arc<PromptMethods>,
     _: RpcCaller,
     params: PromptRenderParams,
 ) -> Result<PromptRenderResult, RpcError> {
@@ -40,20 +57,21 @@ async fn render(
     let (roots, append): (Vec<PathBuf>, _) = match &session_id {
         None => (given.unwrap_or_default(), None),
         Some(id) => {
-            let own: Vec<PathBuf> = session(&state, id).await?.roots.iter().map(PathBuf::from).collect();
+            let own: Vec<PathBuf> =
+                session(&state.store, id).await?.roots.iter().map(PathBuf::from).collect();
             if given.is_some_and(|given| given != own) {
                 return Err(violation("/workspace", "is not that of the session"));
             }
             (own, state.store.system_append(id).await?)
         }
     };
-    let project = discovery::project(&state, roots.clone()).await?;
+    let project = discovery::project(&state.workspaces, roots.clone()).await?;
     let (definition, _) = definition(&project.catalog, &agent)?;
-    let foreign = foreign(&state, &project, session_id.as_ref(), Some(&definition)).await;
+    let foreign = foreign(&state.discovery, &project, session_id.as_ref(), Some(&definition)).await;
     let name = definition.name.clone();
     let adding = hooks_that_add(&state, &project, &name).await?;
     let query = PromptQuery { definition, project, roots, foreign, model, is_headless: headless, append };
-    let told = state.executor.render(query).await.map_err(|error| start_refused(&state, error))?;
+    let told = state.executor.render(query).await.map_err(|error| start_refused(&state.settings, error))?;
     let RenderedPrompt { system, context, parts, tokens, warnings, exported } = told;
     let redactor = state.settings.redactor.get();
     let parts = parts.into_iter().map(|weighed| RenderedPart {
@@ -83,7 +101,7 @@ const ADDING: &[HookEventName] = &[
 
 /// The hooks that may add a text to what a run of the agent is told first. Which text, only they know: none is asked.
 async fn hooks_that_add(
-    state: &DaemonContext,
+    state: &PromptMethods,
     project: &Arc<Project>,
     agent: &AgentName,
 ) -> Result<Vec<RenderedPart>, RpcError> {

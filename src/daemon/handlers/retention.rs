@@ -9,16 +9,20 @@ use super::{
     super::{
         retention::{AgeClock, HeldLimits, KeptSessions, limits, usual_gap},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal,
-    sessions::{remove, turn},
+    sessions::{SessionMethods, remove, turn},
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    retention::SessionPruning, settings_in_force::SettingsInForce,
 };
 use protocol::{
     DaemonGc, ErrorKind, EventSeq, GcParams, GcResult, PrunedSession, PruningReason, RetentionLimits,
     RpcError, SessionId, Timestamp,
 };
-use store::{PruningCandidate, StoreError};
+use run::RunExecutor;
+use store::{EventStore, PruningCandidate, StoreError};
 use sys::tasks::TaskGroup;
 
 /// Time between two looks whether something has become too old, or too much.
@@ -33,13 +37,33 @@ const HELD_LIMITS: &str = "retention.limits";
 /// Sessions that one answer lists.
 const MOST_LISTED: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that keep sessions to the limits.
+pub(super) struct RetentionMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub pruning: Arc<SessionPruning>,
+    pub sessions: SessionMethods,
+}
+
+impl RetentionMethods {
+    pub fn of(services: &DaemonServices) -> RetentionMethods {
+        let DaemonServices { life, settings, store, executor, clients, pruning, .. } = services.clone();
+        let sessions = SessionMethods::of(services);
+        RetentionMethods { life, settings, store, executor, clients, pruning, sessions }
+    }
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(RetentionMethods::of(services)));
     api.method::<DaemonGc, _, _>(gc);
 }
 
 /// Brings to its end what was begun, also when whoever asked has gone.
 async fn gc(
-    state: Arc<DaemonContext>,
+    state: Arc<RetentionMethods>,
     caller: RpcCaller,
     GcParams { dry_run }: GcParams,
 ) -> Result<GcResult, RpcError> {
@@ -49,12 +73,12 @@ async fn gc(
 }
 
 /// Keeps a task that keeps to the limits until the daemon stops, and takes away what deleted sessions leave in the log.
-pub(in super::super) fn keep_to_limits(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
-    let (kept, closing) = (Arc::clone(state), state.life.closing.clone());
+pub(in super::super) fn keep_to_limits(services: &DaemonServices, tasks: &TaskGroup) {
+    let (kept, closing) = (Arc::new(RetentionMethods::of(services)), services.life.closing.clone());
     tasks.keep("what prunes sessions", closing, move || follow(Arc::clone(&kept)));
 }
 
-async fn follow(state: Arc<DaemonContext>) {
+async fn follow(state: Arc<RetentionMethods>) {
     // Limits hold once daemons were at work for an hour since they were set, so that whoever set them can look at what they do
     // before anything is gone (`subagent gc --dry-run`).
     let note = state.store.note(HELD_LIMITS).await.unwrap_or_else(|error| {
@@ -94,12 +118,12 @@ async fn follow(state: Arc<DaemonContext>) {
     }
 }
 
-fn limits_now(state: &DaemonContext) -> RetentionLimits {
+fn limits_now(state: &RetentionMethods) -> RetentionLimits {
     limits(&state.settings.get().config.retention)
 }
 
 /// Notes for the next daemon what this one has seen of limits and of the clock.
-async fn leave_notes(state: &DaemonContext, held: HeldLimits) {
+async fn leave_notes(state: &RetentionMethods, held: HeldLimits) {
     if let Err(error) = state.store.leave_note(HELD_LIMITS, held.note()).await {
         tracing::warn!(%error, "for how long the limits have held was not noted");
     }
@@ -113,11 +137,11 @@ async fn leave_notes(state: &DaemonContext, held: HeldLimits) {
 }
 
 /// Says if a client has the session open: it is attached to it, or worked in it last.
-fn is_open(state: &DaemonContext, session: &SessionId) -> bool {
+fn is_open(state: &RetentionMethods, session: &SessionId) -> bool {
     state.clients.connected.is_attached_to(session) || state.clients.open_sessions.contains(session)
 }
 
-async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
+async fn prune_now(state: &RetentionMethods) -> Result<(), RpcError> {
     // It is never closed.
     let _turn = state.pruning.turn.lock().await;
     sweep(state).await?;
@@ -131,7 +155,11 @@ async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
 }
 
 /// Prunes for somebody who asked, or says what would be pruned.
-async fn collect(state: Arc<DaemonContext>, dry_run: bool, by: Option<String>) -> Result<GcResult, RpcError> {
+async fn collect(
+    state: Arc<RetentionMethods>,
+    dry_run: bool,
+    by: Option<String>,
+) -> Result<GcResult, RpcError> {
     // It is never closed.
     let _turn = state.pruning.turn.lock().await;
     let before = state.store.room().await?;
@@ -172,7 +200,7 @@ struct PrunedSessions {
 
 /// The time by which age counts: that of the machine, unless its clock went ahead just now; and by how much the machine's is ahead
 /// of it. Only for whoever has the turn.
-async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), StoreError> {
+async fn time_of_age(state: &RetentionMethods) -> Result<(Timestamp, Duration), StoreError> {
     let mut clock = match state.pruning.age_clock() {
         Some(clock) => clock,
         None => {
@@ -201,7 +229,11 @@ async fn time_of_age(state: &DaemonContext) -> Result<(Timestamp, Duration), Sto
 }
 
 /// Removes what the limits do not keep, or only lists it.
-async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Result<PrunedSessions, RpcError> {
+async fn prune(
+    state: &RetentionMethods,
+    dry_run: bool,
+    by: Option<String>,
+) -> Result<PrunedSessions, RpcError> {
     let mut pruned = PrunedSessions::default();
     let limits = limits_now(state);
     if limits == RetentionLimits::default() {
@@ -266,13 +298,13 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
 }
 
 /// Takes away what deleted sessions left.
-async fn sweep(state: &DaemonContext) -> Result<(), StoreError> {
+async fn sweep(state: &RetentionMethods) -> Result<(), StoreError> {
     while !state.life.closing.is_cancelled() && state.store.remove_piece().await? {}
     Ok(())
 }
 
 /// Gives empty pages back to the disk.
-async fn give_back(state: &DaemonContext) -> Result<(), StoreError> {
+async fn give_back(state: &RetentionMethods) -> Result<(), StoreError> {
     while !state.life.closing.is_cancelled() && state.store.give_back_piece().await? {}
     Ok(())
 }
@@ -289,7 +321,7 @@ enum PruneOutcome {
 
 /// Removes a session that was idle for too long, unless it is not any more.
 async fn prune_one(
-    state: &DaemonContext,
+    state: &RetentionMethods,
     candidate: &PruningCandidate,
     reason: PruningReason,
     by: Option<String>,
@@ -297,7 +329,7 @@ async fn prune_one(
     let session = &candidate.session;
     // From here on no run begins in it.
     let _bar = state.executor.bar(session).await;
-    let _turn = turn(state).await?;
+    let _turn = turn(&state.executor).await?;
     if is_open(state, session) {
         return Ok(PruneOutcome::Attached);
     }
@@ -305,7 +337,7 @@ async fn prune_one(
         Some(summary) if summary.last_active_at == candidate.last_active => (),
         _ => return Ok(PruneOutcome::InUse),
     }
-    match remove(state, session, by, Some(reason)).await {
+    match remove(&state.sessions, session, by, Some(reason)).await {
         Ok(removed) => Ok(PruneOutcome::Gone(Some(removed.seq))),
         Err(error) if error.data.kind == ErrorKind::Busy => Ok(PruneOutcome::InUse),
         Err(error) => Err(error),

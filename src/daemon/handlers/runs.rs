@@ -13,14 +13,19 @@ use super::{
         discovery::foreign,
         once::KeyToken,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     agents::route,
     approval::approval,
-    attachments, by, internal, known_roots,
+    attachments::{self, AttachmentSources},
+    by, internal, known_roots,
     lookup::{definition, not_held_to, open_session, record, usual_agent},
     observers::may_change,
     roots, violation,
+};
+use crate::{
+    client_connections::ClientConnections, confirmation_channels::ConfirmationChannels,
+    daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use agents::{self, AgentFile};
 use protocol::{
@@ -32,10 +37,10 @@ use protocol::{
 };
 use redact::Redactor;
 use run::{
-    CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
-    SteerOutcome,
+    CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunExecutor, RunRequest, SessionChoice, StartOptions,
+    StartOutcome, SteerOutcome,
 };
-use store::{LogFilter, RunFilter};
+use store::{EventStore, LogFilter, RunFilter};
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
 const QUESTIONS_SHOWN: u32 = 32;
@@ -43,7 +48,35 @@ const QUESTIONS_SHOWN: u32 = 32;
 /// Skills that a run begins with: their texts stand in each of its requests.
 const MOST_SKILLS: usize = 32;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of runs use.
+pub(super) struct RunMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub confirmations: Arc<ConfirmationChannels>,
+    pub discovery: ToolDiscovery,
+    pub attachments: AttachmentSources,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, executor, clients, workspaces, confirmations, .. } =
+        services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let attachments = AttachmentSources::of(services);
+    let mut api = api.given(Arc::new(RunMethods {
+        life,
+        settings,
+        store,
+        executor,
+        clients,
+        workspaces,
+        confirmations,
+        discovery,
+        attachments,
+    }));
     api.method::<RunStart, _, _>(start);
     api.cancellable::<RunGet, _, _>(get);
     api.cancellable::<RunWait, _, _>(wait);
@@ -53,12 +86,12 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn start(
-    state: Arc<DaemonContext>,
+    state: Arc<RunMethods>,
     caller: RpcCaller,
     params: RunStartParams,
 ) -> Result<RunStartResult, RpcError> {
     if let Some(session_id) = &params.session_id {
-        may_change(&state, &caller, session_id)?;
+        may_change(&state.clients, &caller, session_id)?;
     }
     let (key, by) = (params.idempotency_key.clone(), caller.introduction().map(|it| it.client_id));
     let (starter, asked) = (Arc::clone(&state), params.clone());
@@ -71,7 +104,7 @@ async fn start(
 }
 
 async fn start_once(
-    state: &DaemonContext,
+    state: &RunMethods,
     initiator: Option<ClientId>,
     (params, traceparent): (RunStartParams, Option<String>),
     token: Option<KeyToken>,
@@ -93,7 +126,7 @@ async fn start_once(
         approval: asked,
         ..
     } = params;
-    let approval = approval(state, asked)?;
+    let approval = approval(&state.settings, asked)?;
     if MOST_SKILLS < skills.len() {
         return Err(violation("/skills", &format!("at most {MOST_SKILLS} are given to a run")));
     }
@@ -109,7 +142,7 @@ async fn start_once(
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let (attached, said) =
-        attachments::read(state, &project, &roots, attachments, server_prompt.as_ref()).await?;
+        attachments::read(&state.attachments, &project, &roots, attachments, server_prompt.as_ref()).await?;
     let prompt = prompt.or(said);
     if inline.is_some() && agent.is_some() {
         return Err(violation("/definition", "not beside `agent`: one of the two says what is run"));
@@ -120,13 +153,13 @@ async fn start_once(
         (None, Some(agent)) if agent.as_str() == AUTO => {
             let prompt =
                 prompt.as_deref().ok_or_else(|| violation("/prompt", "`auto` needs one to go by"))?;
-            let route = route::select(state, &project, prompt, usual).await?;
+            let route = route::select(&state.settings, &project, prompt, usual).await?;
             let found = definition(&project.catalog, &route.agent)?;
             routed = Some(route);
             found
         }
         (None, agent) => {
-            let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
+            let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state.settings, &project));
             definition(&project.catalog, &agent)?
         }
     };
@@ -139,7 +172,7 @@ async fn start_once(
         Some(session) => state.store.system_append(session).await?,
         None => None,
     };
-    let foreign = foreign(state, &project, session, Some(&definition)).await;
+    let foreign = foreign(&state.discovery, &project, session, Some(&definition)).await;
     let is_first = is_first_of(state, session).await?;
     let request = RunRequest {
         definition,
@@ -161,7 +194,7 @@ async fn start_once(
         told: PromptExtent::Whole { append, skills, is_first },
         traceparent,
     };
-    let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
+    let plan = state.executor.plan(request).await.map_err(|error| start_refused(&state.settings, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
         Box::new(move |started: &StartOutcome| token.keyed(&answer(started), Some(started.run.clone())))
     });
@@ -191,7 +224,7 @@ fn expansions(prompt: Option<&ServerPrompt>, skills: &[String], redactor: &Redac
 }
 
 /// Answers whether it is the first run of its session, which tells what is left out and which hooks mean nothing.
-async fn is_first_of(state: &DaemonContext, session: Option<&SessionId>) -> Result<bool, RpcError> {
+async fn is_first_of(state: &RunMethods, session: Option<&SessionId>) -> Result<bool, RpcError> {
     let Some(session) = session else { return Ok(true) };
     let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };
     Ok(state.store.run_list(&filter, None, 1).await?.items.is_empty())
@@ -239,7 +272,7 @@ fn answer(started: &StartOutcome) -> RunStartResult {
 
 /// Where a run works: in which session, in which folders, and which agent is usual there.
 async fn ground(
-    state: &DaemonContext,
+    state: &RunMethods,
     session: Option<SessionId>,
     workspace: Option<&WorkspaceParam>,
 ) -> Result<(SessionChoice, Vec<PathBuf>, Option<AgentName>), RpcError> {
@@ -254,7 +287,7 @@ async fn ground(
         })?;
         return Ok((SessionChoice::NewSession, roots, None));
     };
-    let summary = open_session(state, &session).await?;
+    let summary = open_session(&state.store, &session).await?;
     let own: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
     if given.is_some_and(|given| given != own) {
         return Err(violation("/workspace", "is not that of the session")
@@ -264,13 +297,13 @@ async fn ground(
 }
 
 async fn steer(
-    state: Arc<DaemonContext>,
+    state: Arc<RunMethods>,
     caller: RpcCaller,
     params: RunSteerParams,
 ) -> Result<RunSteerResult, RpcError> {
     // A repeated request is answered as before, also when its run is gone by now.
-    if let Ok(record) = record(&state, &params.run_id).await {
-        may_change(&state, &caller, &record.session_id)?;
+    if let Ok(record) = record(&state.store, &params.run_id).await {
+        may_change(&state.clients, &caller, &record.session_id)?;
     }
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (steerer, asked) = (Arc::clone(&state), params.clone());
@@ -280,7 +313,7 @@ async fn steer(
             let message = "/text: there is nothing in it";
             return Err(RpcError::new(ErrorKind::InvalidParams, message));
         }
-        record(&steerer, &run_id).await?;
+        record(&steerer.store, &run_id).await?;
         let result = RunSteerResult { run_id: run_id.clone(), seq: EventSeq(0), replayed: false };
         let keyed = token.map(|token| token.keyed(&result, Some(run_id.clone())));
         match steerer.executor.steer(&run_id, text, by, keyed).await? {
@@ -292,8 +325,8 @@ async fn steer(
 }
 
 /// The reason why a run takes no message.
-async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
-    let record = record(state, run).await?;
+async fn not_active(state: &RunMethods, run: &RunId) -> Result<RpcError, RpcError> {
+    let record = record(&state.store, run).await?;
     let message = match record.reason {
         Some(reason) => format!("run {run} has ended: {}", reason.as_str()),
         None => {
@@ -306,22 +339,22 @@ async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcE
 }
 
 /// What is wrong in the settings may be why.
-pub(super) fn start_refused(state: &DaemonContext, error: PlanError) -> RpcError {
+pub(super) fn start_refused(settings: &SettingsInForce, error: PlanError) -> RpcError {
     let is_about_models = matches!(error, PlanError::NoModel | PlanError::Model(_));
     let mut error = RpcError::from(error);
-    if is_about_models && let Some(problem) = state.settings.get().problems.first() {
+    if is_about_models && let Some(problem) = settings.get().problems.first() {
         let hint = error.data.hint.take().unwrap_or_default();
         error.data.hint = Some(format!("{hint}; the settings have a problem: {problem}"));
     }
     error
 }
 
-async fn get(state: Arc<DaemonContext>, _: RpcCaller, params: RunIdParams) -> Result<RunRecord, RpcError> {
-    record(&state, &params.run_id).await
+async fn get(state: Arc<RunMethods>, _: RpcCaller, params: RunIdParams) -> Result<RunRecord, RpcError> {
+    record(&state.store, &params.run_id).await
 }
 
 async fn wait(
-    state: Arc<DaemonContext>,
+    state: Arc<RunMethods>,
     caller: RpcCaller,
     params: RunWaitParams,
 ) -> Result<RunWaitResult, RpcError> {
@@ -335,7 +368,7 @@ async fn wait(
     let mut time = state.life.clock.sleep(Duration::from_millis(timeout_ms));
     let mut is_over = false;
     loop {
-        let run = record(&state, &run_id).await?;
+        let run = record(&state.store, &run_id).await?;
         let done = run.state == RunState::Ended;
         let asked = match done {
             true => Vec::new(),
@@ -355,16 +388,16 @@ async fn wait(
 
 /// A parked run goes on.
 async fn unpark(
-    state: Arc<DaemonContext>,
+    state: Arc<RunMethods>,
     caller: RpcCaller,
     params: RunIdParams,
 ) -> Result<QueueRunResult, RpcError> {
     let RunIdParams { run_id } = params;
-    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
+    may_change(&state.clients, &caller, &record(&state.store, &run_id).await?.session_id)?;
     if let Some(seq) = state.executor.unpark(&run_id, by(&caller)).await? {
         return Ok(QueueRunResult { run_id, seq });
     }
-    let record = record(&state, &run_id).await?;
+    let record = record(&state.store, &run_id).await?;
     let message = format!("run {run_id} is not parked: it is {}", record.state.as_str());
     Err(RpcError::new(ErrorKind::Conflict, message)
         .with_details(json!({ "state": record.state, "reason": record.reason }))
@@ -372,16 +405,16 @@ async fn unpark(
 }
 
 async fn cancel(
-    state: Arc<DaemonContext>,
+    state: Arc<RunMethods>,
     caller: RpcCaller,
     params: RunCancelParams,
 ) -> Result<RunCancelResult, RpcError> {
     let RunCancelParams { run_id, reason } = params;
-    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
+    may_change(&state.clients, &caller, &record(&state.store, &run_id).await?.session_id)?;
     let cancelled = state.executor.cancel(&run_id, by(&caller), reason).await?;
     let seq = match cancelled {
         CancelOutcome::Stopping(seq) => Some(seq),
         CancelOutcome::NothingToDo => None,
     };
-    Ok(RunCancelResult { run: record(&state, &run_id).await?, seq })
+    Ok(RunCancelResult { run: record(&state.store, &run_id).await?, seq })
 }

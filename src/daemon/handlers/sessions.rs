@@ -9,14 +9,18 @@ use super::{
     super::{
         once::KeyToken,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal, known_roots,
     lookup::{definition, record, session},
     no_session,
     observers::may_change,
-    policy::forget_session,
+    policy::{RememberedRules, forget_session},
     roots, usual_mode, violation,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    hook_control::HookControl, program_runtime::ProgramRuntime, settings_in_force::SettingsInForce,
+    workspace_files::WorkspaceFiles,
 };
 use protocol::{
     AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
@@ -27,7 +31,7 @@ use protocol::{
     SessionList, SessionListParams, SessionListResult, SessionState, SessionUpdate, SessionUpdateParams,
     SessionUpdated, Timestamp,
 };
-use run::PlanError;
+use run::{PlanError, RunExecutor};
 use store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError};
 use sys::{clock::Clock, ids};
 use tools::Workspace;
@@ -43,7 +47,31 @@ const MOST_APPENDED: usize = 32 << 10;
 /// there are; what takes longer is stuck, and the caller should hear of it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of sessions use.
+#[derive(Clone)]
+pub(super) struct SessionMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub hooks: Arc<HookControl>,
+    pub remembered: RememberedRules,
+}
+
+impl SessionMethods {
+    pub fn of(services: &DaemonServices) -> SessionMethods {
+        let DaemonServices { life, settings, store, executor, clients, workspaces, programs, hooks, .. } =
+            services.clone();
+        let remembered = RememberedRules::of(services);
+        SessionMethods { life, settings, store, executor, clients, workspaces, programs, hooks, remembered }
+    }
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(SessionMethods::of(services)));
     api.method::<SessionCreate, _, _>(create);
     api.cancellable::<SessionList, _, _>(list);
     api.cancellable::<SessionGet, _, _>(get);
@@ -54,7 +82,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn create(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     caller: RpcCaller,
     params: SessionCreateParams,
 ) -> Result<SessionCreateResult, RpcError> {
@@ -67,7 +95,7 @@ async fn create(
 }
 
 async fn create_once(
-    state: &DaemonContext,
+    state: &SessionMethods,
     by: Option<String>,
     params: SessionCreateParams,
     token: Option<KeyToken>,
@@ -98,7 +126,7 @@ async fn create_once(
 }
 
 /// Only who runs the daemon may say that everything but critical calls runs without asking.
-fn check_mode(state: &DaemonContext, mode: ApprovalMode) -> Result<(), RpcError> {
+fn check_mode(state: &SessionMethods, mode: ApprovalMode) -> Result<(), RpcError> {
     if mode != ApprovalMode::Yolo || state.settings.get().config.approval.allow_yolo.value {
         return Ok(());
     }
@@ -111,7 +139,7 @@ fn check_mode(state: &DaemonContext, mode: ApprovalMode) -> Result<(), RpcError>
 
 /// A session's agent must be one that can be started.
 async fn check_agent(
-    state: &DaemonContext,
+    state: &SessionMethods,
     agent: Option<&AgentName>,
     roots: Vec<PathBuf>,
 ) -> Result<(), RpcError> {
@@ -126,7 +154,7 @@ async fn check_agent(
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     _: RpcCaller,
     params: SessionListParams,
 ) -> Result<SessionListResult, RpcError> {
@@ -142,23 +170,23 @@ async fn list(
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     _: RpcCaller,
     params: SessionIdParams,
 ) -> Result<SessionGetResult, RpcError> {
-    let summary = session(&state, &params.session_id).await?;
+    let summary = session(&state.store, &params.session_id).await?;
     let contexts = state.store.described_contexts(&params.session_id).await?;
     let system_append = state.store.system_append(&params.session_id).await?;
     Ok(SessionGetResult { session: summary, contexts, system_append })
 }
 
 async fn history(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     _: RpcCaller,
     params: SessionHistoryParams,
 ) -> Result<SessionHistoryResult, RpcError> {
     let SessionHistoryParams { session_id, agent, run_id, cursor, limit } = params;
-    let summary = session(&state, &session_id).await?;
+    let summary = session(&state.store, &session_id).await?;
     if let Some(run) = run_id {
         let (agent, context) = context_of(&state, &session_id, agent, &run).await?;
         return read_history(&state, agent, &context, cursor.as_deref(), page(limit)).await;
@@ -179,7 +207,7 @@ async fn history(
 
 /// The context of a run of this session, and whose it is.
 async fn context_of(
-    state: &DaemonContext,
+    state: &SessionMethods,
     session: &SessionId,
     agent: Option<AgentName>,
     run: &RunId,
@@ -190,7 +218,7 @@ async fn context_of(
             .with_details(serde_json::json!({ "violations": [{ "pointer": "/agent", "message": message }] }))
             .with_hint("leave out `agent`, or `runId`"));
     }
-    let run = record(state, run).await?;
+    let run = record(&state.store, run).await?;
     if run.session_id != *session {
         let message = format!("run {} is not of session {session}", run.run_id);
         return Err(RpcError::new(ErrorKind::NotFound, message)
@@ -200,7 +228,7 @@ async fn context_of(
 }
 
 async fn read_history(
-    state: &DaemonContext,
+    state: &SessionMethods,
     agent: AgentName,
     context: &ContextId,
     cursor: Option<&str>,
@@ -212,7 +240,7 @@ async fn read_history(
 }
 
 /// The agent of the one context there is; those of called agents do not count.
-async fn only_agent(state: &DaemonContext, session: &SessionId) -> Result<AgentName, RpcError> {
+async fn only_agent(state: &SessionMethods, session: &SessionId) -> Result<AgentName, RpcError> {
     let contexts = state.store.session_contexts(session).await?;
     let own: Vec<&AgentName> =
         contexts.iter().filter(|it| it.parent_run_id.is_none()).map(|it| &it.agent).collect();
@@ -233,14 +261,14 @@ async fn only_agent(state: &DaemonContext, session: &SessionId) -> Result<AgentN
 }
 
 async fn update(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     caller: RpcCaller,
     params: SessionUpdateParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionUpdateParams { session_id, title, agent, mode, system_append } = params;
-    may_change(&state, &caller, &session_id)?;
-    let _turn = turn(&state).await?;
-    let summary = session(&state, &session_id).await?;
+    may_change(&state.clients, &caller, &session_id)?;
+    let _turn = turn(&state.executor).await?;
+    let summary = session(&state.store, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
     let new_title = title.flatten_or(&summary.title).map(|title| state.settings.redactor.get().owned(title));
     let new_mode = mode.unwrap_or(summary.mode);
@@ -290,24 +318,24 @@ impl<T: Clone> FieldPatch<T> for Option<Option<T>> {
 }
 
 async fn close(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     caller: RpcCaller,
     params: SessionIdParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionIdParams { session_id } = params;
-    may_change(&state, &caller, &session_id)?;
+    may_change(&state.clients, &caller, &session_id)?;
     // Nothing starts from here on, and what was starting is in the store.
     let _bar = state.executor.bar(&session_id).await;
-    if session(&state, &session_id).await?.state == SessionState::Open {
+    if session(&state.store, &session_id).await?.state == SessionState::Open {
         end_runs(&state, &session_id, by(&caller)).await?;
     }
     state.programs.commands.background.end_session(&session_id);
-    let _turn = turn(&state).await?;
-    let summary = session(&state, &session_id).await?;
+    let _turn = turn(&state.executor).await?;
+    let summary = session(&state.store, &session_id).await?;
     let mut seq = None;
     if summary.state == SessionState::Open {
         // Before the end is told: what allows more is gone first.
-        forget_session(&state, by(&caller), &session_id).await?;
+        forget_session(&state.remembered, by(&caller), &session_id).await?;
         let closed = event(state.life.clock.now(), &session_id, by(&caller), SessionClosed {});
         seq = Some(state.store.append(vec![closed]).await?.1);
         state.executor.tell_session_end(&summary, summary.ephemeral).await;
@@ -342,7 +370,7 @@ pub async fn remove_closed(store: &EventStore, clock: &dyn Clock) -> Result<(), 
 }
 
 /// Cancels every run of the session and waits until all have ended.
-async fn end_runs(state: &DaemonContext, session: &SessionId, by: Option<String>) -> Result<(), RpcError> {
+async fn end_runs(state: &SessionMethods, session: &SessionId, by: Option<String>) -> Result<(), RpcError> {
     let ends = LogFilter { types: vec!["run.completed".to_owned()], ..LogFilter::session(session.clone()) };
     // Followed from before the first look, so that no end is missed.
     let mut ends = state.store.follow(ends, state.store.head());
@@ -381,20 +409,20 @@ async fn end_runs(state: &DaemonContext, session: &SessionId, by: Option<String>
 }
 
 async fn delete(
-    state: Arc<DaemonContext>,
+    state: Arc<SessionMethods>,
     caller: RpcCaller,
     params: SessionIdParams,
 ) -> Result<SessionDeleteResult, RpcError> {
     let SessionIdParams { session_id } = params;
-    may_change(&state, &caller, &session_id)?;
+    may_change(&state.clients, &caller, &session_id)?;
     let _bar = state.executor.bar(&session_id).await;
-    let _turn = turn(&state).await?;
-    session(&state, &session_id).await?;
+    let _turn = turn(&state.executor).await?;
+    session(&state.store, &session_id).await?;
     remove(&state, &session_id, by(&caller), None).await
 }
 
 pub(super) async fn remove(
-    state: &DaemonContext,
+    state: &SessionMethods,
     session: &SessionId,
     by: Option<String>,
     pruned: Option<PruningReason>,
@@ -409,7 +437,7 @@ pub(super) async fn remove(
         SessionDeletionOutcome::Gone { seq, events } => {
             state.programs.commands.background.forget_session(session);
             // What is left over matches nothing, but is to be seen.
-            if let Err(error) = forget_session(state, by, session).await {
+            if let Err(error) = forget_session(&state.remembered, by, session).await {
                 tracing::warn!(%session, %error, "rules that held in it could not be forgotten");
             }
             let (artifacts, of) = (state.executor.artifacts(), session.clone());
@@ -435,9 +463,9 @@ pub(super) async fn remove(
 }
 
 /// Sessions change one after the other, so that what was read of one still holds when the change is written.
-pub(super) async fn turn(state: &DaemonContext) -> Result<SemaphorePermit<'_>, RpcError> {
+pub(super) async fn turn(executor: &RunExecutor) -> Result<SemaphorePermit<'_>, RpcError> {
     let closed = |_| RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping");
-    state.executor.session_changes().acquire().await.map_err(closed)
+    executor.session_changes().acquire().await.map_err(closed)
 }
 
 pub(super) fn event(

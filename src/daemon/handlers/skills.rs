@@ -5,15 +5,20 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::json;
+
 use super::{
     super::{
         agent_files::{LocatedFile, TrashFolder},
         redaction::without_secrets,
         reload::reload_whole,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal, roots, violation,
+};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, reload::SettingsReloader,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use config::{ConfigEditError, SettingLayer, edited_skills, nearest};
 use project::Project;
@@ -24,7 +29,6 @@ use protocol::{
     SkillsValidateParams, SkillsValidateResult, WorkspaceParam,
 };
 use redact::Redactor;
-use serde_json::json;
 use skills::{Skill, SkillCatalog, SkillOrigin, SkillState, SkillText, SkillVerdict, validate};
 
 /// Characters of a name: as many as the published rules allow.
@@ -39,7 +43,18 @@ const MOST_MISSPELLED: usize = 50;
 /// Others of its name that are shown with a skill.
 const MOST_OTHERS: usize = 20;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of skills use.
+pub(super) struct SkillMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub reloader: Arc<SettingsReloader>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices, reloader: &Arc<SettingsReloader>) {
+    let DaemonServices { life, settings, workspaces, .. } = services.clone();
+    let reloader = Arc::clone(reloader);
+    let mut api = api.given(Arc::new(SkillMethods { life, settings, workspaces, reloader }));
     api.cancellable::<SkillsList, _, _>(list);
     api.cancellable::<SkillsGet, _, _>(get);
     api.cancellable::<SkillsValidate, _, _>(check);
@@ -47,7 +62,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<SkillMethods>,
     _: RpcCaller,
     params: SkillsListParams,
 ) -> Result<SkillsListResult, RpcError> {
@@ -123,7 +138,7 @@ fn weight(shown: &SkillSummary) -> usize {
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<SkillMethods>,
     _: RpcCaller,
     params: SkillsGetParams,
 ) -> Result<SkillsGetResult, RpcError> {
@@ -187,7 +202,7 @@ fn at<'a>(catalog: &'a SkillCatalog, folder: &Path) -> Option<&'a Skill> {
 }
 
 async fn check(
-    state: Arc<DaemonContext>,
+    state: Arc<SkillMethods>,
     _: RpcCaller,
     params: SkillsValidateParams,
 ) -> Result<SkillsValidateResult, RpcError> {
@@ -202,7 +217,7 @@ async fn check(
 }
 
 async fn set_enabled(
-    state: Arc<DaemonContext>,
+    state: Arc<SkillMethods>,
     caller: RpcCaller,
     params: SkillsSetEnabledParams,
 ) -> Result<SkillsSetEnabledResult, RpcError> {
@@ -220,7 +235,7 @@ async fn set_enabled(
 }
 
 async fn set_whole(
-    state: &Arc<DaemonContext>,
+    state: &Arc<SkillMethods>,
     by: Option<String>,
     name: String,
     enabled: bool,
@@ -238,7 +253,7 @@ async fn set_whole(
     let _turn = state.workspaces.trust_changes.lock().await;
     let (writer, wanted) = (Arc::clone(state), name.clone());
     let (path, change) = blocking(move || write(&writer, &wanted, enabled)).await??;
-    let reloaded = match reload_whole(state, by, None).await {
+    let reloaded = match reload_whole(&state.reloader, by, None).await {
         Ok(reloaded) => reloaded,
         Err(error) => {
             if let Some(change) = change {
@@ -268,7 +283,7 @@ async fn set_whole(
 type WrittenSetting = (PathBuf, Option<super::super::agent_files::ReversibleChange>);
 
 /// Has the user's file say so. Blocks on the file system.
-fn write(state: &DaemonContext, name: &str, enabled: bool) -> Result<WrittenSetting, RpcError> {
+fn write(state: &SkillMethods, name: &str, enabled: bool) -> Result<WrittenSetting, RpcError> {
     let spot = LocatedFile::of_users_settings(&state.settings.sources.files.user)?;
     let (path, before) = (spot.path.clone(), spot.bytes().unwrap_or_default().to_vec());
     let bytes = edited_skills(&path, &before, name, enabled).map_err(|why| unedited(state, &path, why))?;
@@ -279,7 +294,7 @@ fn write(state: &DaemonContext, name: &str, enabled: bool) -> Result<WrittenSett
     Ok((path, Some(spot.write(&bytes, &"settings", &trash)?)))
 }
 
-fn unedited(state: &DaemonContext, path: &Path, why: ConfigEditError) -> RpcError {
+fn unedited(state: &SkillMethods, path: &Path, why: ConfigEditError) -> RpcError {
     let redactor = state.settings.redactor.get();
     let shown = redactor.owned(path.display().to_string());
     let problems = match why {
@@ -297,7 +312,7 @@ fn unedited(state: &DaemonContext, path: &Path, why: ConfigEditError) -> RpcErro
 
 /// Reads a workspace with its skills, or the user's alone.
 async fn looked_at(
-    state: &DaemonContext,
+    state: &SkillMethods,
     workspace: Option<&WorkspaceParam>,
 ) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();

@@ -9,12 +9,15 @@ use super::{
     super::{
         discovery::foreign,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     approval::approval,
     by, internal,
     lookup::open_session,
     observers::may_change,
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
+    discovery::ToolDiscovery, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{
@@ -23,26 +26,48 @@ use protocol::{
     MessagePart, ModelChoice, RpcError, RunId, RunTask, SamplingSettings, ToolError, ToolName, ToolResult,
     ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult, TraceContent,
 };
-use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
-use store::{CommittedEvent, LogFilter, replaced_results};
+use run::{PromptExtent, RunExecutor, RunRequest, SessionChoice, StartOptions};
+use store::{CommittedEvent, EventStore, LogFilter, replaced_results};
 use sys::ids;
 
 /// One turn for the call, one to hand in that it was made; a rule of the machine may want one more.
 const TURNS: u32 = 3;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of tool calls use.
+pub(super) struct ToolCallMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub discovery: ToolDiscovery,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, executor, clients, workspaces, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api = api.given(Arc::new(ToolCallMethods {
+        life,
+        settings,
+        store,
+        executor,
+        clients,
+        workspaces,
+        discovery,
+    }));
     // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
     api.cancellable::<ToolsCall, _, _>(call);
 }
 
 async fn call(
-    state: Arc<DaemonContext>,
+    state: Arc<ToolCallMethods>,
     caller: RpcCaller,
     params: ToolsCallParams,
 ) -> Result<ToolsCallResult, RpcError> {
     let ToolsCallParams { session_id, tool, arguments } = params;
-    may_change(&state, &caller, &session_id)?;
-    let summary = open_session(&state, &session_id).await?;
+    may_change(&state.clients, &caller, &session_id)?;
+    let summary = open_session(&state.store, &session_id).await?;
     let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
     let project = state
         .workspaces
@@ -57,7 +82,7 @@ async fn call(
     }
     let by = by(&caller);
     let definition = definition(&tool);
-    let foreign = foreign(&state, &project, Some(&session_id), Some(&definition)).await;
+    let foreign = foreign(&state.discovery, &project, Some(&session_id), Some(&definition)).await;
     let request = RunRequest {
         definition: Arc::new(definition),
         digest: format!("sha256:{:x}", Sha256::digest(tool.as_str())),
@@ -66,7 +91,7 @@ async fn call(
         prompt: Some(prompt),
         inputs: serde_json::Map::new(),
         limits: LimitsParams::default(),
-        approval: approval(&state, ApprovalParams::default())?,
+        approval: approval(&state.settings, ApprovalParams::default())?,
         initiator: by.as_deref().map(ClientId::from),
         model: None,
         sampling: SamplingSettings::default(),
@@ -138,7 +163,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
 }
 
 /// Waits for the call's end, however long a person takes. Whoever hangs up leaves a run that goes on.
-async fn end_of_call(state: &DaemonContext, run: &RunId) -> Result<ToolsCallResult, RpcError> {
+async fn end_of_call(state: &ToolCallMethods, run: &RunId) -> Result<ToolsCallResult, RpcError> {
     let types = ["tool.state", "run.completed"].map(str::to_owned).to_vec();
     let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
     let mut ended: Option<ToolState> = None;

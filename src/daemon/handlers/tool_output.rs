@@ -6,26 +6,33 @@ use std::{
 };
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     internal, violation,
 };
+use crate::daemon_services::DaemonServices;
 use protocol::{ErrorKind, OutputStream, RpcError, ToolsOutput, ToolsOutputParams, ToolsOutputResult};
-use store::KeptOutput;
+use run::RunExecutor;
+use store::{EventStore, KeptOutput};
 use tools::OutputStore;
 
 /// Bytes of text in one answer. Written as JSON they are six times as many at worst, which still is a message that any
 /// client takes.
 const PAGE_BYTES: u64 = 256 * 1024;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of tool output use.
+pub(super) struct ToolOutputMethods {
+    pub store: EventStore,
+    pub executor: RunExecutor,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { store, executor, .. } = services.clone();
+    let mut api = api.given(Arc::new(ToolOutputMethods { store, executor }));
     api.cancellable::<ToolsOutput, _, _>(output);
 }
 
 async fn output(
-    state: Arc<DaemonContext>,
+    state: Arc<ToolOutputMethods>,
     _: RpcCaller,
     params: ToolsOutputParams,
 ) -> Result<ToolsOutputResult, RpcError> {

@@ -6,23 +6,42 @@ use super::{
     super::{
         discovery::{self, foreign},
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     lookup::{definition, session},
     roots, violation,
+};
+use crate::{
+    daemon_services::DaemonServices, discovery::ToolDiscovery, program_runtime::ProgramRuntime,
+    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
 };
 use protocol::{
     AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
     ToolsListResult,
 };
+use run::RunExecutor;
+use store::EventStore;
 use tools::{Tool, ToolExclusion, ToolRegistry, WEB_SEARCH};
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of tools use.
+pub(super) struct ToolMethods {
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub programs: Arc<ProgramRuntime>,
+    pub discovery: ToolDiscovery,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { settings, store, executor, workspaces, programs, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api =
+        api.given(Arc::new(ToolMethods { settings, store, executor, workspaces, programs, discovery }));
     api.cancellable::<ToolsList, _, _>(list);
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<ToolMethods>,
     _: RpcCaller,
     params: ToolsListParams,
 ) -> Result<ToolsListResult, RpcError> {
@@ -31,16 +50,18 @@ async fn list(
     let roots: Vec<PathBuf> = match &session_id {
         None => given.unwrap_or_default(),
         Some(id) => {
-            let own: Vec<PathBuf> = session(&state, id).await?.roots.iter().map(PathBuf::from).collect();
+            let own: Vec<PathBuf> =
+                session(&state.store, id).await?.roots.iter().map(PathBuf::from).collect();
             if given.is_some_and(|given| given != own) {
                 return Err(violation("/workspace", "is not that of the session"));
             }
             own
         }
     };
-    let project = discovery::project(&state, roots).await?;
+    let project = discovery::project(&state.workspaces, roots).await?;
     let found = agent.as_ref().map(|agent| definition(&project.catalog, agent)).transpose()?;
-    let foreign = foreign(&state, &project, session_id.as_ref(), found.as_ref().map(|(it, _)| &**it)).await;
+    let foreign =
+        foreign(&state.discovery, &project, session_id.as_ref(), found.as_ref().map(|(it, _)| &**it)).await;
     let mut exclusions = state.executor.exclusions(&project);
     let mut warnings = state
         .programs

@@ -7,17 +7,18 @@ use serde_json::json;
 use super::{
     super::{
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
         trace_reader::{OpenRunFacts, PageRoom, TracePage, TraceSubject},
     },
     lookup::{record, session},
 };
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, daemon_telemetry::DaemonTelemetry};
 use protocol::{
     ErrorKind, RpcError, RunId, RunRecord, SpanText, TraceExport, TraceExportParams, TraceExportResult,
     TraceGet, TraceGetParams, TraceGetResult, TraceList, TraceListParams, TraceListResult, TraceSpan,
     TraceSummary,
 };
-use store::{RunFilter, RunPlace, TreeTotal};
+use run::RunExecutor;
+use store::{EventStore, RunFilter, RunPlace, TreeTotal};
 use traces::{SpanEdge, SpanPlace, TraceWriter};
 
 /// The most items of one page; the schemas say the same.
@@ -30,20 +31,30 @@ const PAGE_BYTES: usize = 256 * 1024;
 /// Bytes that a span takes beside its texts, about.
 const SPAN_BYTES: usize = 1024;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of traces use.
+pub(super) struct TraceMethods {
+    pub life: Arc<DaemonLife>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub telemetry: Arc<DaemonTelemetry>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, store, executor, telemetry, .. } = services.clone();
+    let mut api = api.given(Arc::new(TraceMethods { life, store, executor, telemetry }));
     api.cancellable::<TraceList, _, _>(list);
     api.cancellable::<TraceGet, _, _>(get);
     api.cancellable::<TraceExport, _, _>(export);
 }
 
 async fn list(
-    state: Arc<DaemonContext>,
+    state: Arc<TraceMethods>,
     _: RpcCaller,
     params: TraceListParams,
 ) -> Result<TraceListResult, RpcError> {
     let TraceListParams { session_id, agent, active, cursor, limit } = params;
     if let Some(id) = &session_id {
-        session(&state, id).await?;
+        session(&state.store, id).await?;
     }
     let filter = RunFilter { session: session_id, agent, active, roots: true, ..RunFilter::default() };
     let listed = state.store.run_list(&filter, cursor.as_deref(), page(limit)).await?;
@@ -81,7 +92,7 @@ fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    state: Arc<TraceMethods>,
     _: RpcCaller,
     params: TraceGetParams,
 ) -> Result<TraceGetResult, RpcError> {
@@ -104,7 +115,7 @@ async fn get(
 }
 
 async fn export(
-    state: Arc<DaemonContext>,
+    state: Arc<TraceMethods>,
     _: RpcCaller,
     params: TraceExportParams,
 ) -> Result<TraceExportResult, RpcError> {
@@ -112,7 +123,7 @@ async fn export(
     let subject = match (run_id, session_id) {
         (Some(run), None) => of_run(&state, &run).await?.0,
         (None, Some(id)) => {
-            session(&state, &id).await?;
+            session(&state.store, &id).await?;
             TraceSubject::Session(id)
         }
         (run, _) => return Err(not_one(run.is_some())),
@@ -141,7 +152,7 @@ async fn export(
 }
 
 /// Facts of runs that have not ended which no log has.
-fn open_runs(state: &DaemonContext) -> OpenRunFacts {
+fn open_runs(state: &TraceMethods) -> OpenRunFacts {
     let stranded = state.executor.stranded().into_iter().map(|(run, why)| (run, why.to_string()));
     OpenRunFacts {
         daemon_began: state.life.started_at,
@@ -151,9 +162,9 @@ fn open_runs(state: &DaemonContext) -> OpenRunFacts {
 }
 
 /// A run and all below it; also the run at the root.
-async fn of_run(state: &DaemonContext, run: &RunId) -> Result<(TraceSubject, RunId), RpcError> {
+async fn of_run(state: &TraceMethods, run: &RunId) -> Result<(TraceSubject, RunId), RpcError> {
     // Says why there is none.
-    record(state, run).await?;
+    record(&state.store, run).await?;
     let missing = || RpcError::new(ErrorKind::Gone, format!("run {run} was deleted meanwhile"));
     let RunPlace { session, root, first_seq } = state.store.run_place(run).await?.ok_or_else(missing)?;
     Ok((TraceSubject::Run { run: run.clone(), session, first_seq }, root))

@@ -8,37 +8,48 @@ use std::{
 use serde_json::json;
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     by, internal,
     lookup::session,
     observers::may_change,
     sessions::{event, turn},
+};
+use crate::{
+    client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
 };
 use protocol::{
     CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, EventSeq, FileChanged,
     FileRestored, NotRestorable, RpcError, SchemaViolation, SessionId, SessionUndo, SessionUndoParams,
     SessionUndoResult, ToolKind, ToolName,
 };
-use store::{LogFilter, StoredEvent};
+use run::RunExecutor;
+use store::{EventStore, LogFilter, StoredEvent};
 use tools::{UndoError, UndoStore};
 
 /// Events of the session that are read at once.
 const PAGE: usize = 500;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that undoing uses.
+pub(super) struct UndoMethods {
+    pub life: Arc<DaemonLife>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub clients: Arc<ClientConnections>,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, store, executor, clients, .. } = services.clone();
+    let mut api = api.given(Arc::new(UndoMethods { life, store, executor, clients }));
     api.method::<SessionUndo, _, _>(undo);
 }
 
 async fn undo(
-    state: Arc<DaemonContext>,
+    state: Arc<UndoMethods>,
     caller: RpcCaller,
     params: SessionUndoParams,
 ) -> Result<SessionUndoResult, RpcError> {
     let SessionUndoParams { session_id, to_call_id, last_turn, force } = params;
-    may_change(&state, &caller, &session_id)?;
+    may_change(&state.clients, &caller, &session_id)?;
     let back_to = match (to_call_id, last_turn) {
         (Some(call), false) => UndoTarget::Call(call),
         (None, true) => UndoTarget::LastTurn,
@@ -50,8 +61,8 @@ async fn undo(
                 .with_details(json!({ "violations": violations })));
         }
     };
-    let _turn = turn(&state).await?;
-    session(&state, &session_id).await?;
+    let _turn = turn(&state.executor).await?;
+    session(&state.store, &session_id).await?;
     let history = UndoHistory::read(&state, &session_id).await?;
     let plan = history.plan(&back_to)?;
     let store = state.executor.undo_store();
@@ -111,7 +122,7 @@ struct UndoPlan {
 }
 
 impl UndoHistory {
-    async fn read(state: &DaemonContext, session: &SessionId) -> Result<UndoHistory, RpcError> {
+    async fn read(state: &UndoMethods, session: &SessionId) -> Result<UndoHistory, RpcError> {
         let types =
             ["file.changed", "file.restored", "tool.state", "tool.clientCall"].map(str::to_owned).to_vec();
         let filter = LogFilter { types, sessions: vec![session.clone()], ..LogFilter::default() };

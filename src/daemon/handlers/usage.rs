@@ -5,38 +5,37 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 use serde_json::json;
 
 use super::{
-    super::{
-        rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
-    },
+    super::rpc::{MethodHandlers, RpcCaller},
     lookup::{record, session},
 };
+use crate::daemon_services::DaemonServices;
 use protocol::{
     AgentName, ErrorKind, RpcError, Timestamp, UsageGet, UsageGetParams, UsageGetResult, UsedAmount,
     UsedByAgent, UsedByAgentAndModel, UsedByModel,
 };
-use store::UsageOf;
+use store::{EventStore, UsageOf};
 
 /// Rows of each list; more agents and models than a person has, and an answer that can be sent. The docs say the same.
 const MAX_ROWS: usize = 1_000;
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let mut api = api.given(Arc::new(services.store.clone()));
     api.cancellable::<UsageGet, _, _>(get);
 }
 
 async fn get(
-    state: Arc<DaemonContext>,
+    store: Arc<EventStore>,
     _: RpcCaller,
     params: UsageGetParams,
 ) -> Result<UsageGetResult, RpcError> {
     let of = asked_for(params)?;
     let mut since = None;
     match &of {
-        UsageOf::Run(run) => drop(record(&state, run).await?),
-        UsageOf::Session(id) => drop(session(&state, id).await?),
+        UsageOf::Run(run) => drop(record(&store, run).await?),
+        UsageOf::Session(id) => drop(session(&store, id).await?),
         UsageOf::Since(at) => since = Some(UsageOf::first_moment(*at)),
     }
-    Ok(summed(state.store.usage(&of).await?, since))
+    Ok(summed(store.usage(&of).await?, since))
 }
 
 /// Exactly one of three; each that is too many is told.

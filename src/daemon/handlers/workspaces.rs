@@ -13,9 +13,13 @@ use super::{
         discovery::{self, DiscoveryFreshness},
         hook_places, hook_problems,
         rpc::{MethodHandlers, RpcCaller},
-        state::DaemonContext,
     },
     by, internal, roots, violation,
+};
+use crate::{
+    daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
+    hook_control::HookControl, mcp::McpConnections, settings_in_force::SettingsInForce,
+    workspace_files::WorkspaceFiles,
 };
 use hooks::HookPlacesRead;
 use memory::MemoryFileState;
@@ -27,10 +31,35 @@ use protocol::{
     WorkspaceOpenResult, WorkspaceParam, WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams,
     WorkspaceTrustResult, WorkspaceTrusted,
 };
-use store::NewEvent;
+use run::RunExecutor;
+use store::{EventStore, NewEvent};
 use trust::{AcknowledgementState, TrustRecords, canonical};
 
-pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+/// The services that the methods of workspaces use.
+pub(super) struct WorkspaceMethods {
+    pub life: Arc<DaemonLife>,
+    pub settings: Arc<SettingsInForce>,
+    pub store: EventStore,
+    pub executor: RunExecutor,
+    pub workspaces: Arc<WorkspaceFiles>,
+    pub hooks: Arc<HookControl>,
+    pub mcp: Arc<McpConnections>,
+    pub discovery: ToolDiscovery,
+}
+
+pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
+    let DaemonServices { life, settings, store, executor, workspaces, hooks, mcp, .. } = services.clone();
+    let discovery = ToolDiscovery::of(services);
+    let mut api = api.given(Arc::new(WorkspaceMethods {
+        life,
+        settings,
+        store,
+        executor,
+        workspaces,
+        hooks,
+        mcp,
+        discovery,
+    }));
     api.cancellable::<WorkspaceOpen, _, _>(open);
     api.cancellable::<WorkspaceList, _, _>(list);
     api.method::<WorkspaceTrust, _, _>(trust);
@@ -38,7 +67,7 @@ pub fn register(api: &mut MethodHandlers<DaemonContext>) {
 }
 
 async fn open(
-    state: Arc<DaemonContext>,
+    state: Arc<WorkspaceMethods>,
     _: RpcCaller,
     params: WorkspaceOpenParams,
 ) -> Result<WorkspaceOpenResult, RpcError> {
@@ -47,7 +76,11 @@ async fn open(
     Ok(WorkspaceOpenResult { workspace })
 }
 
-async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
+async fn list(
+    state: Arc<WorkspaceMethods>,
+    _: RpcCaller,
+    _: NoParams,
+) -> Result<WorkspaceListResult, RpcError> {
     let trust = state.workspaces.projects.trust();
     let record = |(root, trusted): (&str, bool)| WorkspaceRecord {
         roots: vec![root.to_owned()],
@@ -63,7 +96,7 @@ async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<Wo
 }
 
 async fn trust(
-    state: Arc<DaemonContext>,
+    state: Arc<WorkspaceMethods>,
     caller: RpcCaller,
     params: WorkspaceTrustParams,
 ) -> Result<WorkspaceTrustResult, RpcError> {
@@ -114,7 +147,7 @@ async fn trust(
 }
 
 async fn acknowledge(
-    state: Arc<DaemonContext>,
+    state: Arc<WorkspaceMethods>,
     caller: RpcCaller,
     params: AgentsAcknowledgeParams,
 ) -> Result<AgentsAcknowledgeResult, RpcError> {
@@ -178,7 +211,7 @@ fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
 
 /// The folders of a workspace of which people said something and none is there any more: there is nothing to be shown of
 /// them, and trust in them can be taken back all the same.
-fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
+fn gone(state: &WorkspaceMethods, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
     let trust = state.workspaces.projects.trust();
     let known = |root: &PathBuf| {
         let root = root.to_str().filter(|root| !Path::new(root).exists())?;
@@ -187,7 +220,10 @@ fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<
     Ok(roots(workspace)?.iter().map(known).collect())
 }
 
-async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Result<ProjectSurvey, RpcError> {
+async fn survey(
+    state: &Arc<WorkspaceMethods>,
+    workspace: &WorkspaceParam,
+) -> Result<ProjectSurvey, RpcError> {
     let (projects, workspace) = (state.workspaces.projects.clone(), workspace.clone());
     let commands = state.executor.discovery_commands();
     let surveying = move || Ok(projects.survey(&folders(&workspace)?, &commands));
@@ -206,7 +242,7 @@ async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Resul
     };
     let project = state.workspaces.project(survey.roots.iter().map(PathBuf::from).collect()).await;
     let project = project.map_err(|error| internal("the workspace could not be read", &error))?;
-    let told = hooks.all_problems(&hook_problems::known_tools(state, &project));
+    let told = hooks.all_problems(&hook_problems::known_tools(&state.discovery, &project));
     let found: Vec<_> = told.iter().filter(is_of_root).cloned().collect();
     survey.problems.extend(found);
     let redactor = state.settings.redactor.get();
@@ -309,7 +345,7 @@ pub(super) fn read(root: &str, file: TrustedFile) -> WorkspaceTrusted {
 
 /// Tells the log, all of it or nothing, and then trusts accordingly.
 async fn tell(
-    state: &DaemonContext,
+    state: &WorkspaceMethods,
     by: Option<String>,
     said: Vec<WorkspaceTrusted>,
 ) -> Result<EventSeq, RpcError> {
@@ -329,7 +365,7 @@ async fn tell(
     Ok(seq)
 }
 
-fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
+fn record(survey: &ProjectSurvey, state: &WorkspaceMethods) -> WorkspaceRecord {
     let trust = state.workspaces.projects.trust();
     let has_one_root = survey.roots.len() == 1;
     let redactor = state.settings.redactor.get();
@@ -367,10 +403,10 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
 const MOST_MEMORY_FILES: usize = 200;
 
 /// The same with the memory files that wait for trust, and the tools that its own command tells of, which it is asked for anew.
-async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<WorkspaceRecord, RpcError> {
+async fn discovered(record: WorkspaceRecord, state: &WorkspaceMethods) -> Result<WorkspaceRecord, RpcError> {
     let roots = record.roots.iter().map(PathBuf::from).collect();
-    let project = discovery::project(state, roots).await?;
-    let found = discovery::of(state, &project, DiscoveryFreshness::Anew).await;
+    let project = discovery::project(&state.workspaces, roots).await?;
+    let found = discovery::of(&state.discovery, &project, DiscoveryFreshness::Anew).await;
     let redactor = state.settings.redactor.get();
     let memory = state.executor.memory(&project).await.files.into_iter().map(|(file, _)| file);
     let memory_files = memory
@@ -384,6 +420,6 @@ async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<Wo
         .map(|it| ImportedMemoryFile { path: shown(it.path), by: shown(it.by) })
         .take(MOST_MEMORY_FILES)
         .collect();
-    let discovery = discovery::record(state, &found);
+    let discovery = discovery::record(&state.settings, &found);
     Ok(WorkspaceRecord { discovery, memory_files, memory_imports, ..record })
 }

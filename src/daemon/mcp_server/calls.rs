@@ -72,8 +72,9 @@ impl McpServerCall<'_> {
             },
             None => {
                 let roots = self.opened.roots(self.context).await.map_err(protocol_error)?;
-                let tools =
-                    WorkspaceAgentTools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+                let tools = WorkspaceAgentTools::read(&self.house.workspaces, &roots)
+                    .await
+                    .map_err(protocol_error)?;
                 let Some(agent) = tools.agent(&request.name) else {
                     return Err(protocol_error(unknown(&request.name, &tools)));
                 };
@@ -218,7 +219,7 @@ impl McpServerCall<'_> {
         since: i64,
         wait: Duration,
     ) -> RunWaitEnd {
-        let clock = &self.house.state.life.clock;
+        let clock = &self.house.life.clock;
         let mut seen = following.seen.clone();
         let mut time = clock.sleep(wait);
         let mut pause: Option<BoxFuture<'static, ()>> = None;

@@ -166,7 +166,7 @@ impl McpSession {
         let watches = RunWatches::new(link.clone(), person, tasks.clone(), self.gone.clone());
         if let Some(presence) = presence {
             let (watches, gone) = (watches.clone(), self.gone.clone());
-            let clock = Arc::clone(&self.house.state.life.clock);
+            let clock = Arc::clone(&self.house.life.clock);
             tasks.spawn("what sees whether a client of MCP has left", async move {
                 gone.run_until_cancelled(leave_with(presence, watches, clock)).await
             });
@@ -256,7 +256,8 @@ impl ServerHandler for McpSession {
         let _work = self.working.begin();
         let listing = async {
             let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
-            let tools = WorkspaceAgentTools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+            let tools =
+                WorkspaceAgentTools::read(&self.house.workspaces, &roots).await.map_err(protocol_error)?;
             Ok(ListToolsResult::with_all_items(tools.declared()))
         };
         self.answered(listing).await

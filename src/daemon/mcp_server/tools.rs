@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::state::DaemonContext;
+use crate::workspace_files::WorkspaceFiles;
 use agents::{AgentCatalog, AgentLookup};
 use protocol::{AgentDefinition, AgentName, AgentStatus, ErrorKind, RpcError};
 use run::agent_parameters;
@@ -107,9 +107,12 @@ pub(super) struct WorkspaceAgentTools {
 
 impl WorkspaceAgentTools {
     /// Reads the agents' files, if they have changed.
-    pub async fn read(state: &DaemonContext, roots: &[String]) -> Result<WorkspaceAgentTools, RpcError> {
+    pub async fn read(
+        workspaces: &WorkspaceFiles,
+        roots: &[String],
+    ) -> Result<WorkspaceAgentTools, RpcError> {
         let project =
-            state.workspaces.project(roots.iter().map(PathBuf::from).collect()).await.map_err(|error| {
+            workspaces.project(roots.iter().map(PathBuf::from).collect()).await.map_err(|error| {
                 tracing::error!(%error, "the workspace of an MCP session could not be read");
                 RpcError::new(
                     ErrorKind::InternalError,

@@ -80,8 +80,9 @@ fn not_found<T>() -> Result<T, RpcError> {
     Err(RpcError::new(ErrorKind::NotFound, "nothing here"))
 }
 
-fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
-    let mut api = MethodHandlers::new(bed);
+fn api(bed: Arc<Bed>) -> MethodHandlers {
+    let mut all = MethodHandlers::new();
+    let mut api = all.given(bed);
     api.method::<Initialize, _, _>(async |_, caller: RpcCaller, params: InitializeParams| {
         let client_id = params.client_id.unwrap_or_else(|| "client".into());
         caller.introduce(params.client, client_id, params.strict);
@@ -237,7 +238,7 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
             log_id: "l".into(),
         })
     });
-    api
+    all
 }
 
 /// The question of a token that there is.

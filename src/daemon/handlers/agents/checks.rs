@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use super::{
-    super::super::{discovery::foreign_known, state::DaemonContext},
-    hooks_of,
-};
+use super::{super::super::discovery::foreign_known, AgentMethods, hooks_of};
 use project::Project;
 use protocol::{
     AgentCheck, AgentDefinition, AgentFormat, CheckOutcome, FileProblem,
@@ -36,7 +33,7 @@ const N_TO_READ: usize = 2;
 pub fn of(
     definition: Option<&AgentDefinition>,
     problems: &[FileProblem],
-    state: &DaemonContext,
+    state: &AgentMethods,
     project: &Project,
 ) -> Vec<AgentCheck> {
     let mut checks: Vec<AgentCheck> = OF_FILE
@@ -66,7 +63,7 @@ pub fn of(
         outcome: if findings.is_empty() { CheckOutcome::Pass } else { worst },
         findings,
     };
-    let foreign = foreign_known(state, project);
+    let foreign = foreign_known(&state.discovery, project);
     let toolset = state.executor.toolset(definition, project, foreign);
     // What another product's file names need not be here.
     let is_own = definition.format == AgentFormat::Own;

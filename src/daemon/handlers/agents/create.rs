@@ -8,6 +8,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    AgentMethods,
     export::templates_of,
     writing::{AgentFileWrites, WriteDestination, acknowledging, refuse_errors, warnings},
 };
@@ -17,7 +18,6 @@ use crate::{
     handlers::{blocking, by, internal, violations},
     once::KeyToken,
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use agents::{self, AgentFile};
 use project::Project;
@@ -27,7 +27,7 @@ use protocol::{
 };
 
 pub async fn create(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     caller: RpcCaller,
     params: AgentsCreateParams,
 ) -> Result<AgentWrittenResult, RpcError> {
@@ -38,7 +38,7 @@ pub async fn create(
 }
 
 async fn create_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<AgentMethods>,
     by: Option<String>,
     params: AgentsCreateParams,
     token: Option<KeyToken>,
@@ -53,7 +53,7 @@ async fn create_once(
         (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
     };
     let _turn = state.workspaces.trust_changes.lock().await;
-    let told = agent_changes::turn(state).await;
+    let told = agent_changes::turn(&state.news).await;
     // Whatever is there at the first look is no change.
     let before = state.workspaces.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
@@ -185,7 +185,7 @@ impl NewAgentContent {
         Some(says)
     }
 
-    fn text(self, state: &DaemonContext, project: &Project) -> Result<String, RpcError> {
+    fn text(self, state: &AgentMethods, project: &Project) -> Result<String, RpcError> {
         match self {
             NewAgentContent::Text(text) => Ok(text),
             NewAgentContent::Fields(fields) => Ok(agents::written(&fields)),

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    named,
+    AgentMethods, named,
     update::comes_with_the_daemon,
     writing::{AgentFileWrites, root_of},
 };
@@ -13,7 +13,6 @@ use crate::{
     handlers::{blocking, by, contexts, internal, roots},
     once::KeyToken,
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use agents::AgentCatalog;
 use protocol::{
@@ -23,7 +22,7 @@ use protocol::{
 use store::AgentSession;
 
 pub async fn delete(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     caller: RpcCaller,
     params: AgentsDeleteParams,
 ) -> Result<AgentsDeleteResult, RpcError> {
@@ -34,7 +33,7 @@ pub async fn delete(
 }
 
 async fn delete_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<AgentMethods>,
     by: Option<String>,
     params: AgentsDeleteParams,
     token: Option<KeyToken>,
@@ -54,7 +53,7 @@ async fn delete_once(
         }
     };
     let _turn = state.workspaces.trust_changes.lock().await;
-    let told = agent_changes::turn(state).await;
+    let told = agent_changes::turn(&state.news).await;
     let project = state.workspaces.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
@@ -107,7 +106,7 @@ struct ClearedContexts {
 
 /// Empties the agent's contexts in the sessions in which its name means this file.
 async fn empty(
-    state: &Arc<DaemonContext>,
+    state: &Arc<AgentMethods>,
     by: Option<String>,
     agent: &AgentSummary,
     roots: &[PathBuf],
@@ -125,7 +124,7 @@ async fn empty(
             continue;
         }
         let context = SessionContextParams { session_id: session, agent: Some(agent.name.clone()) };
-        contexts::clear_contexts(state, by.clone(), context).await?;
+        contexts::clear_contexts(&state.contexts, by.clone(), context).await?;
         emptied.cleared += 1;
     }
     Ok(emptied)
@@ -133,7 +132,7 @@ async fn empty(
 
 /// True if the name means this file there.
 async fn is_meant(
-    state: &DaemonContext,
+    state: &AgentMethods,
     agent: &AgentSummary,
     roots: &[PathBuf],
     of_session: Vec<PathBuf>,

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use serde_json::json;
 
-use super::{super::blocking, named, project};
-use crate::{rpc::RpcCaller, state::DaemonContext};
+use super::{super::blocking, AgentMethods, named, project};
+use crate::rpc::RpcCaller;
 use agents::{self, PlaceSwitches};
 use config::{problem, read_bounded};
 use project::Project;
@@ -18,7 +18,7 @@ use protocol::{
 const MOST_BYTES: usize = 2 << 20;
 
 pub async fn export(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsExportParams,
 ) -> Result<AgentsExportResult, RpcError> {
@@ -93,7 +93,7 @@ fn written(agent: &AgentSummary) -> Option<String> {
 
 /// What agents can be made from.
 pub async fn templates(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsTemplatesParams,
 ) -> Result<AgentsTemplatesResult, RpcError> {
@@ -127,7 +127,7 @@ pub async fn templates(
 
 /// Where templates are looked for. Of a workspace that nobody trusts there are none: whoever makes an agent from one has
 /// acknowledged the agent.
-pub fn templates_of(state: &DaemonContext, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
+pub fn templates_of(state: &AgentMethods, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
     let switches = PlaceSwitches::of(&state.settings.get().config.agents.places);
     let roots = project.roots.iter().filter(|_| project.is_trusted).map(PathBuf::from);
     state.workspaces.projects.agents().places().of_templates(&switches, &roots.collect::<Vec<PathBuf>>())

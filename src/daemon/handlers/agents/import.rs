@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    AgentMethods,
     create::cannot_edit,
     writing::{AgentFileWrites, WriteDestination},
 };
@@ -20,7 +21,6 @@ use crate::{
     handlers::{blocking, by, internal, violation, violations},
     once::KeyToken,
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use agents::{self, AgentCatalog, AgentFile, AgentFilePaths, ImportedAgentFile};
 use config::{problem, read_bounded};
@@ -36,7 +36,7 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST_TEXT: usize = 2 << 20;
 
 pub async fn import(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     caller: RpcCaller,
     params: AgentsImportParams,
     given_up: CancellationToken,
@@ -48,7 +48,7 @@ pub async fn import(
 }
 
 async fn import_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<AgentMethods>,
     by: Option<String>,
     params: AgentsImportParams,
     token: Option<KeyToken>,
@@ -77,7 +77,7 @@ async fn import_once(
     let FoundImportFiles { files, problems, origin } =
         sought.read(state, format, destination.scope, given_up).await?;
     let _turn = state.workspaces.trust_changes.lock().await;
-    let told = agent_changes::turn(state).await;
+    let told = agent_changes::turn(&state.news).await;
     // Whatever is there at the first look is no change.
     let before = state.workspaces.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
@@ -187,7 +187,7 @@ impl AgentImportSource {
 
     async fn read(
         self,
-        state: &Arc<DaemonContext>,
+        state: &Arc<AgentMethods>,
         format: Option<AgentFormat>,
         scope: AgentScope,
         given_up: &CancellationToken,
@@ -197,7 +197,7 @@ impl AgentImportSource {
             AgentImportSource::Url { url, digest } => {
                 let wanted = UrlImportRequest { url, digest, format, scope };
                 let UrlImport { files, problems, origin } =
-                    agent_urls::fetch(state, wanted, given_up).await?;
+                    agent_urls::fetch(&state.fetcher, wanted, given_up).await?;
                 Ok(FoundImportFiles { files, problems, origin: Some(origin) })
             }
         }
@@ -218,7 +218,7 @@ fn names(catalog: &AgentCatalog, to: &WriteDestination) -> BTreeSet<AgentName> {
 }
 
 struct AgentImport {
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     to: WriteDestination,
     on_conflict: OnConflict,
     dry_run: bool,

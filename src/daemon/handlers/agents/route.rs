@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::project;
+use super::{AgentMethods, project};
 use crate::{
     handlers::{
         internal,
@@ -10,13 +10,13 @@ use crate::{
         violation,
     },
     rpc::RpcCaller,
-    state::DaemonContext,
+    settings_in_force::SettingsInForce,
 };
 use project::Project;
 use protocol::{AgentName, AgentRoute, AgentsRouteParams, AlternativeRoute, RpcError, WorkspaceParam};
 
 pub async fn route(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     _: RpcCaller,
     params: AgentsRouteParams,
 ) -> Result<AgentRoute, RpcError> {
@@ -26,28 +26,28 @@ pub async fn route(
             return Err(violation("/workspace", "not beside `sessionId`, which has one of its own"));
         }
         (Some(session), None) => {
-            let summary = open_session(&state, &session).await?;
+            let summary = open_session(&state.store, &session).await?;
             (Some(WorkspaceParam::Roots { roots: summary.roots }), summary.agent)
         }
         (None, workspace) => (workspace, None),
     };
     let project = project(&state, workspace.as_ref()).await?;
-    select(&state, &project, &prompt, usual).await
+    select(&state.settings, &project, &prompt, usual).await
 }
 
 /// The agent whose trigger fits best; where none does, or prompts are not routed here, the usual one.
 pub async fn select(
-    state: &DaemonContext,
+    settings: &SettingsInForce,
     project: &Arc<Project>,
     prompt: &str,
     usual: Option<AgentName>,
 ) -> Result<AgentRoute, RpcError> {
-    let settings = state.settings.get();
-    let is_on = project.settings.auto_route.unwrap_or(settings.config.agents.auto_route.value);
+    let in_force = settings.get();
+    let is_on = project.settings.auto_route.unwrap_or(in_force.config.agents.auto_route.value);
     let found = match is_on {
         true => {
             // What an expression finds is a piece of the prompt, and half a secret is not known as one any more.
-            let prompt = state.settings.redactor.get().owned(prompt.to_owned());
+            let prompt = settings.redactor.get().owned(prompt.to_owned());
             let project = Arc::clone(project);
             // Expressions of thousands of agents take milliseconds, and are compiled when they are met first.
             let routing = move || agents::route(&prompt, project.catalog.routable());
@@ -58,7 +58,7 @@ pub async fn select(
         false => None,
     };
     let Some(route) = found else {
-        let agent = usual.unwrap_or_else(|| usual_agent(state, project));
+        let agent = usual.unwrap_or_else(|| usual_agent(settings, project));
         return Ok(AgentRoute { agent, trigger: None, matched: Vec::new(), runners_up: Vec::new() });
     };
     // It is for an agent that would be freer than its file says, and another one even more so.

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc};
 use serde_json::{Map, Value, json};
 
 use super::{
+    AgentMethods,
     create::cannot_edit,
     named,
     writing::{AgentFileWrites, acknowledging, is_acknowledged, refuse_errors, root_of, warnings},
@@ -15,7 +16,6 @@ use crate::{
     handlers::{blocking, by, internal, roots, violation, violations},
     once::KeyToken,
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use agents::{self, AgentCatalog};
 use protocol::{
@@ -24,7 +24,7 @@ use protocol::{
 };
 
 pub async fn update(
-    state: Arc<DaemonContext>,
+    state: Arc<AgentMethods>,
     caller: RpcCaller,
     params: AgentsUpdateParams,
 ) -> Result<AgentWrittenResult, RpcError> {
@@ -35,7 +35,7 @@ pub async fn update(
 }
 
 async fn update_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<AgentMethods>,
     by: Option<String>,
     params: AgentsUpdateParams,
     token: Option<KeyToken>,
@@ -61,7 +61,7 @@ async fn update_once(
     };
     let roots = workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
     let _turn = state.workspaces.trust_changes.lock().await;
-    let told = agent_changes::turn(state).await;
+    let told = agent_changes::turn(&state.news).await;
     let project = state.workspaces.project(roots.clone()).await;
     let project = project.map_err(|error| internal("the agents could not be read", &error))?;
     let agent = named(&project.catalog, &name, scope)?;
@@ -112,7 +112,7 @@ impl UpdatedAgentContent {
         agent: &AgentSummary,
         spot: LocatedFile,
         expected: Option<String>,
-        state: &DaemonContext,
+        state: &AgentMethods,
     ) -> Result<UpdatedAgentFile, RpcError> {
         let now = spot.digest();
         // Whoever asks again after a crash finds what they wanted there already.

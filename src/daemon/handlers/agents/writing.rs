@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::json;
 
+use super::AgentMethods;
 use crate::{
     agent_changes::{self, AgentChangesTurn, ImportProvenance},
     agent_files::{AgentFileFolder, ReversibleChange},
     handlers::{blocking, roots, workspaces},
     once::KeyToken,
-    state::DaemonContext,
 };
 use agents::{AgentCatalog, AgentFile, OWN_OF_PROJECT};
 use config::problem;
@@ -34,7 +34,7 @@ pub struct WriteDestination {
 impl WriteDestination {
     /// What is asked for, or the usual place; what is wrong with it goes to `found`.
     pub fn of(
-        state: &DaemonContext,
+        state: &AgentMethods,
         scope: Option<AgentScope>,
         workspace: Option<&WorkspaceParam>,
         found: &mut Vec<(&'static str, String)>,
@@ -66,7 +66,7 @@ impl WriteDestination {
     }
 
     /// Opens its folder. Blocks on the file system.
-    pub fn home(&self, state: &DaemonContext) -> Result<AgentFileFolder, RpcError> {
+    pub fn home(&self, state: &AgentMethods) -> Result<AgentFileFolder, RpcError> {
         match (self.scope, self.roots.first()) {
             (AgentScope::Project, Some(root)) => AgentFileFolder::of_project(root),
             _ => match state.workspaces.projects.agents().places().own_of_user() {
@@ -97,7 +97,7 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
 }
 
 /// True if a person has read these bytes of the workspace's file; nobody asks that of other files.
-pub fn is_acknowledged(state: &DaemonContext, path: &Path, root: Option<&Path>, digest: &str) -> bool {
+pub fn is_acknowledged(state: &AgentMethods, path: &Path, root: Option<&Path>, digest: &str) -> bool {
     let Some(root) = root else { return true };
     let (Ok(below), Some(canonical)) = (path.strip_prefix(root), canonical(root)) else { return false };
     state.workspaces.projects.trust().consent(&canonical, &below.to_string_lossy(), digest)
@@ -106,7 +106,7 @@ pub fn is_acknowledged(state: &DaemonContext, path: &Path, root: Option<&Path>, 
 
 /// Who wrote a workspace's file through the daemon has read it: what is to be told of that, if it is news.
 pub fn acknowledging(
-    state: &DaemonContext,
+    state: &AgentMethods,
     path: &Path,
     root: Option<&Path>,
     digest: &str,
@@ -126,7 +126,7 @@ pub fn acknowledging(
 
 /// What is to be said of a file that was just written: its own warnings, and who is in its way.
 pub fn warnings(
-    state: &DaemonContext,
+    state: &AgentMethods,
     catalog: &AgentCatalog,
     name: &AgentName,
     path: &Path,
@@ -168,7 +168,7 @@ pub fn root_of(path: &Path, scope: AgentScope, roots: &[PathBuf]) -> Option<Path
 
 /// What of a definition nobody here knows: tools of the daemon's own, models and servers; agents, lent and discovered tools are
 /// not looked at.
-fn oddities(state: &DaemonContext, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
+fn oddities(state: &AgentMethods, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
     let model = state.executor.model_problem(definition);
     let model = model.map(|message| (FileProblemCode::UnknownModel, message));
     let listed = definition.mcp.servers.iter().flatten();
@@ -193,7 +193,7 @@ impl AgentFileWrites {
     /// Tells the log; what it cannot be told did not happen. `turn`: taken before the files were written.
     pub async fn tell<R: Serialize>(
         self,
-        state: &DaemonContext,
+        state: &AgentMethods,
         token: Option<KeyToken>,
         answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
         turn: &AgentChangesTurn<'_>,
@@ -201,7 +201,8 @@ impl AgentFileWrites {
         let AgentFileWrites { by, roots, acknowledged, changes, arrival } = self;
         let arrival = arrival.as_ref();
         let told =
-            agent_changes::settle(state, by, acknowledged, (&roots, arrival), token, answer, turn).await;
+            agent_changes::settle(&state.news, by, acknowledged, (&roots, arrival), token, answer, turn)
+                .await;
         if told.is_err() {
             blocking(move || {
                 // The last one first: a file may have been changed twice.

@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::json;
 
+use super::{super::internal, ExtensionMethods};
 use extensions::{
     ExtensionFolders, ExtensionLibrary, ExtensionPackage, KnownExtension, PackageFault, PackagedServer,
     StagedExtension,
@@ -19,9 +20,6 @@ use protocol::{
 use store::{EventStore, NewEvent, StoreError};
 use sys::ids;
 use tools::mcp::{ExtensionServer, ExtensionServerOrigin, McpHub};
-
-use super::super::internal;
-use crate::state::DaemonContext;
 
 /// The extensions that the log has, after what a killed daemon left is settled.
 pub async fn library(data_dir: &Path, store: &EventStore) -> Result<ExtensionLibrary, StoreError> {
@@ -42,7 +40,11 @@ pub struct ExtensionOrigin {
 }
 
 /// Copies and reads what lies in a folder.
-pub async fn stage(state: &DaemonContext, folder: PathBuf, shown: &str) -> Result<StagedExtension, RpcError> {
+pub async fn stage(
+    state: &ExtensionMethods,
+    folder: PathBuf,
+    shown: &str,
+) -> Result<StagedExtension, RpcError> {
     let folders = state.extensions.library.folders().clone();
     let staging = tokio::task::spawn_blocking(move || folders.stage(&folder)).await;
     let staged = staging.map_err(|error| internal("the extension could not be read", &error))?;
@@ -63,7 +65,7 @@ pub async fn stage(state: &DaemonContext, folder: PathBuf, shown: &str) -> Resul
 
 /// The record of what is going to be installed. Of another version of something, it keeps that one's id and switch.
 pub fn record(
-    state: &DaemonContext,
+    state: &ExtensionMethods,
     staged: &StagedExtension,
     origin: ExtensionOrigin,
     before: Option<&InstalledExtension>,
@@ -87,7 +89,7 @@ pub fn record(
 
 /// Puts it into its place and tells the log, both or neither. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn install(
-    state: &Arc<DaemonContext>,
+    state: &Arc<ExtensionMethods>,
     by: Option<String>,
     staged: StagedExtension,
     record: InstalledExtension,
@@ -119,7 +121,7 @@ pub async fn install(
 
 /// Switches it on or off. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn switch(
-    state: &Arc<DaemonContext>,
+    state: &Arc<ExtensionMethods>,
     by: Option<String>,
     before: InstalledExtension,
     enabled: bool,
@@ -130,7 +132,7 @@ pub async fn switch(
 
 /// Tells the log that it goes, and then takes it away. Whoever asks has the turn of [`InstalledExtensions::changes`].
 pub async fn remove(
-    state: &Arc<DaemonContext>,
+    state: &Arc<ExtensionMethods>,
     by: Option<String>,
     before: InstalledExtension,
 ) -> Result<EventSeq, RpcError> {
@@ -188,7 +190,7 @@ pub async fn begin(library: &ExtensionLibrary, hub: &McpHub) {
 }
 
 /// Ends the servers of an extension that changed, as soon as somebody finds that it did, until the daemon stops.
-pub async fn follow(state: Arc<DaemonContext>) {
+pub async fn follow(state: ExtensionMethods) {
     loop {
         tokio::select! {
             () = state.life.stop.cancelled() => return,
@@ -200,7 +202,7 @@ pub async fn follow(state: Arc<DaemonContext>) {
 
 /// Tells the log, and then has it in force.
 async fn tell(
-    state: &Arc<DaemonContext>,
+    state: &Arc<ExtensionMethods>,
     by: Option<String>,
     change: ExtensionChange,
     about: &InstalledExtension,

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{not_found, workspace};
-use crate::{rpc::RpcCaller, state::DaemonContext};
+use super::{McpMethods, not_found, workspace};
+use crate::rpc::RpcCaller;
 use protocol::{
     ErrorKind, McpLoginParams, McpLoginResult, McpLoginState, McpLogoutResult, McpServerParams, RpcError,
 };
@@ -13,7 +13,7 @@ use tools::mcp::{LoginEnd, LoginRequest, McpServerInstance, ServerLookup};
 const LONGEST_LOGIN: Duration = Duration::from_secs(15 * 60);
 
 pub async fn login(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpLoginParams,
 ) -> Result<McpLoginResult, RpcError> {
@@ -51,7 +51,7 @@ pub async fn login(
 }
 
 pub async fn logout(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpLogoutResult, RpcError> {
@@ -68,7 +68,7 @@ pub async fn logout(
 }
 
 fn meant(
-    state: &DaemonContext,
+    state: &McpMethods,
     roots: &[String],
     name: &str,
 ) -> Result<(Arc<McpServerInstance>, LoginRequest), RpcError> {
@@ -81,14 +81,14 @@ fn meant(
             let why = "no person has acknowledged the workspace's settings as they are (`subagent trust`)";
             return Err(refused(state, name, "cannot sign in to", why));
         }
-        ServerLookup::Unknown => return Err(not_found(state, roots, name)),
+        ServerLookup::Unknown => return Err(not_found((&state.mcp.hub, &state.settings), roots, name)),
     };
     let wanted = LoginRequest::of(&server.entry, state.programs.commands.environment());
     let wanted = wanted.map_err(|why| refused(state, name, "cannot sign in to", &why))?;
     Ok((server, wanted))
 }
 
-fn refused(state: &DaemonContext, name: &str, what: &str, why: &str) -> RpcError {
+fn refused(state: &McpMethods, name: &str, what: &str, why: &str) -> RpcError {
     let message = state.settings.redactor.get().owned(format!("{what} {name}: {why}"));
     RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells how the server is")
 }

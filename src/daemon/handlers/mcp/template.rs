@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::json;
 
+use super::McpMethods;
 use crate::{
     agent_files::{LocatedFile, TrashFolder},
     handlers::{blocking, violation},
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use config::server_name_problem;
 use protocol::{ErrorKind, McpTemplateParams, McpTemplateResult, RpcError};
@@ -23,7 +23,7 @@ const USUAL_FILE: &str = "server.py";
 const USUAL_NAME: &str = "mine";
 
 pub async fn template(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     _: RpcCaller,
     params: McpTemplateParams,
 ) -> Result<McpTemplateResult, RpcError> {
@@ -59,7 +59,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Blocks on the file system.
-fn write(state: &DaemonContext, path: &Path, force: bool) -> Result<(), RpcError> {
+fn write(state: &McpMethods, path: &Path, force: bool) -> Result<(), RpcError> {
     let spot = LocatedFile::of_program(path)?;
     if spot.bytes() == Some(TEMPLATE.as_bytes()) {
         return Ok(());

@@ -7,6 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::McpMethods;
 use crate::{
     agent_files::{LocatedFile, ReversibleChange, TrashFolder},
     discovery,
@@ -16,7 +17,6 @@ use crate::{
     redaction::without_secrets,
     reload::reload_whole,
     rpc::RpcCaller,
-    state::DaemonContext,
 };
 use config::{
     ConfigEditError, McpSettings, ProjectSettings, ServerEdit, ServerOf, SettingLayer, edited, nearest,
@@ -35,7 +35,7 @@ use trust::{AcknowledgementState, canonical, digest};
 const SECRET_HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie"];
 
 pub async fn add(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     caller: RpcCaller,
     params: McpAddParams,
 ) -> Result<McpWrittenResult, RpcError> {
@@ -46,7 +46,7 @@ pub async fn add(
 }
 
 pub async fn remove(
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     caller: RpcCaller,
     params: McpRemoveParams,
 ) -> Result<McpWrittenResult, RpcError> {
@@ -57,7 +57,7 @@ pub async fn remove(
 }
 
 async fn add_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<McpMethods>,
     by: Option<String>,
     params: McpAddParams,
     token: Option<KeyToken>,
@@ -85,7 +85,7 @@ async fn add_once(
 }
 
 async fn remove_once(
-    state: &Arc<DaemonContext>,
+    state: &Arc<McpMethods>,
     by: Option<String>,
     params: McpRemoveParams,
     token: Option<KeyToken>,
@@ -157,7 +157,7 @@ fn literal_secrets(server: &McpServerConfig) -> Vec<String> {
 
 /// One entry that is going to change.
 struct McpEntryPlan {
-    state: Arc<DaemonContext>,
+    state: Arc<McpMethods>,
     by: Option<String>,
     scope: McpScope,
     /// Of a project.
@@ -231,7 +231,7 @@ impl McpEntryPlan {
             };
             Box::new(keep) as crate::reload::KeyedReloadAnswer
         });
-        let reloaded = reload_whole(&self.state, self.by.clone(), to_be_kept).await?;
+        let reloaded = reload_whole(&self.state.reloader, self.by.clone(), to_be_kept).await?;
         Ok(self.answer(path, reloaded.seq))
     }
 
@@ -294,7 +294,7 @@ impl McpEntryPlan {
             self.state.workspaces.projects.replace_trust(trust);
         }
         // What the workspace has no more ends now. That it cannot be read is told by whoever needs it next.
-        if let Ok(project) = discovery::project(&self.state, vec![root.to_owned()]).await {
+        if let Ok(project) = discovery::project(&self.state.workspaces, vec![root.to_owned()]).await {
             self.state.mcp.hub.meet(&project);
         }
         Ok(self.answer(path, is_any.then_some(seq)))
@@ -333,7 +333,7 @@ impl McpEntryPlan {
 
 /// Has the file say so. Blocks on the file system.
 fn write(
-    state: &DaemonContext,
+    state: &McpMethods,
     scope: McpScope,
     root: Option<&Path>,
     name: &str,
@@ -362,7 +362,7 @@ fn write(
     Ok(McpSettingsWrite { path, before, now, change })
 }
 
-fn unedited(state: &DaemonContext, path: &Path, name: &str, why: ConfigEditError) -> RpcError {
+fn unedited(state: &McpMethods, path: &Path, name: &str, why: ConfigEditError) -> RpcError {
     let redactor = state.settings.redactor.get();
     let shown = redactor.owned(path.display().to_string());
     let name = redactor.owned(name.to_owned());

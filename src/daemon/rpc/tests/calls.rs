@@ -268,11 +268,11 @@ async fn discover_answers_to_both_spellings() {
 
 #[tokio::test]
 async fn the_handlers_are_exactly_the_methods() {
-    let check = |api: MethodHandlers<Bed>, mismatch: Expect| {
+    let check = |api: MethodHandlers, mismatch: Expect| {
         mismatch.assert_eq(&api.build(ConnectionLoad::new()).map(|_| ()).unwrap_err().to_string());
     };
     let mut twice = api(Bed::new());
-    twice.method::<Ping, _, _>(async |_, _, _| not_found());
+    twice.given(Bed::new()).method::<Ping, _, _>(async |_, _, _| not_found());
     check(
         twice,
         expect![[
@@ -286,8 +286,8 @@ async fn the_handlers_are_exactly_the_methods() {
         type Params = NoParams;
         type Result = NoParams;
     }
-    let mut stranger = MethodHandlers::new(Bed::new());
-    stranger.method::<Stranger, _, _>(async |_, _, _| not_found());
+    let mut stranger = MethodHandlers::new();
+    stranger.given(Bed::new()).method::<Stranger, _, _>(async |_, _, _| not_found());
     let mismatch = stranger.build(ConnectionLoad::new()).map(|_| ()).unwrap_err();
     assert_eq!(mismatch.unexpected, ["stranger"]);
     assert_eq!(mismatch.missing.len(), METHODS.len() - 1);

@@ -12,7 +12,8 @@ use run::RunExecutor;
 use store::EventStore;
 
 /// The services of a daemon, each in a room of its own.
-pub(super) struct DaemonContext {
+#[derive(Clone)]
+pub(super) struct DaemonServices {
     pub life: Arc<DaemonLife>,
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
@@ -26,8 +27,4 @@ pub(super) struct DaemonContext {
     pub confirmations: Arc<ConfirmationChannels>,
     pub telemetry: Arc<DaemonTelemetry>,
     pub pruning: Arc<SessionPruning>,
-    /// Held by whoever changes what is hidden, so that no token comes to light in between.
-    pub hiding: std::sync::Mutex<()>,
-    /// Held by whoever has the daemon looked over.
-    pub examinations: tokio::sync::Mutex<()>,
 }

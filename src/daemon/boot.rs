@@ -164,7 +164,7 @@ impl Daemon {
     }
 }
 
-/// What the last daemon left of commands is put aside and taken away.
+/// Commands, after anything that the last daemon left of theirs is put aside, to be taken away.
 async fn without_leftovers(
     settings: &DaemonSettings,
     commands: CommandRuntime,
@@ -180,7 +180,7 @@ async fn without_leftovers(
     commands
 }
 
-/// What programs are started with; those that the settings name are noted as they are.
+/// Everything that programs are started with; those that the settings name are noted as they are.
 async fn programs(
     settings: &DaemonSettings,
     (commands, children): (Arc<CommandRuntime>, ChildProcesses),

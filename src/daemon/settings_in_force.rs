@@ -31,7 +31,7 @@ pub(super) struct SettingsInForce {
     pub allowed_uids: Arc<HotSwap<Vec<u32>>>,
     /// Secrets that were read.
     pub secrets: KnownSecrets,
-    /// What settings are read from.
+    /// The files and the environment that settings are read from.
     pub sources: Arc<ConfigSources>,
     pub rule_places: RulePlaces,
     /// Which files are the daemon's own, or named by the settings.
@@ -40,7 +40,7 @@ pub(super) struct SettingsInForce {
     pub state_dir: PathBuf,
 }
 
-/// What of the settings stays as long as the daemon.
+/// The part of the settings that stays as long as the daemon.
 pub(super) struct SettingsGround {
     pub secrets: KnownSecrets,
     pub sources: ConfigSources,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tokio::sync::MutexGuard;
 
 use super::{once::KeyToken, wire_errors::internal};
-use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_files::WorkspaceFiles};
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_sources::WorkspaceSources};
 use agents::{AgentCatalog, AgentFileChanges};
 use protocol::{
     AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,
@@ -28,7 +28,7 @@ const MOST_LISTED: usize = 1_000;
 pub(super) struct AgentFileNews {
     life: Arc<DaemonLife>,
     store: EventStore,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
 }
 
 impl AgentFileNews {
@@ -153,14 +153,14 @@ pub(super) struct AgentChangesTurn<'a> {
     _guard: MutexGuard<'a, ()>,
 }
 
-/// Waits for the turn; it is taken after [`WorkspaceFiles::trust_changes`].
+/// Waits for the turn; it is taken after [`WorkspaceSources::trust_changes`].
 pub(super) async fn turn(state: &AgentFileNews) -> AgentChangesTurn<'_> {
     AgentChangesTurn { _guard: state.workspaces.agent_changes.lock().await }
 }
 
 /// Tells what a request did to agents' files, in one transaction: what of a workspace counts as acknowledged by it, what
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
-/// if there is one. The caller holds [`WorkspaceFiles::trust_changes`]. After an error the log knows of nothing.
+/// if there is one. The caller holds [`WorkspaceSources::trust_changes`]. After an error the log knows of nothing.
 pub(super) async fn settle<R: Serialize>(
     state: &AgentFileNews,
     by: Option<String>,

@@ -34,7 +34,7 @@ use self::{
 use super::{web_rules, wire_errors::internal};
 use crate::{
     daemon_life::DaemonLife, daemon_services::DaemonServices, program_runtime::ProgramRuntime,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::{self, ImportedAgentFile, LARGEST_FILE};
 use config::problem;
@@ -63,7 +63,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct UrlFetcher {
     life: Arc<DaemonLife>,
     settings: Arc<SettingsInForce>,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     programs: Arc<ProgramRuntime>,
 }
 

@@ -39,7 +39,7 @@ use super::{
     settings_in_force::{ActiveSettings, SettingsGround, SettingsInForce},
     settings_switch::{max_concurrent, with_secrets},
     tool_discoveries::ToolDiscoveries,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use redact::KnownSecrets;
 use run::{ExecutorParts, RunExecutor};
@@ -104,7 +104,7 @@ impl Daemon {
         let commands = without_leftovers(&settings, commands, &store, (&clock, &tasks)).await;
         let web = WebClient::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
         let web = Arc::new(web.telling_keys(secrets.clone()));
-        let workspaces = Arc::new(WorkspaceFiles::new(projects, web));
+        let workspaces = Arc::new(WorkspaceSources::new(projects, web));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
         let folder = settings.state_dir.join(SIGN_INS);
         let around = (tasks.connections.clone(), tasks.stop.clone());
@@ -212,7 +212,7 @@ fn in_force(
 async fn hooks(
     settings: &Arc<SettingsInForce>,
     store: &EventStore,
-    (workspaces, programs): (&Arc<WorkspaceFiles>, &ProgramRuntime),
+    (workspaces, programs): (&Arc<WorkspaceSources>, &ProgramRuntime),
     clock: &Arc<dyn Clock>,
     tasks: &DaemonTasks,
 ) -> Result<HookControl, StoreError> {
@@ -240,7 +240,7 @@ async fn hooks(
 
 fn executor(
     (settings, store): (&SettingsInForce, &EventStore),
-    (workspaces, programs): (&WorkspaceFiles, &ProgramRuntime),
+    (workspaces, programs): (&WorkspaceSources, &ProgramRuntime),
     (mcp, hooks): (&McpConnections, &HookControl),
     tools: ToolRegistry,
     clock: &Arc<dyn Clock>,

@@ -6,7 +6,7 @@ use super::{
     client_connections::ClientConnections, confirmation_channels::ConfirmationChannels,
     daemon_life::DaemonLife, daemon_telemetry::DaemonTelemetry, hook_control::HookControl,
     installed_extensions::InstalledExtensions, mcp::McpConnections, program_runtime::ProgramRuntime,
-    retention::SessionPruning, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    retention::SessionPruning, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use run::RunExecutor;
 use store::EventStore;
@@ -19,7 +19,7 @@ pub(super) struct DaemonServices {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub hooks: Arc<HookControl>,
     pub mcp: Arc<McpConnections>,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tokio::task::JoinError;
 
 use super::{
-    redaction::without_secrets, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    redaction::without_secrets, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::{AgentCatalog, AgentLookup};
 use config::{DaemonConfig, SetAt, SettingLayer, nearest, problem};
@@ -20,7 +20,7 @@ const NO_NAMES: [&str; 2] = ["auto", "inherit"];
 /// Of the settings in force, without secrets.
 pub(super) async fn dead_names_in_force(
     settings: &SettingsInForce,
-    workspaces: &WorkspaceFiles,
+    workspaces: &WorkspaceSources,
 ) -> Result<Vec<FileProblem>, JoinError> {
     let project = workspaces.project(Vec::new()).await?;
     let in_force = settings.get();

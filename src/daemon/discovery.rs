@@ -20,7 +20,7 @@ use super::{
 use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
     mcp::McpConnections, program_runtime::ProgramRuntime, settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use project::{Project, ProjectProgram};
 use protocol::{
@@ -46,7 +46,7 @@ pub(super) struct ToolDiscovery {
     settings: Arc<SettingsInForce>,
     executor: RunExecutor,
     clients: Arc<ClientConnections>,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     programs: Arc<ProgramRuntime>,
     mcp: Arc<McpConnections>,
 }
@@ -259,7 +259,7 @@ pub(super) fn record(settings: &SettingsInForce, found: &DiscoveryOutcome) -> Op
 
 /// A workspace as it is, or why it cannot be read.
 pub(super) async fn project(
-    workspaces: &WorkspaceFiles,
+    workspaces: &WorkspaceSources,
     roots: Vec<PathBuf>,
 ) -> Result<Arc<Project>, RpcError> {
     workspaces.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))

@@ -21,7 +21,8 @@ use super::{
 use crate::{
     daemon_life::DaemonLife, daemon_services::DaemonServices, hook_control::HookControl,
     installed_extensions::InstalledExtensions, program_runtime::ProgramRuntime,
-    settings_in_force::SettingsInForce, settings_problems::SettingsProblems, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, settings_problems::SettingsProblems,
+    workspace_sources::WorkspaceSources,
 };
 use protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity};
 use run::RunExecutor;
@@ -54,7 +55,7 @@ pub(super) struct DaemonExamination {
     settings: Arc<SettingsInForce>,
     store: EventStore,
     executor: RunExecutor,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     programs: Arc<ProgramRuntime>,
     hooks: Arc<HookControl>,
     extensions: Arc<InstalledExtensions>,

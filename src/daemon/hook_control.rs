@@ -6,7 +6,7 @@ use tokio::{sync::Mutex, task::JoinError};
 
 use super::{
     hook_places, run_defaults::command_rules, settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use config::DaemonConfig;
 use hooks::{HookPlacesRead, HookRunner};
@@ -26,7 +26,7 @@ pub(super) struct HookControl {
     pub changes: Mutex<()>,
     store: EventStore,
     settings: Arc<SettingsInForce>,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
 }
 
 impl HookControl {
@@ -35,7 +35,7 @@ impl HookControl {
         switched_off: Vec<String>,
         store: EventStore,
         settings: Arc<SettingsInForce>,
-        workspaces: Arc<WorkspaceFiles>,
+        workspaces: Arc<WorkspaceSources>,
     ) -> HookControl {
         let switched_off = HotSwap::new(switched_off);
         let changes = Mutex::default();

@@ -11,7 +11,7 @@ use tokio::task::JoinError;
 use super::{discovery::foreign_known, hook_places, redaction::without_secrets};
 use crate::{
     daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::AgentCatalog;
 use config::{ConfigSources, DaemonConfig};
@@ -25,7 +25,7 @@ use trust::TrustRecords;
 #[derive(Clone)]
 pub(super) struct HookInspection {
     settings: Arc<SettingsInForce>,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     hooks: Arc<HookControl>,
     discovery: ToolDiscovery,
 }

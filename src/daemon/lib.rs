@@ -80,7 +80,7 @@ mod subscription_places;
 mod tool_discoveries;
 mod trace_reader;
 mod wire_errors;
-mod workspace_files;
+mod workspace_sources;
 
 use boot::DaemonTasks;
 pub use command::{DaemonError, DaemonOptions, main};

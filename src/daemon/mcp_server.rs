@@ -44,7 +44,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::rpc::{self, ByteStream, HttpReply, McpAcceptor, PeerCredentials};
-use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_files::WorkspaceFiles};
+use crate::{daemon_life::DaemonLife, daemon_services::DaemonServices, workspace_sources::WorkspaceSources};
 use protocol::{MAX_MESSAGE_BYTES, RpcError};
 use sys::tasks::TaskGroup;
 
@@ -79,7 +79,7 @@ const SESSION_HEADER: &str = "mcp-session-id";
 /// What every session needs.
 pub(super) struct McpServerContext {
     pub life: Arc<DaemonLife>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     /// Serves the connections of sessions to the daemon itself.
     pub reception: rpc::ServerContext,
 }

@@ -24,7 +24,7 @@ use crate::{
     settings_in_force::SettingsInForce,
     settings_problems::{SettingsProblems, idle_exclusions, project_problems},
     settings_switch::SettingsSwitch,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use config::{ConfigSources, DaemonConfig};
 use protocol::{
@@ -40,7 +40,7 @@ pub(super) struct SettingsReloader {
     life: Arc<DaemonLife>,
     settings: Arc<SettingsInForce>,
     store: EventStore,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     programs: Arc<ProgramRuntime>,
     telemetry: Arc<DaemonTelemetry>,
     problems: SettingsProblems,

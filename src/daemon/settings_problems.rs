@@ -10,7 +10,7 @@ use super::{
     hook_problems::HookInspection,
     redaction::without_secrets,
     settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use config::{SetAt, problem};
 use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
@@ -23,7 +23,7 @@ const EXCLUDE: &str = "tools.exclude";
 pub(super) struct SettingsProblems {
     pub settings: Arc<SettingsInForce>,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub discovery: ToolDiscovery,
     pub inspection: HookInspection,
 }

@@ -15,7 +15,7 @@ use super::{
     redaction::redactor,
     retention::SessionPruning,
     settings_in_force::{ActiveSettings, SettingsInForce},
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
     written_system_file,
 };
 use config::{ConfigSources, DaemonConfig};
@@ -30,7 +30,7 @@ pub(super) struct SettingsSwitch {
     hiding: Mutex<()>,
     settings: Arc<SettingsInForce>,
     executor: RunExecutor,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
     hooks: Arc<HookControl>,
     mcp: Arc<McpConnections>,
     pruning: Arc<SessionPruning>,

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     agent_changes::AgentFileNews, agent_urls::UrlFetcher, client_connections::ClientConnections,
     daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery, mcp::McpConnections,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::{self, AgentCatalog};
 use config::read_bounded;
@@ -57,7 +57,7 @@ pub(super) struct AgentMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub mcp: Arc<McpConnections>,
     pub discovery: ToolDiscovery,
     pub news: AgentFileNews,

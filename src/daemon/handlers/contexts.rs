@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use models::OFFLINE;
 use protocol::{
@@ -40,7 +40,7 @@ pub(super) struct ContextMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
 }
 
 impl ContextMethods {

@@ -15,7 +15,7 @@ use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
     daemon_telemetry::DaemonTelemetry, doctor::DaemonExamination, mcp::McpConnections,
     program_runtime::ProgramRuntime, reload::SettingsReloader, settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use protocol::{
     CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
@@ -34,7 +34,7 @@ pub(super) struct DaemonMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub mcp: Arc<McpConnections>,
     pub telemetry: Arc<DaemonTelemetry>,

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     agent_urls::UrlFetcher, client_connections::ClientConnections, daemon_life::DaemonLife,
     daemon_services::DaemonServices, installed_extensions::InstalledExtensions, mcp::McpConnections,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use config::nearest;
 use extensions::{
@@ -52,7 +52,7 @@ pub struct ExtensionMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub mcp: Arc<McpConnections>,
     pub extensions: Arc<InstalledExtensions>,
     pub fetcher: UrlFetcher,

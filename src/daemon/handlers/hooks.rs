@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
-    program_runtime::ProgramRuntime, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    program_runtime::ProgramRuntime, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use hooks::{
     CheckedArguments, FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead,
@@ -42,7 +42,7 @@ const MOST_NAMED: usize = 50;
 pub(super) struct HookMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub hooks: Arc<HookControl>,
     pub discovery: ToolDiscovery,

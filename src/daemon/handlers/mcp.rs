@@ -16,7 +16,7 @@ use super::{
 use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
     mcp::McpConnections, program_runtime::ProgramRuntime, reload::SettingsReloader,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use config::nearest;
 use models::MediaSupport;
@@ -50,7 +50,7 @@ pub(super) struct McpMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub mcp: Arc<McpConnections>,
     pub reloader: Arc<SettingsReloader>,

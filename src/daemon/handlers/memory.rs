@@ -7,7 +7,7 @@ use super::{
     internal, known_roots, roots,
 };
 use crate::{
-    daemon_services::DaemonServices, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    daemon_services::DaemonServices, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use memory::{MemoryFile, MemoryFileState};
 use protocol::{
@@ -19,7 +19,7 @@ use run::{MEMORY_BELOW, RunExecutor};
 pub(super) struct MemoryMethods {
     pub settings: Arc<SettingsInForce>,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
 }
 
 pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {

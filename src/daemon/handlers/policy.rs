@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
-    hook_control::HookControl, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    hook_control::HookControl, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use ::hooks::{Hook, HookFacts, HookFailurePolicy, HookFiring, HookOutlook, HookState};
 use project::Project;
@@ -39,7 +39,7 @@ pub(super) struct PolicyMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub hooks: Arc<HookControl>,
     pub discovery: ToolDiscovery,
     pub remembered: RememberedRules,
@@ -315,7 +315,7 @@ pub(super) struct RememberedRules {
     life: Arc<DaemonLife>,
     settings: Arc<SettingsInForce>,
     store: EventStore,
-    workspaces: Arc<WorkspaceFiles>,
+    workspaces: Arc<WorkspaceSources>,
 }
 
 impl RememberedRules {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     daemon_services::DaemonServices, mcp::McpConnections, program_runtime::ProgramRuntime,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use protocol::{
     ErrorKind, NoParams, NotedProgram, NotedProgramFile, ProgramId, ProgramNoted, ProgramSource,
@@ -30,7 +30,7 @@ use sys::owner_programs::ProgramComparison;
 pub(super) struct ProgramMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub mcp: Arc<McpConnections>,
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     daemon_services::DaemonServices, discovery::ToolDiscovery, hook_control::HookControl,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use ::hooks::HookState;
 use project::Project;
@@ -31,7 +31,7 @@ pub(super) struct PromptMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub hooks: Arc<HookControl>,
     pub discovery: ToolDiscovery,
 }

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     client_connections::ClientConnections, confirmation_channels::ConfirmationChannels,
     daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::{self, AgentFile};
 use protocol::{
@@ -55,7 +55,7 @@ pub(super) struct RunMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub confirmations: Arc<ConfirmationChannels>,
     pub discovery: ToolDiscovery,
     pub attachments: AttachmentSources,

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
     hook_control::HookControl, program_runtime::ProgramRuntime, settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use protocol::{
     AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
@@ -55,7 +55,7 @@ pub(super) struct SessionMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub hooks: Arc<HookControl>,
     pub remembered: RememberedRules,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     daemon_life::DaemonLife, daemon_services::DaemonServices, reload::SettingsReloader,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use config::{ConfigEditError, SettingLayer, edited_skills, nearest};
 use project::Project;
@@ -47,7 +47,7 @@ const MOST_OTHERS: usize = 20;
 pub(super) struct SkillMethods {
     pub life: Arc<DaemonLife>,
     pub settings: Arc<SettingsInForce>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub reloader: Arc<SettingsReloader>,
 }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     client_connections::ClientConnections, daemon_life::DaemonLife, daemon_services::DaemonServices,
-    discovery::ToolDiscovery, settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    discovery::ToolDiscovery, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{
@@ -40,7 +40,7 @@ pub(super) struct ToolCallMethods {
     pub store: EventStore,
     pub executor: RunExecutor,
     pub clients: Arc<ClientConnections>,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub discovery: ToolDiscovery,
 }
 

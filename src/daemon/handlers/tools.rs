@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     daemon_services::DaemonServices, discovery::ToolDiscovery, program_runtime::ProgramRuntime,
-    settings_in_force::SettingsInForce, workspace_files::WorkspaceFiles,
+    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use protocol::{
     AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
@@ -27,7 +27,7 @@ pub(super) struct ToolMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
     pub discovery: ToolDiscovery,
 }

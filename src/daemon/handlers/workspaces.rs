@@ -19,7 +19,7 @@ use super::{
 use crate::{
     daemon_life::DaemonLife, daemon_services::DaemonServices, discovery::ToolDiscovery,
     hook_control::HookControl, mcp::McpConnections, settings_in_force::SettingsInForce,
-    workspace_files::WorkspaceFiles,
+    workspace_sources::WorkspaceSources,
 };
 use hooks::HookPlacesRead;
 use memory::MemoryFileState;
@@ -41,7 +41,7 @@ pub(super) struct WorkspaceMethods {
     pub settings: Arc<SettingsInForce>,
     pub store: EventStore,
     pub executor: RunExecutor,
-    pub workspaces: Arc<WorkspaceFiles>,
+    pub workspaces: Arc<WorkspaceSources>,
     pub hooks: Arc<HookControl>,
     pub mcp: Arc<McpConnections>,
     pub discovery: ToolDiscovery,

@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::workspace_files::WorkspaceFiles;
+use crate::workspace_sources::WorkspaceSources;
 use agents::{AgentCatalog, AgentLookup};
 use protocol::{AgentDefinition, AgentName, AgentStatus, ErrorKind, RpcError};
 use run::agent_parameters;
@@ -108,7 +108,7 @@ pub(super) struct WorkspaceAgentTools {
 impl WorkspaceAgentTools {
     /// Reads the agents' files, if they have changed.
     pub async fn read(
-        workspaces: &WorkspaceFiles,
+        workspaces: &WorkspaceSources,
         roots: &[String],
     ) -> Result<WorkspaceAgentTools, RpcError> {
         let project =

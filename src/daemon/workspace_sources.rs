@@ -8,7 +8,7 @@ use project::{Project, ProjectReader};
 use web::WebClient;
 
 /// The files that workspaces and people bring along: agents, rules, skills, and what of them counts.
-pub(super) struct WorkspaceFiles {
+pub(super) struct WorkspaceSources {
     /// What workspaces bring along, and what of it counts; the rules in force among it.
     pub projects: ProjectReader,
     /// Held by whoever changes what people trust.
@@ -21,9 +21,9 @@ pub(super) struct WorkspaceFiles {
     pub web: Arc<WebClient>,
 }
 
-impl WorkspaceFiles {
-    pub fn new(projects: ProjectReader, web: Arc<WebClient>) -> WorkspaceFiles {
-        WorkspaceFiles {
+impl WorkspaceSources {
+    pub fn new(projects: ProjectReader, web: Arc<WebClient>) -> WorkspaceSources {
+        WorkspaceSources {
             projects,
             trust_changes: Mutex::default(),
             agent_changes: Mutex::default(),

@@ -2,36 +2,43 @@
 //!
 //! Three functions, three questions:
 //! - [`RunMachine::decide`]: given this input, what happened? Events, each applied as it is decided.
-//! - [`RunMachine::apply`]: given this event, where are we? The only mutation.
+//! - [`RunMachine::apply`]: given this event, where are we? The only way in which facts change.
 //! - [`RunMachine::wants`]: being here, what should be in flight?
 //!
 //! Wants follow from state, not from transitions, so a machine folded from the log after a crash wants what
 //! the living one wanted. Recovery is therefore the ordinary code path plus one input.
+//!
+//! The state has two halves. [`RunFacts`] are what the log says, and by their type nothing but events changes them, so a fold gives
+//! the same ones. [`RunCircumstances`] are what this process knows beside the log: the next one finds them out anew.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Deref,
     sync::Arc,
 };
 
 use protocol::{
-    CallHooks, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, HookPoint,
-    JudgedCall, OnDisconnect, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason,
-    RunError, RunId, RunLimits, RunStarted, SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall,
-    ToolName, UsageTotal,
+    CallId, CallState, CompletionResult, Confirmation, EventBody, HookEventName, HookPoint, JudgedCall,
+    ParkReason, PrivateEventFields, QueuedFor, RunEndReason, RunError, RunId, RunLimits, RunStarted,
+    SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall, ToolName,
 };
 
 mod apply;
 mod budget;
+mod circumstances;
 mod cut;
 mod decide;
 mod edits;
+mod facts;
 mod hook_effects;
+mod hook_watch;
 mod hooks;
 mod input;
 mod metered_usage;
 mod safeguards;
 mod side_call;
 mod slot;
+mod standing;
 mod turn_calls;
 mod wants;
 
@@ -44,12 +51,15 @@ pub use input::{
     UnansweredEffect,
 };
 
+use budget::BudgetFacts;
 pub use budget::RemainingBudget;
-use hooks::{CallEnd, HookProgress};
+use circumstances::RunCircumstances;
+use facts::LoggedFacts;
+use hooks::HookProgress;
 pub use hooks::{EndedCall, HookMadeCall};
 pub use metered_usage::MeteredUsage;
 pub use safeguards::ContextState;
-use safeguards::SafeguardState;
+use safeguards::{ContextFacts, LoopFacts, ModelFacts, SideCallFacts};
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};
 use turn_calls::TurnCalls;
 
@@ -146,9 +156,25 @@ pub enum ConfirmationAsker<'a> {
     Tool,
 }
 
-/// Where a run stands. Cloned for every step as a draft, so everything long is shared.
+/// Where a run stands, and what this process knows beside that. Cloned for every step as a draft, so everything long is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMachine {
+    facts: LoggedFacts,
+    now: RunCircumstances,
+}
+
+/// Its facts are read through it, and only read.
+impl Deref for RunMachine {
+    type Target = RunFacts;
+
+    fn deref(&self) -> &RunFacts {
+        &self.facts
+    }
+}
+
+/// Everything that the log says of a run: its events make it, and nothing else does ([`LoggedFacts`]). A new process has it from the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
     terms: Arc<RunConstants>,
     phase: RunPhase,
     /// Its first event, which carries everything, has happened.
@@ -156,31 +182,33 @@ pub struct RunMachine {
     parked: Option<ParkReason>,
     /// Every open call waits for a person, directly or through a run it called.
     is_waiting: bool,
-    /// True if it may ask models and run tools now. No fact: a new process holds no slots.
-    has_slot: bool,
-    /// The daemon is closing, and no model is asked any more. No fact, either.
-    is_closing: bool,
-    /// 1-based; 0 before the first.
-    turn: u32,
-    /// Between `turn.started` and `turn.completed`.
-    turn_is_open: bool,
-    /// The limit that was hit; set in the grace turn.
-    grace: Option<GraceTurn>,
+    /// Restarts after unclean stops, since the run last got further.
+    idle_resumes: u32,
+    /// Microseconds, when the last event happened.
+    active_us: u64,
+    turn: TurnFacts,
     /// Of the current turn, in the order in which the model asked.
     calls: TurnCalls,
     /// Messages that the model has not got yet, in the order in which they came.
     steers: Vec<SteeringMessage>,
-    /// How many runs each agent was called for.
-    children: Arc<BTreeMap<ToolName, u32>>,
-    /// Microseconds.
-    active_us: u64,
-    /// By its own models.
-    spent: UsageTotal,
-    /// By runs below this one that have ended.
-    child_spent: UsageTotal,
-    tool_calls: u32,
-    /// Paths that calls changed, each once, in that order.
-    files_changed: Arc<Vec<String>>,
+    work: WorkFacts,
+    budget: BudgetFacts,
+    model: ModelFacts,
+    context: ContextFacts,
+    side_calls: SideCallFacts,
+    loops: LoopFacts,
+    hooks: HookProgress,
+}
+
+/// The turns of a run, and what the model said in them.
+#[derive(Debug, Clone, PartialEq)]
+struct TurnFacts {
+    /// 1-based; 0 before the first.
+    number: u32,
+    /// Between `turn.started` and `turn.completed`.
+    is_open: bool,
+    /// The limit that was hit; set in the grace turn.
+    grace: Option<GraceTurn>,
     /// Replies that are over so far, whole ones and babble that was cut: the ordinal of the next one.
     replies: u32,
     last_text: Arc<str>,
@@ -188,21 +216,24 @@ pub struct RunMachine {
     was_continued: bool,
     /// What that reply said, and those before it that were cut.
     cut_text: Arc<str>,
-    /// Restarts after unclean stops, since the run last got further.
-    idle_resumes: u32,
-    /// The model that is asked.
-    model: Arc<str>,
-    /// Tokens that fit it.
-    window: Option<u64>,
-    safeguards: SafeguardState,
-    hooks: HookProgress,
 }
 
+/// The work that a run's calls have done.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct WorkFacts {
+    tool_calls: u32,
+    /// How many runs each agent was called for.
+    children: Arc<BTreeMap<ToolName, u32>>,
+    /// Paths that calls changed, each once, in that order.
+    files_changed: Arc<Vec<String>>,
+}
+
+/// A message to the run that the model has not got yet.
 #[derive(Debug, Clone, PartialEq)]
 struct SteeringMessage {
     id: Arc<str>,
     text: Arc<str>,
-    /// Hooks have had their say on it, or there are none.
+    /// Hooks have had their say on it.
     is_cleared: bool,
     /// Everything that they have to say beside it.
     context: Option<Arc<str>>,
@@ -283,199 +314,12 @@ struct TrackedCall {
     follows: Option<CallId>,
     /// The hook that made it, by its id.
     wanted_by: Option<Arc<str>>,
-    /// The way in which it ended, for hooks.
-    end: Option<Arc<CallEnd>>,
+    /// The event for hooks by which it ended; `None` = it has not, or no hook is asked when a call ends so.
+    end: Option<HookEventName>,
     /// Active time when it began to execute, in microseconds.
     began_us: u64,
     /// Restarts of the daemon in which its hooks may have been asked, and said nothing that was written down.
     restarts: u32,
-    /// True if the run that answers it only waits for a person; `None` = not known to this process. No fact.
-    child_waits: Option<bool>,
-    /// By the run that answers it and those below, while it goes on. No fact.
-    child_spent: UsageTotal,
-}
-
-impl RunMachine {
-    pub fn is_finished(&self) -> bool {
-        self.phase == RunPhase::Finished
-    }
-
-    /// The current turn, 1-based.
-    pub fn turn(&self) -> u32 {
-        self.turn
-    }
-
-    pub fn active_us(&self) -> u64 {
-        self.active_us
-    }
-
-    /// How many replies the run has had that it does not ask for again.
-    pub fn replies(&self) -> u32 {
-        self.replies
-    }
-
-    /// Adds active time; the driver measures it with a monotonic clock. The clock of a run stands still
-    /// once it has finished.
-    pub fn charge(&mut self, elapsed_us: u64) {
-        if self.is_ticking() {
-            self.active_us = self.active_us.saturating_add(elapsed_us);
-        }
-    }
-
-    /// What the model asked for under this id, in the current turn.
-    pub fn request(&self, call: &CallId) -> Option<&Arc<ToolCall>> {
-        self.call(call).map(|it| &it.request)
-    }
-
-    /// The calls of the current turn as they were asked for.
-    pub fn requests(&self) -> Vec<Arc<ToolCall>> {
-        self.calls.iter().map(|call| Arc::clone(call.asked_for.as_ref().unwrap_or(&call.request))).collect()
-    }
-
-    /// What was judged and committed about a call.
-    pub fn prepared(&self, call: &CallId) -> Option<&Arc<JudgedCall>> {
-        self.call(call).and_then(|it| it.prepared.as_ref())
-    }
-
-    /// Everything that hooks said of a call before it was judged, where that is in the log.
-    pub fn hooked(&self, call: &CallId) -> Option<Arc<CallHooks>> {
-        self.call(call).and_then(|it| it.prepared.as_ref()?.hooks.clone())
-    }
-
-    /// True if this call goes on where it was after a restart: a client that may be away is to answer it.
-    pub fn can_be_left(&self, call: &CallId) -> bool {
-        let lent = self.prepared(call).and_then(|it| it.lent.as_ref());
-        lent.is_some_and(|it| it.on_disconnect == OnDisconnect::Wait)
-    }
-
-    /// Calls that were running and may not be run again.
-    pub fn cut_off(&self) -> Vec<CallId> {
-        let is_unsafe =
-            |call: &&TrackedCall| call.prepared.as_ref().is_none_or(|it| it.replay == ReplaySafety::Unsafe);
-        let running = self.calls.open().filter(|it| it.state == CallState::Executing && it.child().is_none());
-        running.filter(is_unsafe).map(|it| it.request.call_id.clone()).collect()
-    }
-
-    /// Calls that wait to be judged, in the order asked: for the first time, or again now that what was in their way
-    /// is over.
-    pub fn unjudged(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
-        let is_acting = self.phase == RunPhase::Acting;
-        let waits = move |it: &&TrackedCall| {
-            let is_free = || it.state == CallState::Scheduled && it.is_held_up && !self.is_in_the_way(it);
-            is_acting && (it.state == CallState::Validating || is_free())
-        };
-        self.calls.open().filter(waits).map(|it| &it.request)
-    }
-
-    /// Who asks this, and what is asked now.
-    pub fn asking(
-        &self,
-        confirmation: &ConfirmationId,
-    ) -> Option<(ConfirmationAsker<'_>, &Arc<Confirmation>)> {
-        let is_this = |it: &&Arc<Confirmation>| it.confirmation_id == *confirmation;
-        if let Some(question) = self.safeguards.question.as_ref().filter(is_this) {
-            return Some((ConfirmationAsker::Run, question));
-        }
-        self.calls.open().find_map(|call| match call.state {
-            CallState::AwaitingApproval => {
-                let question = call.question.as_ref().filter(is_this)?;
-                Some((ConfirmationAsker::Call(&call.request), question))
-            }
-            _ => Some((ConfirmationAsker::Tool, call.asks.iter().find(is_this)?)),
-        })
-    }
-
-    /// True if all that the call's tool is known to do is wait for a person.
-    pub fn only_asks(&self, call: &CallId) -> bool {
-        self.call(call).is_some_and(|it| !it.asks.is_empty())
-    }
-
-    /// In the grace turn only `complete_task` is offered.
-    pub fn is_grace(&self) -> bool {
-        self.grace.is_some()
-    }
-
-    /// Nothing can be written, so nothing is begun.
-    pub fn is_parked(&self) -> bool {
-        self.parked == Some(ParkReason::StorageFull)
-    }
-
-    /// From now on no model is asked: that is left to the next process.
-    pub fn close(&mut self) {
-        self.is_closing = true;
-    }
-
-    /// The run has its first turn behind it or before it: it is not in a queue to begin.
-    pub fn has_begun(&self) -> bool {
-        !matches!(self.phase, RunPhase::Queued { .. })
-    }
-
-    /// How many runs an agent was called for so far.
-    pub fn children(&self, agent: &ToolName) -> u32 {
-        self.children.get(agent).copied().unwrap_or(0)
-    }
-
-    /// Calls that a run answers and that have not ended.
-    pub fn open_children(&self) -> Vec<(CallId, RunId)> {
-        let executing = self.calls.open().filter(|call| call.state == CallState::Executing);
-        executing.filter_map(|call| Some((call.request.call_id.clone(), call.child()?.clone()))).collect()
-    }
-
-    pub fn start(&self) -> &RunStarted {
-        &self.terms.start
-    }
-
-    /// The clock stands still while the run is queued or parked (spec 03, "The loop", 3).
-    fn is_ticking(&self) -> bool {
-        let is_queued = match &self.phase {
-            RunPhase::Finished | RunPhase::Queued { .. } => true,
-            RunPhase::Thinking { stage, .. } => *stage == TurnStage::Slot,
-            RunPhase::Acting | RunPhase::Considering(_) | RunPhase::Stopping { .. } => false,
-        };
-        !is_queued && self.parked.is_none() && !self.is_waiting
-    }
-
-    fn is_time_spent(&self) -> bool {
-        self.due_us().is_some_and(|due| due <= self.active_us)
-    }
-
-    /// When the time of the run, or of its grace turn, is spent.
-    fn due_us(&self) -> Option<u64> {
-        let limits = self.terms.limits();
-        match &self.grace {
-            Some(grace) => Some(grace.since_us.saturating_add(limits.grace_ms.saturating_mul(1_000))),
-            None => limits.max_time_ms.map(|ms| ms.saturating_mul(1_000)),
-        }
-    }
-
-    fn ask(&self) -> Option<ModelAsk> {
-        match &self.phase {
-            RunPhase::Thinking { attempt, .. } => {
-                Some(ModelAsk { turn: self.turn, attempt: *attempt, is_grace: self.grace.is_some() })
-            }
-            _ => None,
-        }
-    }
-
-    fn call(&self, call: &CallId) -> Option<&TrackedCall> {
-        self.calls.get(call)
-    }
-
-    fn pending(&self) -> Option<&TrackedCall> {
-        self.calls.open().find(|it| it.completion.is_some())
-    }
-}
-
-impl TrackedCall {
-    /// The run that answers it.
-    fn child(&self) -> Option<&RunId> {
-        self.prepared.as_ref().and_then(|it| it.child.as_ref())
-    }
-
-    /// True if it puts something out while it runs.
-    fn streams(&self) -> bool {
-        self.prepared.as_ref().is_some_and(|it| it.streams)
-    }
 }
 
 /// Sorted, so that the driver begins them in one order.

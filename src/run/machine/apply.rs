@@ -1,10 +1,11 @@
-//! Given this event, where are we? The only mutation, and total: every event applies in every state.
+//! Given this event, where are we? The only way in which facts change, and total: every event applies in every state.
 
 use std::sync::Arc;
 
 use super::{
-    CallEnd, GraceTurn, HookProgress, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage,
-    TrackedCall, TurnCalls, TurnStage,
+    BudgetFacts, ContextFacts, GraceTurn, HookProgress, LoggedFacts, LoopFacts, ModelFacts, RunCircumstances,
+    RunConstants, RunFacts, RunMachine, RunPhase, SideCallFacts, SteeringMessage, TrackedCall, TurnCalls,
+    TurnFacts, TurnStage, WorkFacts, hook_watch::event_at_end,
 };
 use protocol::{
     CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
@@ -20,35 +21,7 @@ pub struct FoldError;
 impl RunMachine {
     /// A machine to which nothing has happened yet.
     pub fn begin(terms: RunConstants) -> RunMachine {
-        RunMachine {
-            model: terms.start.model.as_str().into(),
-            window: terms.start.context_window,
-            safeguards: SafeguardState::default(),
-            hooks: HookProgress::default(),
-            terms: Arc::new(terms),
-            phase: RunPhase::Queued { waits_for: QueuedFor::Context },
-            is_logged: false,
-            parked: None,
-            is_waiting: false,
-            has_slot: false,
-            is_closing: false,
-            turn: 0,
-            turn_is_open: false,
-            grace: None,
-            calls: TurnCalls::default(),
-            steers: Vec::new(),
-            children: Arc::default(),
-            active_us: 0,
-            spent: UsageTotal::default(),
-            child_spent: UsageTotal::default(),
-            tool_calls: 0,
-            files_changed: Arc::default(),
-            replies: 0,
-            last_text: "".into(),
-            was_continued: false,
-            cut_text: "".into(),
-            idle_resumes: 0,
-        }
+        RunMachine { facts: LoggedFacts::begin(terms), now: RunCircumstances::default() }
     }
 
     /// The machine that a run's events make. The first says how the run starts.
@@ -72,6 +45,43 @@ impl RunMachine {
     }
 
     pub fn apply(&mut self, body: &EventBody, private: &PrivateEventFields) {
+        self.now.follow(&self.facts, body, private);
+        self.facts.apply(body, private);
+    }
+}
+
+impl RunFacts {
+    pub(super) fn begin(terms: RunConstants) -> RunFacts {
+        RunFacts {
+            phase: RunPhase::Queued { waits_for: QueuedFor::Context },
+            is_logged: false,
+            parked: None,
+            is_waiting: false,
+            idle_resumes: 0,
+            active_us: 0,
+            turn: TurnFacts {
+                number: 0,
+                is_open: false,
+                grace: None,
+                replies: 0,
+                last_text: "".into(),
+                was_continued: false,
+                cut_text: "".into(),
+            },
+            calls: TurnCalls::default(),
+            steers: Vec::new(),
+            work: WorkFacts::default(),
+            budget: BudgetFacts::default(),
+            model: ModelFacts::begin(&terms.start),
+            context: ContextFacts::default(),
+            side_calls: SideCallFacts::default(),
+            loops: LoopFacts::default(),
+            hooks: HookProgress::default(),
+            terms: Arc::new(terms),
+        }
+    }
+
+    pub(super) fn apply(&mut self, body: &EventBody, private: &PrivateEventFields) {
         self.active_us = self.active_us.max(private.active_us);
         self.is_logged = true;
         if is_progress(body) {
@@ -134,16 +144,16 @@ impl RunMachine {
                         (call.question, call.edit) = (None, None);
                         call.note = data.difference.as_deref().map(Into::into);
                     }
-                    None if data.tool_call_id.is_none() => self.safeguards.question = None,
+                    None if data.tool_call_id.is_none() => self.budget.question = None,
                     None => (),
                 }
             }
             EventBody::FileChanged(data) => {
-                if !data.is_unchanged() && !self.files_changed.contains(&data.path) {
-                    Arc::make_mut(&mut self.files_changed).push(data.path.clone());
+                if !data.is_unchanged() && !self.work.files_changed.contains(&data.path) {
+                    Arc::make_mut(&mut self.work.files_changed).push(data.path.clone());
                 }
             }
-            EventBody::TurnCompleted(_) => self.turn_is_open = false,
+            EventBody::TurnCompleted(_) => self.turn.is_open = false,
             EventBody::ContextNudged(data) => self.apply_nudge(data),
             EventBody::SideCallStarted(data) => self.apply_consulting(data),
             EventBody::SideCallCompleted(data) => self.apply_consulted(data),
@@ -152,15 +162,16 @@ impl RunMachine {
             EventBody::ContextCompressed(data) => self.apply_compressed(data),
             EventBody::LoopDetected(data) => {
                 // A babbling reply is over although it was cut: a recording's next line answers what is asked next.
-                self.replies += u32::from(data.kind == LoopKind::Text);
-                self.safeguards.apply_loop(data);
+                self.turn.replies += u32::from(data.kind == LoopKind::Text);
+                self.loops.found(data);
             }
             EventBody::BudgetRaised(data) => self.apply_raised(data),
-            EventBody::BudgetWarning(data) => drop(self.safeguards.warned.insert(data.kind)),
+            EventBody::BudgetWarning(data) => drop(self.budget.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
                 // Of one that waits for a person the daemon may be the same, unless it says for how long there was none.
                 let is_new = data.unclean || data.away_ms.is_some();
-                if self.parked.is_none() || (is_new && !self.is_parked()) {
+                // One that has not begun goes on waiting after a restart, and stays parked until there is room.
+                if self.parked.is_none() || (is_new && !(self.is_parked() && self.has_begun())) {
                     self.restart_hooks();
                 }
                 self.parked = None;
@@ -177,15 +188,15 @@ impl RunMachine {
             }
             EventBody::RunCompleted(_) => self.phase = RunPhase::Finished,
             EventBody::TurnStarted(data) => {
-                self.turn = data.turn;
-                self.turn_is_open = true;
-                if !self.was_continued {
-                    self.cut_text = "".into();
+                self.turn.number = data.turn;
+                self.turn.is_open = true;
+                if !self.turn.was_continued {
+                    self.turn.cut_text = "".into();
                 }
                 self.calls.clear();
                 self.hooks.begin_turn();
-                self.safeguards.begin_turn();
-                self.grace = data.grace.map(|reason| GraceTurn { reason, since_us: self.active_us });
+                self.context.begin_turn();
+                self.turn.grace = data.grace.map(|reason| GraceTurn { reason, since_us: self.active_us });
                 let stage = TurnStage::Waiting { not_before: Timestamp::default() };
                 self.phase = RunPhase::Thinking { attempt: 1, failures: 0, stage };
             }
@@ -196,8 +207,8 @@ impl RunMachine {
                 }
             }
             EventBody::ModelRetrying(data) => {
-                self.spent += data.spent();
-                self.safeguards.last_failure = data.message.as_str().into();
+                self.budget.spent += data.spent();
+                self.model.last_failure = data.message.as_str().into();
                 if let RunPhase::Thinking { attempt, failures, stage } = &mut self.phase {
                     *attempt = data.attempt;
                     *failures += u32::from(!data.restarted);
@@ -205,12 +216,13 @@ impl RunMachine {
                 }
             }
             EventBody::ModelCompleted(data) => {
-                self.spent += data.spent();
-                self.safeguards.apply_reply(data, private);
-                self.replies += u32::from(!data.cut);
-                self.was_continued &= data.finish_reason == Some(FinishReason::Length);
+                self.budget.spent += data.spent();
+                self.context.replied(data);
+                self.loops.replied(private);
+                self.turn.replies += u32::from(!data.cut);
+                self.turn.was_continued &= data.finish_reason == Some(FinishReason::Length);
                 if !data.text.is_empty() {
-                    self.last_text = data.text.as_str().into();
+                    self.turn.last_text = data.text.as_str().into();
                 }
                 let parts = private.message.iter().flat_map(|message| &message.parts);
                 let requests = parts.filter_map(|part| match part {
@@ -247,13 +259,13 @@ impl RunMachine {
 
     fn apply_tool_state(&mut self, data: &ToolState, private: &PrivateEventFields) {
         if data.to == CallState::Validating {
-            self.tool_calls += 1;
+            self.work.tool_calls += 1;
         }
         if data.child_run_id.is_some() {
-            *Arc::make_mut(&mut self.children).entry(data.name.clone()).or_default() += 1;
+            *Arc::make_mut(&mut self.work.children).entry(data.name.clone()).or_default() += 1;
         }
         if let Some(usage) = private.child_usage {
-            self.child_spent += UsageTotal {
+            self.budget.child_spent += UsageTotal {
                 usage,
                 cost: private.child_cost,
                 unpriced_tokens: private.child_unpriced_tokens,
@@ -261,18 +273,13 @@ impl RunMachine {
                 uncounted_requests: private.child_uncounted_requests,
             };
         }
-        let watches = self.hooks.watches;
         let Some(at) = self.calls.position(&data.call_id) else { return };
         let Some(call) = self.calls.get_mut(&data.call_id) else { return };
         if data.to == CallState::Executing {
             call.began_us = private.active_us;
         }
-        if data.to.is_end() && watches {
-            call.end = CallEnd::of(call, data, private).map(Arc::new);
-        }
         if data.to.is_end() {
-            // Whatever it came to is counted for good.
-            call.child_spent = UsageTotal::default();
+            call.end = event_at_end(call, data);
         }
         if let Some(prepared) = &private.call {
             call.take_prepared(prepared);
@@ -290,7 +297,7 @@ impl RunMachine {
     /// A call asks this from now on, or the run itself.
     fn apply_question(&mut self, question: &Confirmation, private: &PrivateEventFields) {
         let Some(asking) = &question.tool_call_id else {
-            self.safeguards.question = Some(Arc::new(question.clone()));
+            self.budget.question = Some(Arc::new(question.clone()));
             return;
         };
         let Some(call) = self.calls.get_mut(asking) else { return };
@@ -360,8 +367,6 @@ impl TrackedCall {
             end: None,
             began_us: 0,
             restarts: 0,
-            child_waits: None,
-            child_spent: UsageTotal::default(),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! What may a run still spend? Time, tokens and money, which it shares with the runs below it (spec 03, "Subagent calls").
 
-use super::{RunMachine, RunPhase};
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{RunFacts, RunMachine, RunPhase};
 use protocol::{
-    BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, OnBudget, RunLimits, StopThen, UsageTotal, UsdAmount,
+    BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, Confirmation, OnBudget, RunLimits, StopThen,
+    UsageTotal, UsdAmount,
 };
 
 /// What is left of a run's limits; `None` = unlimited.
@@ -22,23 +25,26 @@ impl RemainingBudget {
     }
 }
 
-impl RunMachine {
-    /// What the run may use: as it was started, and what people gave it since.
-    pub fn limits(&self) -> RunLimits {
-        let started = *self.terms.limits();
-        let BudgetLimits { max_tokens, max_cost } = self.safeguards.raised;
-        RunLimits {
-            max_tokens: max_tokens.or(started.max_tokens),
-            max_cost: max_cost.or(started.max_cost),
-            ..started
-        }
-    }
+/// Everything that a run has spent, and what it may.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct BudgetFacts {
+    /// By its own models.
+    pub spent: UsageTotal,
+    /// By runs below this one that have ended.
+    pub child_spent: UsageTotal,
+    /// Budgets of which people were told that little is left.
+    pub warned: BTreeSet<BudgetKind>,
+    /// Limits that people gave the run instead of those that were used up.
+    pub raised: BudgetLimits,
+    /// What a person is asked about the budget.
+    pub question: Option<Arc<Confirmation>>,
+}
 
+impl RunMachine {
     /// What a person has to be asked before the run goes on: the limits that are used up, and how far.
     pub fn unasked_budget(&self) -> Option<(BudgetLimits, BudgetUsed)> {
-        let is_due = self.stopping() == Some(StopThen::Ask)
-            && !self.turn_is_open
-            && self.safeguards.question.is_none();
+        let is_due =
+            self.stopping() == Some(StopThen::Ask) && !self.turn.is_open && self.budget.question.is_none();
         if !is_due {
             return None;
         }
@@ -69,20 +75,7 @@ impl RunMachine {
             && limits.inherited.max_tokens.is_some_and(|lent| limits.max_tokens >= Some(lent))
             || left.cost == Some(UsdAmount::ZERO)
                 && limits.inherited.max_cost.is_some_and(|lent| limits.max_cost >= Some(lent));
-        limits.on_budget == OnBudget::Ask && self.grace.is_none() && !is_lent
-    }
-
-    pub(super) fn apply_raised(&mut self, data: &BudgetRaised) {
-        let BudgetLimits { max_tokens, max_cost } = data.limits;
-        let raised = &mut self.safeguards.raised;
-        raised.max_tokens = max_tokens.or(raised.max_tokens);
-        raised.max_cost = max_cost.or(raised.max_cost);
-        // Of the new ones people are warned anew.
-        let kinds = [(BudgetKind::Tokens, max_tokens.is_some()), (BudgetKind::Cost, max_cost.is_some())];
-        self.safeguards.warned.retain(|warned| !kinds.contains(&(*warned, true)));
-        if self.stopping() == Some(StopThen::Ask) {
-            self.phase = RunPhase::Acting;
-        }
+        limits.on_budget == OnBudget::Ask && self.turn.grace.is_none() && !is_lent
     }
 
     /// What is left of the run's limits. The runs below it live on it (spec 03, "Subagent calls").
@@ -91,7 +84,7 @@ impl RunMachine {
         let spent = self.spent();
         let cost = spent.cost.unwrap_or_default().nanos();
         RemainingBudget {
-            time_ms: self.due_us().map(|due| due.saturating_sub(self.active_us) / 1_000),
+            time_ms: self.due_us().map(|due| due.saturating_sub(self.active_us()) / 1_000),
             tokens: max_tokens.map(|max| max.saturating_sub(spent.usage.total())),
             cost: max_cost.map(|max| UsdAmount::from_nanos(max.nanos().saturating_sub(cost))),
         }
@@ -99,10 +92,10 @@ impl RunMachine {
 
     /// By the run and all below it, also by those that go on.
     pub fn spent(&self) -> UsageTotal {
-        let mut spent = self.spent;
-        spent += self.child_spent;
+        let mut spent = self.budget.spent;
+        spent += self.budget.child_spent;
         // Of those that have ended it is counted for good.
-        self.calls.open().for_each(|call| spent += call.child_spent);
+        self.now.children.values().for_each(|child| spent += child.spent);
         spent
     }
 
@@ -110,5 +103,31 @@ impl RunMachine {
     pub(super) fn is_budget_spent(&self) -> bool {
         let RemainingBudget { tokens, cost, .. } = self.left();
         tokens == Some(0) || cost == Some(UsdAmount::ZERO)
+    }
+}
+
+impl RunFacts {
+    /// What the run may use: as it was started, and what people gave it since.
+    pub fn limits(&self) -> RunLimits {
+        let started = *self.terms.limits();
+        let BudgetLimits { max_tokens, max_cost } = self.budget.raised;
+        RunLimits {
+            max_tokens: max_tokens.or(started.max_tokens),
+            max_cost: max_cost.or(started.max_cost),
+            ..started
+        }
+    }
+
+    pub(super) fn apply_raised(&mut self, data: &BudgetRaised) {
+        let BudgetLimits { max_tokens, max_cost } = data.limits;
+        let raised = &mut self.budget.raised;
+        raised.max_tokens = max_tokens.or(raised.max_tokens);
+        raised.max_cost = max_cost.or(raised.max_cost);
+        // Of the new ones people are warned anew.
+        let kinds = [(BudgetKind::Tokens, max_tokens.is_some()), (BudgetKind::Cost, max_cost.is_some())];
+        self.budget.warned.retain(|warned| !kinds.contains(&(*warned, true)));
+        if self.stopping() == Some(StopThen::Ask) {
+            self.phase = RunPhase::Acting;
+        }
     }
 }

@@ -206,7 +206,7 @@ impl MachineStep<'_> {
             MachineInput::Unresumable { code, message, now } => {
                 self.discard_stream(&message, now);
                 self.lose_calls("the run could not go on after a restart; what the call did is unknown");
-                match &self.machine.grace {
+                match &self.machine.turn.grace {
                     // Failure in grace keeps the reason that granted it.
                     Some(grace) => {
                         let reason = grace.reason;
@@ -226,7 +226,7 @@ impl MachineStep<'_> {
 
     fn end_turn(&mut self) {
         let tool_calls = u32::try_from(self.machine.calls.len()).unwrap_or(u32::MAX);
-        self.emit(TurnCompleted { turn: self.machine.turn, tool_calls });
+        self.emit(TurnCompleted { turn: self.machine.turn.number, tool_calls });
     }
 
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
@@ -235,7 +235,7 @@ impl MachineStep<'_> {
             return;
         }
         let limits = self.machine.limits();
-        if limits.max_turns <= self.machine.turn {
+        if limits.max_turns <= self.machine.turn.number {
             self.limit_between_turns(RunEndReason::MaxTurns);
         } else if self.machine.is_time_spent() {
             self.limit_between_turns(RunEndReason::Timeout);
@@ -262,7 +262,7 @@ impl MachineStep<'_> {
         let message = grace.map(|reason| ContextMessage::user(last(reason)));
         // Beginning a turn forgets it.
         let later = self.machine.later_words();
-        let body = TurnStarted { turn: self.machine.turn + 1, grace };
+        let body = TurnStarted { turn: self.machine.turn.number + 1, grace };
         self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
         self.hand_over_steers();
         for text in later {
@@ -276,9 +276,6 @@ impl MachineStep<'_> {
 
     fn restarted(&mut self, resumed: RunResumed, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
-            if self.machine.parked.is_some() {
-                self.machine.restart_hooks();
-            }
             // It goes on waiting, and nothing of it was lost: the log says for how long nobody was there.
             return self.emit(resumed);
         }
@@ -332,7 +329,7 @@ impl MachineStep<'_> {
             self.forget_unborn_children();
             self.start_ready();
         }
-        if self.machine.phase == RunPhase::Acting && !self.machine.turn_is_open {
+        if self.machine.phase == RunPhase::Acting && !self.machine.turn.is_open {
             // It stood between two turns until hooks had their say on what was said to it.
             return self.next_turn();
         }
@@ -357,8 +354,8 @@ impl MachineStep<'_> {
         let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
         // What it took is lost with the process that heard it.
         let body = self.retrying(ask, now, message.to_owned(), &PartialReply::default());
-        let usage_unknown = protocol::is_served(&self.machine.model);
-        let model = Some(self.machine.model.to_string()).filter(|_| usage_unknown);
+        let usage_unknown = protocol::is_served(&self.machine.model.name);
+        let model = Some(self.machine.model.name.to_string()).filter(|_| usage_unknown);
         self.emit(ModelRetrying { restarted: true, discarded: true, usage_unknown, model, ..body });
         Some(ask.attempt + 1)
     }
@@ -388,7 +385,7 @@ impl MachineStep<'_> {
         by: Option<String>,
     ) {
         let body = body.into();
-        private.active_us = self.machine.active_us;
+        private.active_us = self.machine.active_us();
         self.machine.apply(&body, &private);
         self.drafts.push(EventDraft { body, private, activity, by });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::RunMachine;
+use super::RunFacts;
 use protocol::{CallId, CallState, ConfirmationEdited, ConfirmationRevised, RevisionReason};
 
 /// A call as a person changed it, about which hooks are asked.
@@ -15,7 +15,7 @@ pub struct LoggedEdit {
     pub attempt: u32,
 }
 
-impl RunMachine {
+impl RunFacts {
     /// The edit of this call about which hooks are asked.
     pub fn edit(&self, call: &CallId) -> Option<&Arc<LoggedEdit>> {
         self.call(call).filter(|it| it.state == CallState::AwaitingApproval)?.edit.as_ref()

@@ -8,13 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::Value;
-
-use super::{RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
+use super::{RunFacts, RunMachine, RunPhase, SideCall, SteeringMessage, TrackedCall, TurnStage};
 use protocol::{
     COMPLETE_TASK, CallId, CallState, CompletionMode, HookEffect, HookEventName, HookFired, HookPoint,
-    HookStarted, JudgedCall, MessagePart, PrivateEventFields, QueuedFor, RUN_SHELL_COMMAND, ResourceAccess,
-    RunTask, SideCallPurpose, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState, aliased_tool,
+    HookStarted, JudgedCall, MessagePart, PrivateEventFields, QueuedFor, ResourceAccess, RunTask,
+    SideCallPurpose, StopThen, ToolCall, ToolResult,
 };
 
 /// The number of times that hooks may keep a run from its end (spec 08, the table).
@@ -33,14 +31,9 @@ pub struct HookMadeCall {
 /// Part of a run's state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HookProgress {
-    /// True if the run stands still at points until somebody says that there are no hooks, or what they say. No fact.
-    pub watches: bool,
-    /// The same of the point before a run begins, and of what is said to it. No facts.
-    pub watches_begin: bool,
-    pub watches_steers: bool,
     /// Everything that the model is told with its first request.
     pub opening: Option<Arc<str>>,
-    /// Only of the current turn, with those at which there were no hooks.
+    /// Only of the current turn, and only those at which hooks said something.
     settled: Arc<BTreeSet<HookPoint>>,
     /// The number of times that hooks kept the run from its end.
     goals: u32,
@@ -79,17 +72,6 @@ impl HookProgress {
     }
 }
 
-/// The way in which a call ended, as hooks are told it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct CallEnd {
-    event: HookEventName,
-    /// The tool's own.
-    result: ToolResult,
-    /// The parts that the model reads behind it.
-    beside: Vec<MessagePart>,
-    duration_us: u64,
-}
-
 /// A call that has ended, and at which hooks are asked.
 #[derive(Debug, Clone)]
 pub struct EndedCall {
@@ -99,57 +81,6 @@ pub struct EndedCall {
     pub duration_ms: u64,
     /// Everything that it touched; empty where it was never prepared.
     pub accesses: Vec<ResourceAccess>,
-}
-
-impl CallEnd {
-    /// `None` = no hook is asked when a call ends so.
-    pub fn of(call: &TrackedCall, data: &ToolState, private: &PrivateEventFields) -> Option<CallEnd> {
-        if call.request.name.as_str() == COMPLETE_TASK {
-            return None;
-        }
-        let mut result = data.result.clone()?;
-        let n_beside = usize::try_from(private.beside_result).unwrap_or(usize::MAX);
-        let n_own = result.llm_content.len().saturating_sub(n_beside);
-        let beside = result.llm_content.split_off(n_own);
-        let error = result.error.as_ref().map(|error| error.kind);
-        let event = match (call.state, error) {
-            (CallState::Executing, None) if has_failed(&call.request, &result) => {
-                HookEventName::PostToolUseFailure
-            }
-            (CallState::Executing, None) => HookEventName::PostToolUse,
-            (_, Some(ToolErrorType::Cancelled)) => return None,
-            (CallState::Executing, Some(_)) => HookEventName::PostToolUseFailure,
-            (_, Some(ToolErrorType::PolicyDenied | ToolErrorType::NoClient)) => {
-                HookEventName::PermissionDenied
-            }
-            _ => return None,
-        };
-        let duration_us = private.active_us.saturating_sub(call.began_us);
-        Some(CallEnd { event, result, beside, duration_us })
-    }
-}
-
-/// Programs for which exit code 1 says what they found, not that they failed: as Claude Code has it.
-const SAYING_NO: &[&str] = &["[", "diff", "egrep", "fgrep", "find", "grep", "rg", "test"];
-
-/// True of a command that ended as failed ones do: by a signal, or with another exit code than 0.
-fn has_failed(request: &ToolCall, result: &ToolResult) -> bool {
-    let tool = request.name.as_str();
-    if tool != RUN_SHELL_COMMAND && aliased_tool(tool) != Some(RUN_SHELL_COMMAND) {
-        return false;
-    }
-    let Some(data) = &result.data else { return false };
-    match data.get("exitCode").and_then(Value::as_i64) {
-        Some(0) => false,
-        Some(1) => {
-            let command = request.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-            let last = command.split(['|', ';', '&', '\n']).map(str::trim).rfind(|part| !part.is_empty());
-            let program = last.and_then(|part| part.split_whitespace().next()).unwrap_or_default();
-            !SAYING_NO.contains(&program)
-        }
-        Some(_) => true,
-        None => data.get("signal").is_some_and(Value::is_string),
-    }
 }
 
 impl TrackedCall {
@@ -170,73 +101,32 @@ impl TrackedCall {
 }
 
 impl RunMachine {
-    /// True if the run has to stand still where a hook may have to be asked. No fact; the driver says it before each step.
-    pub fn watch_hooks(&mut self, watches: bool) {
-        self.hooks.watches = watches;
-    }
-
     /// The points that the run has come to and that are not settled, in the order in which they count.
     pub fn due_points(&self) -> Vec<HookPoint> {
-        let mut due = Vec::new();
-        if self.is_parked() {
-            return due;
-        }
-        if self.stopping().is_none() && self.has_begun() && self.phase != RunPhase::Finished {
-            let uncleared = self.steers.iter().filter(|steer| !steer.is_cleared);
-            due.extend(uncleared.map(|steer| HookPoint::Steer { id: steer.id.to_string() }));
-        }
-        match &self.phase {
-            RunPhase::Queued { waits_for: QueuedFor::Hooks } => {
-                due.extend(Some(HookPoint::Begin).filter(|point| !self.hooks.settled.contains(point)));
-                return due;
-            }
-            RunPhase::Acting => (),
-            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. } => {
-                due.extend(self.compaction_point(*side_call));
-                return due;
-            }
-            // What the model still reads is shown to hooks before.
-            RunPhase::Stopping { then: StopThen::Grace | StopThen::Ask, .. } => (),
-            _ => return due,
-        }
-        let n_before = due.len();
-        let ended = self.calls.iter().filter(|call| call.end.is_some() && self.turn_is_open);
-        let points = ended.map(|call| HookPoint::CallEnded { call: call.request.call_id.clone() });
-        due.extend(points.filter(|point| !self.hooks.settled.contains(point)));
-        let is_over = self.turn_is_open && self.calls.open().all(|call| call.completion.is_some());
-        if n_before < due.len()
-            || !is_over
-            || self.phase != RunPhase::Acting
-            || self.start().task != RunTask::Work
-        {
-            return due;
-        }
-        let turn_ended = HookPoint::TurnEnded { turn: self.turn };
-        if self.calls.iter().any(|call| call.request.name.as_str() != COMPLETE_TASK)
-            && !self.hooks.settled.contains(&turn_ended)
-        {
-            due.push(turn_ended);
-            return due;
-        }
-        let hands_in = self.calls.is_empty() && self.start().completion == CompletionMode::Message;
-        let goal = HookPoint::Goal { n: self.hooks.goals + 1 };
-        let may_go_on = self.grace.is_none() && self.hooks.goals < MOST_GOALS;
-        if (hands_in || self.pending().is_some()) && may_go_on && !self.hooks.settled.contains(&goal) {
-            due.push(goal);
-        }
-        due
+        let is_watched = |call: &TrackedCall| self.now.hooks.end(&call.request.call_id).is_some();
+        self.points(|point| self.is_settled(point), is_watched)
     }
 
-    /// The point before a context is compressed. To shorten outputs alone is no compression.
-    fn compaction_point(&self, side_call: SideCall) -> Option<HookPoint> {
-        let is_compression = side_call.about == SideCallPurpose::Compression && !side_call.outputs_only;
-        let point = HookPoint::Compaction { n: side_call.n };
-        (is_compression && !self.hooks.settled.contains(&point)).then_some(point)
+    /// True if nobody is to be asked about this point any more, or there is nobody.
+    fn is_settled(&self, point: &HookPoint) -> bool {
+        self.is_answered(point) || self.now.hooks.has_passed(point)
+    }
+
+    /// True if the model may read this: hooks have had their say on it, or there are none.
+    fn is_cleared(&self, steer: &SteeringMessage) -> bool {
+        steer.is_cleared || self.now.hooks.has_passed_steer(&steer.id)
+    }
+
+    /// Nobody is to be asked about this point in this process.
+    pub(super) fn pass(&mut self, point: &HookPoint) {
+        if !self.is_settled(point) {
+            self.now.hooks.pass(point);
+        }
     }
 
     /// True if the context must not be compressed before hooks have said something.
     pub(super) fn compression_waits(&self, side_call: SideCall) -> bool {
-        self.hooks.watches && self.compaction_point(side_call).is_some()
+        self.now.hooks.watches && compaction_point(side_call).is_some_and(|point| !self.is_settled(&point))
     }
 
     /// True if hooks may keep the context from being compressed: somebody asked for it, or the run could go on without.
@@ -248,24 +138,123 @@ impl RunMachine {
     /// True if the run stands still until hooks have said something.
     pub(super) fn waits_for_hooks(&self) -> bool {
         let is_of_turn = |point: &HookPoint| !matches!(point, HookPoint::Steer { .. });
-        self.hooks.watches && self.due_points().iter().any(is_of_turn)
+        self.now.hooks.watches && self.due_points().iter().any(is_of_turn)
     }
 
     /// True if what was said to the run is to be shown to hooks before its next turn begins.
     pub(super) fn waits_for_steers(&self) -> bool {
-        self.hooks.watches_steers && self.steers.iter().any(|steer| !steer.is_cleared)
-    }
-
-    /// Says whether hooks are to be asked before the run begins, and about what is said to it while it works. No facts.
-    pub fn watch_prompts(&mut self, begin: bool, steers: bool) {
-        self.hooks.watches_begin = begin;
-        self.hooks.watches_steers = steers;
+        self.now.hooks.watches_steers && self.steers.iter().any(|steer| !self.is_cleared(steer))
     }
 
     /// True if hooks have to have their say before the run begins.
     pub(super) fn is_to_be_shown_to_hooks(&self) -> bool {
         let is_work = self.start().task == RunTask::Work;
-        is_work && self.hooks.watches_begin && !self.hooks.settled.contains(&HookPoint::Begin)
+        is_work && self.now.hooks.watches_begin && !self.is_settled(&HookPoint::Begin)
+    }
+
+    /// The call that a point is about.
+    pub fn ended_call(&self, call: &CallId) -> Option<EndedCall> {
+        let end = self.now.hooks.end(call)?;
+        let call = self.call(call)?;
+        let (request, event, result) = (Arc::clone(&call.request), call.end?, end.result.clone());
+        let accesses = call.prepared.as_ref().map(|prepared| prepared.accesses.clone()).unwrap_or_default();
+        Some(EndedCall { request, event, result, duration_ms: end.duration_us / 1_000, accesses })
+    }
+
+    /// The parts that the model reads behind the result of a call that hooks are told of, whatever they make of that.
+    pub(super) fn beside_result(&self, call: &CallId) -> &[MessagePart] {
+        self.now.hooks.end(call).map_or(&[][..], |end| &end.beside)
+    }
+
+    /// All calls of the turn that hooks are told of, in the order asked.
+    pub fn ended_calls(&self) -> Vec<EndedCall> {
+        let calls = self.calls.iter().map(|call| call.request.call_id.clone());
+        calls.filter_map(|call| self.ended_call(&call)).collect()
+    }
+
+    /// Everything that was said to the run and waits for what hooks say: nobody may read it before. They are asked at the points of a run
+    /// that goes on.
+    pub(super) fn unheard_steers(&self) -> Vec<String> {
+        let watches = self.now.hooks.watches_steers;
+        let uncleared = self.steers.iter().filter(|steer| watches && !self.is_cleared(steer));
+        uncleared.map(|steer| steer.id.to_string()).collect()
+    }
+
+    /// Messages that the model may be given now: those on which hooks have had their say, or are not to be asked.
+    pub(super) fn readable_steers(&self) -> Vec<SteeringMessage> {
+        let watches = self.now.hooks.watches_steers;
+        self.steers.iter().filter(|steer| !watches || self.is_cleared(steer)).cloned().collect()
+    }
+}
+
+impl RunFacts {
+    /// The points that the run has come to, without those that are settled and the ends of calls that nobody watched.
+    fn points(
+        &self,
+        is_settled: impl Fn(&HookPoint) -> bool,
+        is_watched: impl Fn(&TrackedCall) -> bool,
+    ) -> Vec<HookPoint> {
+        let mut due = Vec::new();
+        if self.is_parked() {
+            return due;
+        }
+        if self.stopping().is_none() && self.has_begun() && self.phase != RunPhase::Finished {
+            let uncleared = self.steers.iter().filter(|steer| !steer.is_cleared);
+            let points = uncleared.map(|steer| HookPoint::Steer { id: steer.id.to_string() });
+            due.extend(points.filter(|point| !is_settled(point)));
+        }
+        match &self.phase {
+            RunPhase::Queued { waits_for: QueuedFor::Hooks } => {
+                due.extend(Some(HookPoint::Begin).filter(|point| !is_settled(point)));
+                return due;
+            }
+            RunPhase::Acting => (),
+            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. } => {
+                due.extend(compaction_point(*side_call).filter(|point| !is_settled(point)));
+                return due;
+            }
+            // What the model still reads is shown to hooks before.
+            RunPhase::Stopping { then: StopThen::Grace | StopThen::Ask, .. } => (),
+            _ => return due,
+        }
+        let n_before = due.len();
+        let ended =
+            self.calls.iter().filter(|call| self.turn.is_open && call.end.is_some() && is_watched(call));
+        let points = ended.map(|call| HookPoint::CallEnded { call: call.request.call_id.clone() });
+        due.extend(points.filter(|point| !is_settled(point)));
+        let is_over = self.turn.is_open && self.calls.open().all(|call| call.completion.is_some());
+        if n_before < due.len()
+            || !is_over
+            || self.phase != RunPhase::Acting
+            || self.start().task != RunTask::Work
+        {
+            return due;
+        }
+        let turn_ended = HookPoint::TurnEnded { turn: self.turn.number };
+        if self.calls.iter().any(|call| call.request.name.as_str() != COMPLETE_TASK)
+            && !is_settled(&turn_ended)
+        {
+            due.push(turn_ended);
+            return due;
+        }
+        let hands_in = self.calls.is_empty() && self.start().completion == CompletionMode::Message;
+        let goal = HookPoint::Goal { n: self.hooks.goals + 1 };
+        let may_go_on = self.turn.grace.is_none() && self.hooks.goals < MOST_GOALS;
+        if (hands_in || self.pending().is_some()) && may_go_on && !is_settled(&goal) {
+            due.push(goal);
+        }
+        due
+    }
+
+    /// True if hooks have said all that they have to say at this point.
+    fn is_answered(&self, point: &HookPoint) -> bool {
+        match point {
+            // One that is gone has been read, or was kept from the model.
+            HookPoint::Steer { id } => {
+                !self.steers.iter().any(|steer| *steer.id == **id && !steer.is_cleared)
+            }
+            _ => self.hooks.settled.contains(point),
+        }
     }
 
     /// Everything that is said to the run under this name, and not read yet.
@@ -273,8 +262,8 @@ impl RunMachine {
         self.steers.iter().find(|steer| *steer.id == *id).map(|steer| &*steer.text)
     }
 
-    /// Nobody is to be asked about this point any more.
-    pub(super) fn settle(&mut self, point: &HookPoint) {
+    /// Hooks have had their say at this point.
+    fn settle(&mut self, point: &HookPoint) {
         match point {
             HookPoint::Steer { id } => {
                 let of_id = |steer: &&mut SteeringMessage| *steer.id == **id;
@@ -286,30 +275,10 @@ impl RunMachine {
         }
     }
 
-    /// The call that a point is about.
-    pub fn ended_call(&self, call: &CallId) -> Option<EndedCall> {
-        let call = self.call(call)?;
-        let CallEnd { event, result, duration_us, .. } = &**call.end.as_ref()?;
-        let (request, result) = (Arc::clone(&call.request), result.clone());
-        let accesses = call.prepared.as_ref().map(|prepared| prepared.accesses.clone()).unwrap_or_default();
-        Some(EndedCall { request, event: *event, result, duration_ms: duration_us / 1_000, accesses })
-    }
-
-    /// The parts that the model reads behind the result of a call that hooks are told of, whatever they make of that.
-    pub(super) fn beside_result(&self, call: &CallId) -> &[MessagePart] {
-        self.call(call).and_then(|call| call.end.as_ref()).map_or(&[][..], |end| &end.beside)
-    }
-
-    /// All calls of the turn that hooks are told of, in the order asked.
-    pub fn ended_calls(&self) -> Vec<EndedCall> {
-        let calls = self.calls.iter().map(|call| call.request.call_id.clone());
-        calls.filter_map(|call| self.ended_call(&call)).collect()
-    }
-
     /// Everything that a run is about to hand in, else what it said last.
     pub fn about_to_say(&self) -> String {
         let pending = self.pending().and_then(|call| call.completion.as_ref());
-        pending.map_or_else(|| self.last_text.to_string(), |completion| completion.result.clone())
+        pending.map_or_else(|| self.turn.last_text.to_string(), |completion| completion.result.clone())
     }
 
     /// True if hooks have kept the run from its end before.
@@ -338,13 +307,6 @@ impl RunMachine {
     /// Everything that asynchronous hooks have said that the model has not been told.
     pub(super) fn later_words(&self) -> Vec<Arc<str>> {
         self.hooks.later.to_vec()
-    }
-
-    /// Everything that was said to the run and waits for what hooks say: nobody may read it before. They are asked at the points of a run
-    /// that goes on.
-    pub(super) fn unheard_steers(&self) -> Vec<String> {
-        let uncleared = self.steers.iter().filter(|steer| !steer.is_cleared && self.hooks.watches_steers);
-        uncleared.map(|steer| steer.id.to_string()).collect()
     }
 
     pub(super) fn apply_hook(&mut self, data: &HookFired, private: &PrivateEventFields) {
@@ -408,7 +370,7 @@ impl RunMachine {
             // Nobody is asked while it waits for other runs.
             return;
         }
-        let due = self.due_points();
+        let due = self.points(|point| self.is_answered(point), |_| true);
         self.hooks.restarts += 1;
         let interrupted = Arc::make_mut(&mut self.hooks.interrupted);
         for point in due {
@@ -423,4 +385,10 @@ impl RunMachine {
         }
         self.restart_edits();
     }
+}
+
+/// The point before a context is compressed. To shorten outputs alone is no compression.
+fn compaction_point(side_call: SideCall) -> Option<HookPoint> {
+    let is_compression = side_call.about == SideCallPurpose::Compression && !side_call.outputs_only;
+    is_compression.then_some(HookPoint::Compaction { n: side_call.n })
 }

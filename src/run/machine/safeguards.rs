@@ -1,14 +1,13 @@
 //! What a run keeps in mind so that it neither overflows nor goes round in circles nor costs without bound (spec 04).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use super::{RunMachine, RunPhase, SideCall, TurnStage};
+use super::{RunFacts, RunMachine, RunPhase, SideCall, TurnStage};
 use crate::loops::{CallCycle, CallLoopDetector};
 use protocol::{
-    BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
-    LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelFallback, ModelRouted, NamedModel, NudgeReason,
-    PrivateEventFields, RunTask, SamplingSettings, SideCallCompleted, SideCallPurpose, SideCallStarted,
-    Timestamp,
+    CompressionStatus, ContextCompressed, ContextNudged, LoopDetected, LoopKind, MessagePart, ModelCompleted,
+    ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunStarted, RunTask,
+    SamplingSettings, SideCallCompleted, SideCallPurpose, SideCallStarted, Timestamp,
 };
 
 /// Turns before a model is asked for the first time whether the run goes round in circles (spec 04).
@@ -30,43 +29,56 @@ pub struct ContextState {
     pub epoch: u32,
 }
 
-/// Part of a run's state.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct SafeguardState {
-    /// Questions of the daemon's own so far; names the next.
-    pub n_side_calls: u32,
-    /// Calls of models that they took, whatever came of them.
-    pub n_side_replies: u32,
-    /// Of the context.
-    pub epoch: u32,
-    /// Tokens of the last prompt in the context; 0 = unknown.
-    pub prompt_tokens: u64,
-    /// Nothing is compressed any more unless somebody asks for it.
-    pub is_compression_off: bool,
-    /// A prompt of less than this is not compressed by itself.
-    pub compress_beyond: u64,
-    /// What was done in this turn so that the request fits.
-    pub squeezed: ContextReduction,
+/// The model that a run asks, and how it came to be that one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ModelFacts {
+    pub name: Arc<str>,
+    /// Tokens that fit it.
+    pub window: Option<u64>,
+    /// What it says of sampling by its alias or entry; `None` = it is the one with which the run began.
+    pub sampling: Option<SamplingSettings>,
+    pub fallbacks: usize,
+    pub is_routed: bool,
     /// The reason why the model was asked again last.
     pub last_failure: Arc<str>,
-    pub fallbacks: usize,
-    /// What the model that is asked says of sampling by its alias or entry; `None` = it is the one with which the run began.
-    pub sampling: Option<SamplingSettings>,
-    pub is_routed: bool,
+}
+
+/// The context that a run's model reads, as far as the run changed it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ContextFacts {
+    epoch: u32,
+    /// Tokens of the last prompt; 0 = unknown.
+    prompt_tokens: u64,
+    /// True if nothing is compressed any more unless somebody asks for it; `None` = as earlier runs left it.
+    is_compression_off: Option<bool>,
+    /// A prompt of less than this is not compressed by itself.
+    compress_beyond: u64,
+    /// What was done in this turn so that the request fits.
+    pub squeezed: ContextReduction,
     /// The task of a run that only changes its context is done.
-    pub is_done: bool,
+    is_done: bool,
+}
+
+/// Questions of the daemon's own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SideCallFacts {
+    /// So far; names the next.
+    asked: u32,
+    /// Calls of models that they took, whatever came of them.
+    replies: u32,
+}
+
+/// Everything that says whether a run goes round in circles.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct LoopFacts {
     calls: CallLoopDetector,
     /// What the last reply's calls repeat.
     pub round: Option<CallCycle>,
-    pub n_loops: u32,
+    /// Circles so far.
+    pub found: u32,
     /// The model is to be told of a circle.
     pub nudge: Option<LoopKind>,
-    pub next_judged: u32,
-    pub warned: BTreeSet<BudgetKind>,
-    /// Limits that people gave the run instead of those that were used up.
-    pub raised: BudgetLimits,
-    /// What a person is asked about the budget.
-    pub question: Option<Arc<Confirmation>>,
+    next_judged: u32,
 }
 
 /// How far a turn went to make its request fit.
@@ -80,15 +92,34 @@ pub(super) enum ContextReduction {
     Cut,
 }
 
-impl SafeguardState {
+impl ModelFacts {
+    /// The model with which a run begins.
+    pub fn begin(start: &RunStarted) -> ModelFacts {
+        ModelFacts {
+            name: start.model.as_str().into(),
+            window: start.context_window,
+            sampling: None,
+            fallbacks: 0,
+            is_routed: false,
+            last_failure: Arc::default(),
+        }
+    }
+}
+
+impl ContextFacts {
     pub fn begin_turn(&mut self) {
         self.squeezed = ContextReduction::Not;
     }
 
-    pub fn apply_reply(&mut self, data: &ModelCompleted, private: &PrivateEventFields) {
+    pub fn replied(&mut self, data: &ModelCompleted) {
         if data.usage.prompt_tokens != 0 {
             self.prompt_tokens = data.usage.prompt_tokens;
         }
+    }
+}
+
+impl LoopFacts {
+    pub fn replied(&mut self, private: &PrivateEventFields) {
         let calls = private.message.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
             MessagePart::ToolCall(call) => Some((call.name.as_str(), &call.arguments)),
             _ => None,
@@ -96,8 +127,9 @@ impl SafeguardState {
         self.round = self.calls.push(calls);
     }
 
-    pub fn apply_loop(&mut self, data: &LoopDetected) {
-        self.n_loops += 1;
+    /// A run goes round in a circle.
+    pub fn found(&mut self, data: &LoopDetected) {
+        self.found += 1;
         self.calls.clear();
         self.round = None;
         self.nudge = (!data.stops).then_some(data.kind);
@@ -105,42 +137,14 @@ impl SafeguardState {
 }
 
 impl RunMachine {
-    /// The model that is asked: the run's own, or the one that took over.
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
-    /// Tokens that fit that model; `None` = nobody knows.
-    pub fn window(&self) -> Option<u64> {
-        self.window
-    }
-
-    /// How that model samples by its alias or entry, where it is not the one with which the run began.
-    pub fn sampling(&self) -> Option<SamplingSettings> {
-        self.safeguards.sampling
-    }
-
-    /// What the context's earlier runs left. No facts of this run; the driver tells them before the run's first step.
-    pub fn remember(&mut self, past: ContextState) {
-        let ContextState { prompt_tokens, is_compression_off, epoch } = past;
-        if self.safeguards.prompt_tokens == 0 {
-            self.safeguards.prompt_tokens = prompt_tokens;
-        }
-        self.safeguards.is_compression_off |= is_compression_off;
-        self.safeguards.epoch = self.safeguards.epoch.max(epoch);
-    }
-
-    /// What models were asked of the daemon's own so far: the ordinal of the next reply.
-    pub fn n_side_replies(&self) -> u32 {
-        self.safeguards.n_side_replies
-    }
-
-    /// The question that is being asked.
-    pub fn side_call(&self) -> Option<SideCall> {
-        match &self.phase {
-            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. }
-            | RunPhase::Considering(side_call) => Some(*side_call),
-            _ => None,
+    /// What is known of the context: as the run left it, and before that, those before it.
+    pub(super) fn context(&self) -> ContextState {
+        let ContextFacts { epoch, prompt_tokens, is_compression_off, .. } = self.context;
+        let past = self.now.past;
+        ContextState {
+            prompt_tokens: if prompt_tokens == 0 { past.prompt_tokens } else { prompt_tokens },
+            is_compression_off: is_compression_off.unwrap_or(past.is_compression_off),
+            epoch: epoch.max(past.epoch),
         }
     }
 
@@ -155,20 +159,63 @@ impl RunMachine {
         let (start, care) = (self.start(), &self.start().safeguards);
         if start.task == RunTask::Compact {
             let consulting = consulting(SideCallPurpose::Compression, Some(&self.summariser()));
-            return (!self.safeguards.is_done).then_some(SideCallStarted { forced: true, ..consulting });
+            return (!self.context.is_done).then_some(SideCallStarted { forced: true, ..consulting });
         }
-        if self.grace.is_some() || start.task != RunTask::Work {
+        if self.turn.grace.is_some() || start.task != RunTask::Work {
             return None;
         }
-        if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.safeguards.is_routed) {
+        if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.model.is_routed) {
             return Some(consulting(SideCallPurpose::Routing, Some(small)));
         }
-        if self.is_full() && self.safeguards.squeezed == ContextReduction::Not {
+        if self.is_full() && self.context.squeezed == ContextReduction::Not {
             return Some(consulting(SideCallPurpose::Compression, Some(&self.summariser())));
         }
         let small = care.small.as_ref().filter(|_| care.loop_judge)?;
-        let is_due = JUDGED_AFTER < self.turn && self.safeguards.next_judged <= self.turn;
+        let is_due = JUDGED_AFTER < self.turn.number && self.loops.next_judged <= self.turn.number;
         is_due.then(|| consulting(SideCallPurpose::LoopCheck, Some(small)))
+    }
+
+    /// True if the last prompt took so much of the window that the context is to be compressed.
+    fn is_full(&self) -> bool {
+        let (Some(part), Some(window)) = (self.start().safeguards.compress_at, self.window()) else {
+            return false;
+        };
+        let ContextState { prompt_tokens, is_compression_off, .. } = self.context();
+        // Tokens of a window are far fewer than a float tells apart.
+        !is_compression_off
+            && part * window as f64 <= prompt_tokens as f64
+            && self.context.compress_beyond < prompt_tokens
+    }
+}
+
+impl RunFacts {
+    /// The model that is asked: the run's own, or the one that took over.
+    pub fn model(&self) -> &str {
+        &self.model.name
+    }
+
+    /// Tokens that fit that model; `None` = nobody knows.
+    pub fn window(&self) -> Option<u64> {
+        self.model.window
+    }
+
+    /// How that model samples by its alias or entry, where it is not the one with which the run began.
+    pub fn sampling(&self) -> Option<SamplingSettings> {
+        self.model.sampling
+    }
+
+    /// What models were asked of the daemon's own so far: the ordinal of the next reply.
+    pub fn n_side_replies(&self) -> u32 {
+        self.side_calls.replies
+    }
+
+    /// The question that is being asked.
+    pub fn side_call(&self) -> Option<SideCall> {
+        match &self.phase {
+            RunPhase::Thinking { stage: TurnStage::SideCall(side_call), .. }
+            | RunPhase::Considering(side_call) => Some(*side_call),
+            _ => None,
+        }
     }
 
     /// The model that would summarise the context: the one that was chosen for it, else the run's.
@@ -178,25 +225,15 @@ impl RunMachine {
 
     /// The model that is asked, with its window and what its own alias or entry says of sampling.
     pub fn own_model(&self) -> NamedModel {
-        let context_window = self.window.unwrap_or(ASSUMED_WINDOW);
-        let sampling = self.safeguards.sampling.unwrap_or(self.start().safeguards.sampling);
-        NamedModel { name: self.model.to_string(), context_window, sampling }
-    }
-
-    /// True if the last prompt took so much of the window that the context is to be compressed.
-    fn is_full(&self) -> bool {
-        let (Some(part), Some(window)) = (self.start().safeguards.compress_at, self.window) else {
-            return false;
-        };
-        let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.safeguards;
-        // Tokens of a window are far fewer than a float tells apart.
-        !is_compression_off && part * window as f64 <= prompt_tokens as f64 && compress_beyond < prompt_tokens
+        let context_window = self.model.window.unwrap_or(ASSUMED_WINDOW);
+        let sampling = self.model.sampling.unwrap_or(self.start().safeguards.sampling);
+        NamedModel { name: self.model.name.to_string(), context_window, sampling }
     }
 
     pub(super) fn apply_consulting(&mut self, data: &SideCallStarted) {
-        self.safeguards.n_side_calls += 1;
+        self.side_calls.asked += 1;
         let SideCallStarted { purpose, forced, outputs_only, .. } = *data;
-        let side_call = SideCall { n: self.safeguards.n_side_calls, about: purpose, forced, outputs_only };
+        let side_call = SideCall { n: self.side_calls.asked, about: purpose, forced, outputs_only };
         match &mut self.phase {
             RunPhase::Thinking { stage, .. } => *stage = TurnStage::SideCall(side_call),
             RunPhase::Acting => self.phase = RunPhase::Considering(side_call),
@@ -205,12 +242,12 @@ impl RunMachine {
     }
 
     pub(super) fn apply_consulted(&mut self, data: &SideCallCompleted) {
-        self.spent += data.spent();
+        self.budget.spent += data.spent();
         if data.abandoned {
             return;
         }
         // Also what came to nothing: a recording may have a line of it.
-        self.safeguards.n_side_replies += 1;
+        self.side_calls.replies += 1;
         match data.purpose {
             SideCallPurpose::NextSpeaker => {
                 if let RunPhase::Considering(_) = self.phase {
@@ -218,7 +255,7 @@ impl RunMachine {
                 }
             }
             SideCallPurpose::LoopCheck => {
-                self.safeguards.next_judged = self.turn + judged_again(data.confidence.unwrap_or(0.0));
+                self.loops.next_judged = self.turn.number + judged_again(data.confidence.unwrap_or(0.0));
                 self.advised();
             }
             // Their ends have events of their own.
@@ -232,18 +269,20 @@ impl RunMachine {
     }
 
     pub(super) fn apply_routed(&mut self, data: &ModelRouted) {
-        self.safeguards.is_routed = true;
-        self.model = data.model.as_str().into();
-        self.window = data.context_window.or(self.window);
-        self.safeguards.sampling = data.sampling;
+        let model = &mut self.model;
+        model.is_routed = true;
+        model.name = data.model.as_str().into();
+        model.window = data.context_window.or(model.window);
+        model.sampling = data.sampling;
         self.advised();
     }
 
     pub(super) fn apply_fallback(&mut self, data: &ModelFallback) {
-        self.safeguards.fallbacks += 1;
-        self.model = data.to.as_str().into();
-        self.window = data.context_window;
-        self.safeguards.sampling = data.sampling;
+        let model = &mut self.model;
+        model.fallbacks += 1;
+        model.name = data.to.as_str().into();
+        model.window = data.context_window;
+        model.sampling = data.sampling;
         if let RunPhase::Thinking { failures, .. } = &mut self.phase {
             *failures = 0;
         }
@@ -251,19 +290,21 @@ impl RunMachine {
 
     pub(super) fn apply_compressed(&mut self, data: &ContextCompressed) {
         let outputs_only = self.side_call().is_some_and(|side_call| side_call.outputs_only);
-        let safeguards = &mut self.safeguards;
-        safeguards.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
-        safeguards.is_done = true;
-        safeguards.epoch = data.epoch;
-        let growth = self.window.unwrap_or(0) / GROWTH;
-        safeguards.compress_beyond = data.tokens_before.saturating_add(growth);
+        let growth = self.model.window.unwrap_or(0) / GROWTH;
+        let context = &mut self.context;
+        context.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
+        context.is_done = true;
+        context.epoch = data.epoch;
+        context.compress_beyond = data.tokens_before.saturating_add(growth);
         match data.status {
             CompressionStatus::Compressed => {
-                safeguards.prompt_tokens = data.tokens_after;
-                safeguards.compress_beyond = data.tokens_after.saturating_add(growth);
-                safeguards.is_compression_off &= !data.forced;
+                context.prompt_tokens = data.tokens_after;
+                context.compress_beyond = data.tokens_after.saturating_add(growth);
+                if data.forced {
+                    context.is_compression_off = Some(false);
+                }
             }
-            CompressionStatus::CompressionFailedInflatedTokenCount => safeguards.is_compression_off = true,
+            CompressionStatus::CompressionFailedInflatedTokenCount => context.is_compression_off = Some(true),
             CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
         }
         self.advised();
@@ -272,10 +313,11 @@ impl RunMachine {
     pub(super) fn apply_nudge(&mut self, data: &ContextNudged) {
         match data.reason {
             NudgeReason::CutShort => {
-                self.was_continued = true;
-                self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
+                let turn = &mut self.turn;
+                turn.was_continued = true;
+                turn.cut_text = format!("{}{}", turn.cut_text, turn.last_text).into();
             }
-            NudgeReason::Loop => self.safeguards.nudge = None,
+            NudgeReason::Loop => self.loops.nudge = None,
             NudgeReason::NextSpeaker | NudgeReason::Hook => (),
         }
     }

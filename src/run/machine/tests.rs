@@ -1,4 +1,4 @@
-//! Scripts in, decisions out. Every line also checks that folding the log anew makes the same machine.
+//! Scripts in, decisions out. Every line also checks that folding the log anew makes the same facts.
 
 use std::fmt::Write as _;
 
@@ -10,6 +10,7 @@ use protocol::{
     AgentName, BudgetLimits, CallDetails, CompletionMode, ContextId, ContextMessage, FinishReason,
     MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, RevisionReason, Risk,
     RunErrorCode, RunSafeguards, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
+    UsageTotal,
 };
 
 struct Script {
@@ -97,7 +98,7 @@ impl Script {
             }
         };
         let opened = machine.open(opening, None, (Vec::new(), Vec::new()));
-        if !machine.has_slot || machine.side_call().is_some() || machine.is_finished() {
+        if !machine.now.has_slot || machine.side_call().is_some() || machine.is_finished() {
             for draft in &opened {
                 writeln!(out, "  {}", render(&draft.body)).unwrap();
             }
@@ -115,6 +116,11 @@ impl Script {
                     machine.leave_slot();
                     continue;
                 }
+                "hooks watch" => {
+                    machine.watch_hooks(true);
+                    machine.watch_prompts(false, true);
+                    continue;
+                }
                 _ => (),
             }
             if let Some(ms) = line.strip_prefix("wait ") {
@@ -123,9 +129,7 @@ impl Script {
             }
             let mut drafts = machine.decide(input(&machine, line));
             drafts.extend(budgets::ask(&mut machine));
-            // Time that was charged without an event is the driver's to charge again after a crash.
-            let is_stale = drafts.is_empty();
-            if is_stale {
+            if drafts.is_empty() {
                 writeln!(out, "  (stale)").unwrap();
             }
             for draft in drafts {
@@ -135,26 +139,10 @@ impl Script {
             let wants: Vec<String> =
                 machine.wants().iter().map(|want| render_with_attempt(&machine, want)).collect();
             writeln!(out, "  wants {}", wants.join(" ")).unwrap();
-            let mut folded =
-                RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
-            // No fact: a new process holds no slots.
-            folded.has_slot = machine.has_slot;
-            folded.remember(self.past);
-            // Nor does it know that there are no hooks.
-            folded.hooks = machine.hooks.clone();
-            // Nor has it heard of the runs below.
-            for (folded, call) in folded.calls.iter_mut().zip(machine.calls.iter()) {
-                folded.end.clone_from(&call.end);
-                folded.restarts = call.restarts;
-                folded.child_waits = call.child_waits;
-                folded.child_spent = call.child_spent;
-            }
-            let is_over = machine.is_finished();
-            assert!(
-                is_over || is_stale || folded == machine,
-                "folding the log must make the same machine, after {line}"
-            );
+            let folded = RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
+            assert!(folded.facts == machine.facts, "folding the log must make the same facts, after {line}");
         }
+        facts::hold_in_any_circumstances(&run, &log, &machine.facts);
         out
     }
 }
@@ -343,6 +331,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         "answer" if words[1] == "budget" => budgets::answer(words[2], words.get(3).copied()),
         "answer" => people::answer(words[1], words[2]),
         "settle" => people::settle(words[1], words[2]),
+        "hooks" | "nobody" => facts::hooks(&words, text.trim()),
         "spent" => {
             let usage = Usage { prompt_tokens: words[2].parse().unwrap(), ..Usage::default() };
             MachineInput::ChildSpent { call: call(1), spent: UsageTotal::of(usage, None) }
@@ -488,6 +477,7 @@ mod budgets;
 mod calls;
 mod clients;
 mod endings;
+mod facts;
 mod limits;
 mod people;
 mod replies;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{CallState, RunMachine, RunPhase, TrackedCall, TurnStage, WantedTask, WantedTasks};
+use super::{CallState, RunFacts, RunMachine, RunPhase, TrackedCall, TurnStage, WantedTask, WantedTasks};
 use protocol::{JudgedCall, QueuedFor, ResourceAccess, ToolKind};
 
 impl RunMachine {
@@ -59,23 +59,10 @@ impl RunMachine {
         wants
     }
 
-    /// The first scheduled call that conflicts with no earlier open call of the turn.
-    pub(super) fn startable(&self) -> Option<&TrackedCall> {
-        let scheduled = |call: &&TrackedCall| {
-            call.state == CallState::Scheduled && call.completion.is_none() && !call.is_held_up
-        };
-        self.calls.open().filter(scheduled).find(|call| !self.is_in_the_way(call))
-    }
-
-    /// True if an earlier call that is still open conflicts with this one, which is one of the turn's.
-    pub(super) fn is_in_the_way(&self, call: &TrackedCall) -> bool {
-        self.calls.open_before(call).any(|it| conflict(it, call))
-    }
-
     /// Whether all that is open waits for a person, or the run itself; `None` when a run that answers a call has not said yet.
     pub(super) fn waits_for_people(&self) -> Option<bool> {
         let mut open = self.calls.open().filter(|it| it.completion.is_none()).peekable();
-        if self.safeguards.question.is_some() {
+        if self.budget.question.is_some() {
             return Some(true);
         }
         if self.phase != RunPhase::Acting || open.peek().is_none() || self.waits_for_hooks() {
@@ -86,7 +73,7 @@ impl RunMachine {
         for call in open {
             let waits = match call.state {
                 CallState::AwaitingApproval => Some(true),
-                CallState::Executing if call.child().is_some() => call.child_waits,
+                CallState::Executing if call.child().is_some() => self.now.child(&call.request.call_id).waits,
                 CallState::Executing => Some(!call.asks.is_empty()),
                 CallState::Scheduled => {
                     scheduled.push(call);
@@ -105,6 +92,21 @@ impl RunMachine {
             return Some(false);
         }
         is_known.then_some(true)
+    }
+}
+
+impl RunFacts {
+    /// The first scheduled call that conflicts with no earlier open call of the turn.
+    pub(super) fn startable(&self) -> Option<&TrackedCall> {
+        let scheduled = |call: &&TrackedCall| {
+            call.state == CallState::Scheduled && call.completion.is_none() && !call.is_held_up
+        };
+        self.calls.open().filter(scheduled).find(|call| !self.is_in_the_way(call))
+    }
+
+    /// True if an earlier call that is still open conflicts with this one, which is one of the turn's.
+    pub(super) fn is_in_the_way(&self, call: &TrackedCall) -> bool {
+        self.calls.open_before(call).any(|it| conflict(it, call))
     }
 }
 

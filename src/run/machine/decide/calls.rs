@@ -80,7 +80,7 @@ impl MachineStep<'_> {
                 self.end_call(&call, failed(error));
             }
             CallJudgement::Complete { .. }
-                if !self.machine.steers.is_empty() && self.machine.grace.is_none() =>
+                if !self.machine.steers.is_empty() && self.machine.turn.grace.is_none() =>
             {
                 let message =
                     "a message came in while you worked; take it into account, then call complete_task again"
@@ -202,7 +202,7 @@ impl MachineStep<'_> {
 
     pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, mut child: FromChild) {
         // Of a run that could not be taken up again nobody may be able to say what it used; what it said before is true.
-        let known = self.machine.call(&call).map(|it| it.child_spent).unwrap_or_default();
+        let known = self.machine.now.child(&call).spent;
         if child.spent.usage.total() < known.usage.total() {
             child.spent = known;
         }
@@ -276,7 +276,7 @@ impl MachineStep<'_> {
             (RunPhase::Acting, Some(call)) => self.accept(&call),
             (RunPhase::Acting, None) => {
                 self.end_turn();
-                match &self.machine.grace {
+                match &self.machine.turn.grace {
                     // Grace was the last chance, and it passed.
                     Some(grace) => {
                         let reason = grace.reason;

@@ -158,7 +158,7 @@ impl MachineStep<'_> {
             self.emit_with(told, PrivateEventFields { hooked, ..PrivateEventFields::default() }, None, None);
         }
         // Nobody was asked, so there is nothing to tell.
-        self.machine.settle(point);
+        self.machine.pass(point);
         self.warn_of_hooks(warnings);
         if let Some(request) = follow_up {
             self.call_requested(&request);
@@ -180,7 +180,7 @@ impl MachineStep<'_> {
             },
             (HookPoint::Steer { .. }, None) => {
                 // The turn that would have had it has waited for it.
-                if self.machine.phase == RunPhase::Acting && !self.machine.turn_is_open {
+                if self.machine.phase == RunPhase::Acting && !self.machine.turn.is_open {
                     self.next_turn();
                 }
             }
@@ -209,7 +209,7 @@ impl MachineStep<'_> {
                     self.end_turn();
                     self.next_turn();
                 }
-                None => self.hand_in(&self.machine.last_text.clone()),
+                None => self.hand_in(&self.machine.turn.last_text.clone()),
             };
         };
         match pending {

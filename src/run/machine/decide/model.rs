@@ -34,24 +34,24 @@ impl MachineStep<'_> {
 
     pub(super) fn ask_model(&mut self, attempt: u32) {
         // The next process asks: what the log says was asked, somebody may have begun to read.
-        if self.machine.is_closing {
+        if self.machine.now.is_closing {
             return;
         }
-        if !self.machine.has_slot {
+        if !self.machine.now.has_slot {
             return self.queue_for_slot();
         }
         // Since the limits were checked, a question beside the turns or a failed attempt may have used up the budget.
         let is_work = self.machine.start().task == RunTask::Work;
-        if is_work && self.machine.grace.is_none() && self.machine.is_budget_spent() {
+        if is_work && self.machine.turn.grace.is_none() && self.machine.is_budget_spent() {
             return self.limit(RunEndReason::Budget);
         }
         if attempt == 1 && self.side_call_first() {
             return;
         }
         let machine = &self.machine;
-        let ask = ModelAsk { turn: machine.turn, attempt, is_grace: machine.grace.is_some() };
+        let ask = ModelAsk { turn: machine.turn.number, attempt, is_grace: machine.turn.grace.is_some() };
         let stream = ask.stream(&machine.terms.run);
-        self.emit(ModelStarted { model: machine.model.to_string(), stream, attempt });
+        self.emit(ModelStarted { model: machine.model.name.to_string(), stream, attempt });
     }
 
     pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: CompleteReply) {
@@ -70,13 +70,13 @@ impl MachineStep<'_> {
         self.model_completed(ask, model, message, Some(finish), metered, ReplyEnd::Whole);
         self.calls_requested();
         match refusal {
-            Some(_) if self.machine.grace.is_some() => self.last_chance_passed(),
+            Some(_) if self.machine.turn.grace.is_some() => self.last_chance_passed(),
             Some(words) => {
                 let words = if words.is_empty() { "no reason given" } else { words.as_str() };
                 self.fail(RunErrorCode::ModelFailed, format!("the model refused to answer: {words}"));
             }
             None if !self.machine.calls.is_empty() => drop(self.calls_repeat()),
-            None if was_cut_short && self.machine.grace.is_some() => self.last_chance_passed(),
+            None if was_cut_short && self.machine.turn.grace.is_some() => self.last_chance_passed(),
             None if was_cut_short => self.continue_or_fail(),
             None => self.spoke_without_calls(text),
         }
@@ -135,7 +135,7 @@ impl MachineStep<'_> {
     }
 
     pub(super) fn continue_or_fail(&mut self) {
-        if self.machine.was_continued {
+        if self.machine.turn.was_continued {
             let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
             return self.fail(RunErrorCode::ModelFailed, message);
         }
@@ -146,7 +146,7 @@ impl MachineStep<'_> {
 
     pub(super) fn spoke_without_calls(&mut self, text: String) {
         let is_result = self.machine.start().completion == CompletionMode::Message && !text.trim().is_empty();
-        if is_result && !self.machine.steers.is_empty() && self.machine.grace.is_none() {
+        if is_result && !self.machine.steers.is_empty() && self.machine.turn.grace.is_none() {
             // Somebody said something while the model wrote: that is answered first.
             self.end_turn();
             return self.next_turn();
@@ -168,7 +168,7 @@ impl MachineStep<'_> {
         }
         self.end_turn();
         // A continued answer is one answer.
-        let result = format!("{}{text}", self.machine.cut_text);
+        let result = format!("{}{text}", self.machine.turn.cut_text);
         self.complete(CompletionResult { result, output: None });
     }
 
@@ -179,7 +179,7 @@ impl MachineStep<'_> {
         }
         // With what it took the budget is gone: asking again would only spend more. The end that is for good has a reason
         // of its own, and in the grace turn the budget may be gone already.
-        let is_for_good = matches!(failure.kind, FailureKind::Final(_)) || self.machine.grace.is_some();
+        let is_for_good = matches!(failure.kind, FailureKind::Final(_)) || self.machine.turn.grace.is_some();
         let spent = failure.partial.spent();
         if !is_for_good && spent != UsageTotal::default() && self.machine.left().is_used_up_by(spent) {
             if !self.machine.asks_for_budget() {
@@ -193,7 +193,7 @@ impl MachineStep<'_> {
         }
         // The one call that a run has left when its budget is gone (spec 03, "Terminal reasons").
         let is_last_call =
-            self.machine.grace.as_ref().is_some_and(|grace| grace.reason == RunEndReason::Budget);
+            self.machine.turn.grace.as_ref().is_some_and(|grace| grace.reason == RunEndReason::Budget);
         if is_last_call && spent != UsageTotal::default() {
             let message = format!("{} (in the last call that its budget allows)", failure.message);
             return self.model_gave_up(RunErrorCode::ModelFailed, message, failure.partial);
@@ -207,7 +207,7 @@ impl MachineStep<'_> {
         // or is not there, is no reason to end.
         let takes_over = match failure.kind {
             FailureKind::Passing { .. } => has_failed_for_good,
-            FailureKind::Final(_) => *self.machine.model != *self.machine.start().model,
+            FailureKind::Final(_) => *self.machine.model.name != *self.machine.start().model,
             FailureKind::Unusable | FailureKind::TooLong => false,
         };
         if takes_over && self.fall_back(ask, &failure, &failure.message) {
@@ -254,7 +254,7 @@ impl MachineStep<'_> {
             restarted: false,
             discarded: partial.was_shown(),
             message,
-            model: (usage.is_some() || usage_unknown).then(|| self.machine.model.to_string()),
+            model: (usage.is_some() || usage_unknown).then(|| self.machine.model.name.to_string()),
             cost: cost.filter(|_| usage.is_some()),
             estimated,
             usage_unknown,
@@ -266,12 +266,12 @@ impl MachineStep<'_> {
     /// Of the run, or of its grace turn.
     fn time_left(&self) -> Option<Duration> {
         let due_us = self.machine.due_us()?;
-        Some(Duration::from_micros(due_us.saturating_sub(self.machine.active_us)))
+        Some(Duration::from_micros(due_us.saturating_sub(self.machine.active_us())))
     }
 
     /// Waiting would only spend what is left: the time limit counts as reached, so that the grace turn has its chance.
     fn out_of_time_to_wait(&mut self, backoff: Duration, message: &str, partial: PartialReply) {
-        if self.machine.grace.is_some() {
+        if self.machine.turn.grace.is_some() {
             return self.last_chance_failed(message, partial);
         }
         self.cut(Some(partial));
@@ -283,7 +283,7 @@ impl MachineStep<'_> {
 
     /// The stream that failed for good still ends in the log, with whatever it had said.
     pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: PartialReply) {
-        if self.machine.grace.is_some() {
+        if self.machine.turn.grace.is_some() {
             return self.last_chance_failed(&message, partial);
         }
         self.cut(Some(partial));
@@ -292,7 +292,7 @@ impl MachineStep<'_> {
 
     /// The request of the grace turn failed for good: the run ends for the reason that it had, and says what went wrong.
     fn last_chance_failed(&mut self, why: &str, partial: PartialReply) {
-        let Some(grace) = &self.machine.grace else { return };
+        let Some(grace) = &self.machine.turn.grace else { return };
         let reason = grace.reason;
         self.cut_with(Some(partial), ReplyEnd::Failed(why.to_owned()));
         self.end_turn();
@@ -302,7 +302,7 @@ impl MachineStep<'_> {
 
     /// The grace turn brought no result; the limit that was hit stays the reason. There is no second one.
     pub(super) fn last_chance_passed(&mut self) {
-        let Some(grace) = &self.machine.grace else { return };
+        let Some(grace) = &self.machine.turn.grace else { return };
         let reason = grace.reason;
         self.end_turn();
         self.end(reason, None);
@@ -325,7 +325,7 @@ impl MachineStep<'_> {
             parts.push(MessagePart::text(text));
         }
         let message = ContextMessage { role: MessageRole::Model, parts, raw: None };
-        let model = self.machine.model.to_string();
+        let model = self.machine.model.name.to_string();
         self.model_completed(ask, model, message, None, metered, end);
     }
 }

@@ -238,7 +238,7 @@ impl MachineStep<'_> {
 
     /// The run is stopped for good while it asks for more.
     pub(super) fn drop_budget_question(&mut self) {
-        if let Some(question) = self.machine.safeguards.question.clone() {
+        if let Some(question) = self.machine.budget.question.clone() {
             self.resolve(
                 ended(&question, ConfirmationOutcome::Deny, DecidedBy::System, "the run was stopped"),
                 None,
@@ -258,8 +258,9 @@ impl MachineStep<'_> {
 
     /// True if the run that answers a call only waits for a person.
     pub(super) fn child_waits(&mut self, call: &CallId, waits: bool) {
-        if let Some(call) = self.machine.calls.get_mut(call) {
-            call.child_waits = Some(waits);
+        // Of one that has ended nobody asks any more.
+        if self.state(call) == Some(CallState::Executing) {
+            self.machine.now.child_mut(call).waits = Some(waits);
         }
         self.say_whether_it_waits();
     }

@@ -28,7 +28,7 @@ impl MachineStep<'_> {
     /// Begins what comes before the model is asked; answers whether there was anything.
     pub(super) fn side_call_first(&mut self) -> bool {
         if self.machine.start().task == RunTask::Clear {
-            let epoch = self.machine.safeguards.epoch + 1;
+            let epoch = self.machine.context().epoch + 1;
             self.emit(ContextCleared { epoch });
             self.task_done("the context begins anew".to_owned());
             return true;
@@ -71,7 +71,7 @@ impl MachineStep<'_> {
                 self.end_turn();
                 return self.next_turn();
             }
-            (SideCallPurpose::NextSpeaker, _) => return self.hand_in(&self.machine.last_text.clone()),
+            (SideCallPurpose::NextSpeaker, _) => return self.hand_in(&self.machine.turn.last_text.clone()),
             (SideCallPurpose::LoopCheck, SideCallResult::Loop { confidence, reason })
                 if SURE <= confidence =>
             {
@@ -219,9 +219,9 @@ impl MachineStep<'_> {
 
     /// The next thing that may make the request fit; when nothing is left, the run ends.
     fn squeeze_or_fail(&mut self) {
-        if self.machine.safeguards.squeezed == ContextReduction::Cut {
-            let message = self.machine.safeguards.last_failure.to_string();
-            return match &self.machine.grace {
+        if self.machine.context.squeezed == ContextReduction::Cut {
+            let message = self.machine.model.last_failure.to_string();
+            return match &self.machine.turn.grace {
                 Some(_) => self.last_chance_passed(),
                 None => self.fail(RunErrorCode::ContextOverflow, message),
             };
@@ -230,20 +230,20 @@ impl MachineStep<'_> {
     }
 
     fn squeeze(&mut self) {
-        let outputs_only = self.machine.safeguards.squeezed != ContextReduction::Not;
+        let outputs_only = self.machine.context.squeezed != ContextReduction::Not;
         let model = (!outputs_only).then(|| self.machine.summariser().name);
         let purpose = SideCallPurpose::Compression;
         self.emit(SideCallStarted { purpose, model, forced: true, outputs_only });
     }
 
     fn no_summary(&self, side_call: SideCall, advice: &SideCallResult) -> ContextCompressed {
-        let safeguards = &self.machine.safeguards;
+        let context = self.machine.context();
         ContextCompressed {
             status: CompressionStatus::CompressionFailedEmptySummary,
-            epoch: safeguards.epoch,
+            epoch: context.epoch,
             forced: side_call.forced,
-            tokens_before: safeguards.prompt_tokens,
-            tokens_after: safeguards.prompt_tokens,
+            tokens_before: context.prompt_tokens,
+            tokens_after: context.prompt_tokens,
             counted: false,
             messages_before: 0,
             messages_after: 0,
@@ -263,8 +263,8 @@ impl MachineStep<'_> {
 
     /// What the last reply's calls repeat; answers whether the run stops for it.
     pub(super) fn calls_repeat(&mut self) -> bool {
-        let is_looked_at = self.machine.start().safeguards.loop_calls && self.machine.grace.is_none();
-        let Some(CallCycle { length }) = self.machine.safeguards.round.filter(|_| is_looked_at) else {
+        let is_looked_at = self.machine.start().safeguards.loop_calls && self.machine.turn.grace.is_none();
+        let Some(CallCycle { length }) = self.machine.loops.round.filter(|_| is_looked_at) else {
             return false;
         };
         let last = self.machine.calls.last().map(|call| call.request.name.to_string()).unwrap_or_default();
@@ -278,7 +278,7 @@ impl MachineStep<'_> {
     /// The model was cut off while it said the same again and again.
     pub(super) fn babbled(&mut self, partial: PartialReply, chunk: &str) {
         self.cut(Some(partial));
-        if self.machine.grace.is_some() {
+        if self.machine.turn.grace.is_some() {
             return self.last_chance_passed();
         }
         let shown: String = chunk.chars().take(SHOWN_CHARS).collect();
@@ -290,7 +290,7 @@ impl MachineStep<'_> {
 
     /// The model is told once; the second time the run stops (spec 04). Answers whether it stops.
     fn loop_found(&mut self, kind: LoopKind, message: String) -> bool {
-        let stops = self.machine.safeguards.n_loops != 0;
+        let stops = self.machine.loops.found != 0;
         let why = format!("the run goes round in circles: {message}");
         let body = LoopDetected { kind, message, stops };
         self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
@@ -302,7 +302,7 @@ impl MachineStep<'_> {
 
     /// The model gets told that it goes round in circles, if it does.
     pub(super) fn tell_of_circle(&mut self) {
-        let text = match self.machine.safeguards.nudge {
+        let text = match self.machine.loops.nudge {
             None => return,
             Some(LoopKind::Calls) => nudges::SAME_CALLS,
             Some(LoopKind::Text) => nudges::SAME_TEXT,
@@ -320,7 +320,7 @@ impl MachineStep<'_> {
     /// True if the model has said all is asked another model, where that is wanted; answers whether it is.
     pub(super) fn ask_who_speaks_next(&mut self, said: &str) -> bool {
         let care = &self.machine.start().safeguards;
-        if !care.next_speaker || self.machine.grace.is_some() || self.machine.is_budget_spent() {
+        if !care.next_speaker || self.machine.turn.grace.is_some() || self.machine.is_budget_spent() {
             return false;
         }
         // Nobody has to be asked about one that said nothing.
@@ -341,7 +341,7 @@ impl MachineStep<'_> {
     /// the run ends (spec 04, "Context window").
     pub(super) fn too_long(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let ModelFailure { message, partial, now, .. } = failure;
-        if self.machine.safeguards.squeezed == ContextReduction::Cut {
+        if self.machine.context.squeezed == ContextReduction::Cut {
             return self.model_gave_up(RunErrorCode::ContextOverflow, message, partial);
         }
         self.emit(self.retrying(ask, now, message, &partial));
@@ -350,14 +350,13 @@ impl MachineStep<'_> {
 
     /// What a run below has used meanwhile counts at once: runs draw on what those above them have left.
     pub(super) fn child_spent(&mut self, call: &CallId, spent: UsageTotal) {
-        let Some(call) = self.machine.calls.get_mut(call).filter(|it| it.state == CallState::Executing)
-        else {
+        if self.state(call) != Some(CallState::Executing) {
             return;
-        };
-        call.child_spent = spent;
+        }
+        self.machine.now.child_mut(call).spent = spent;
         if self.machine.phase == RunPhase::Acting
             && self.machine.is_budget_spent()
-            && self.machine.grace.is_none()
+            && self.machine.turn.grace.is_none()
         {
             self.limit(RunEndReason::Budget);
         }
@@ -365,7 +364,7 @@ impl MachineStep<'_> {
 
     /// Once for each budget of which little is left.
     pub(super) fn warn_of_budgets(&mut self) {
-        let is_ending = self.machine.grace.is_some() || self.machine.stopping().is_some();
+        let is_ending = self.machine.turn.grace.is_some() || self.machine.stopping().is_some();
         if self.machine.is_finished() || !self.machine.has_begun() || is_ending {
             return;
         }
@@ -381,7 +380,7 @@ impl MachineStep<'_> {
             .filter(|limit| is_due(cost.nanos(), limit.nanos()))
             .map(|limit| (BudgetKind::Cost, BudgetAmount::Cost(cost), BudgetAmount::Cost(limit)));
         for (kind, used, limit) in [tokens, cost].into_iter().flatten() {
-            if !self.machine.safeguards.warned.contains(&kind) {
+            if !self.machine.budget.warned.contains(&kind) {
                 self.emit(BudgetWarning { kind, used, limit });
             }
         }
@@ -390,23 +389,23 @@ impl MachineStep<'_> {
     /// The next model takes over from one that cannot go on; answers whether there is one.
     pub(super) fn fall_back(&mut self, ask: ModelAsk, failure: &ModelFailure, message: &str) -> bool {
         let care = &self.machine.start().safeguards;
-        let taken = self.machine.safeguards.fallbacks;
+        let taken = self.machine.model.fallbacks;
         // One that is asked already is no other one.
-        let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
+        let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model.name;
         let next = care.fallback.iter().enumerate().skip(taken).find(is_another);
         let next = next.map(|(_, next)| (next.name.clone(), next.context_window, Some(next.sampling)));
         // Behind the one that was chosen for the request stands the one that nobody chose.
         let start = self.machine.start();
         let default = || {
             let is_chosen =
-                taken == 0 && start.safeguards.auto.is_some() && start.model != *self.machine.model;
+                taken == 0 && start.safeguards.auto.is_some() && start.model != *self.machine.model.name;
             let context_window = start.context_window.unwrap_or(ASSUMED_WINDOW);
             is_chosen.then(|| (start.model.clone(), context_window, None))
         };
         let Some((to, context_window, sampling)) = next.or_else(default) else { return false };
         self.emit(self.retrying(ask, failure.now, message.to_owned(), &failure.partial));
         self.emit(ModelFallback {
-            from: self.machine.model.to_string(),
+            from: self.machine.model.name.to_string(),
             to,
             message: message.to_owned(),
             context_window: Some(context_window),

@@ -21,7 +21,7 @@ impl MachineStep<'_> {
         if self.machine.stopping().is_some() {
             return;
         }
-        match &self.machine.grace {
+        match &self.machine.turn.grace {
             Some(grace) => {
                 let reason = grace.reason;
                 self.stop(reason, StopThen::End, None, self.why(reason), None);
@@ -134,7 +134,7 @@ impl MachineStep<'_> {
             }
             None => (),
         }
-        if self.machine.turn_is_open {
+        if self.machine.turn.is_open {
             self.end_turn();
         }
         match then {
@@ -150,7 +150,7 @@ impl MachineStep<'_> {
     }
 
     pub(super) fn complete(&mut self, completion: CompletionResult) {
-        let recovered_from = self.machine.grace.as_ref().map(|it| it.reason);
+        let recovered_from = self.machine.turn.grace.as_ref().map(|it| it.reason);
         let CompletionResult { result, output } = completion;
         let body = RunCompleted {
             result: Some(result),
@@ -201,23 +201,23 @@ impl MachineStep<'_> {
             message: None,
             result: None,
             output: None,
-            partial_result: Some(machine.last_text.to_string()).filter(|it| !it.is_empty()),
+            partial_result: Some(machine.turn.last_text.to_string()).filter(|it| !it.is_empty()),
             recovered: false,
             recovered_from: None,
-            usage: machine.spent.usage,
-            child_usage: machine.child_spent.usage,
-            cost: machine.spent.cost,
-            child_cost: machine.child_spent.cost,
-            unpriced_tokens: machine.spent.unpriced_tokens,
-            child_unpriced_tokens: machine.child_spent.unpriced_tokens,
-            estimated_requests: machine.spent.estimated_requests,
-            uncounted_requests: machine.spent.uncounted_requests,
-            child_estimated_requests: machine.child_spent.estimated_requests,
-            child_uncounted_requests: machine.child_spent.uncounted_requests,
-            turns: machine.turn,
-            tool_calls: machine.tool_calls,
-            files_changed: machine.files_changed.to_vec(),
-            active_ms: machine.active_us / 1_000,
+            usage: machine.budget.spent.usage,
+            child_usage: machine.budget.child_spent.usage,
+            cost: machine.budget.spent.cost,
+            child_cost: machine.budget.child_spent.cost,
+            unpriced_tokens: machine.budget.spent.unpriced_tokens,
+            child_unpriced_tokens: machine.budget.child_spent.unpriced_tokens,
+            estimated_requests: machine.budget.spent.estimated_requests,
+            uncounted_requests: machine.budget.spent.uncounted_requests,
+            child_estimated_requests: machine.budget.child_spent.estimated_requests,
+            child_uncounted_requests: machine.budget.child_spent.uncounted_requests,
+            turns: machine.turn.number,
+            tool_calls: machine.work.tool_calls,
+            files_changed: machine.work.files_changed.to_vec(),
+            active_ms: machine.active_us() / 1_000,
         }
     }
 }

@@ -20,7 +20,7 @@ impl RunMachine {
     /// True if anybody waits for an answer of a person.
     pub(super) fn has_questions(&self) -> bool {
         let asks = |call: &TrackedCall| call.question.is_some() || !call.asks.is_empty();
-        self.safeguards.question.is_some() || self.calls.iter().any(asks)
+        self.budget.question.is_some() || self.calls.iter().any(asks)
     }
 
     /// True if the tool of this call may ask something now.

@@ -81,7 +81,7 @@ impl MachineStep<'_> {
             let body = RunQueued { waits_for: QueuedFor::Hooks, front: false, run };
             return self.emit_with(body, PrivateEventFields::default(), None, by);
         }
-        if self.machine.has_slot {
+        if self.machine.now.has_slot {
             return self.emit_with(self.machine.start().clone(), PrivateEventFields::default(), None, by);
         }
         // What it carries stands in its first event already, if there is one.
@@ -105,7 +105,7 @@ impl MachineStep<'_> {
 
     /// Kept until the next turn. A run that is ending has no next turn: then nothing happens, and whoever asked is told.
     pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>, has_room: bool) {
-        let is_last_turn = self.machine.grace.is_some() || self.machine.pending().is_some();
+        let is_last_turn = self.machine.turn.grace.is_some() || self.machine.pending().is_some();
         let is_ending = matches!(self.machine.stopping(), Some(StopThen::End | StopThen::Grace));
         // A run that only changes its context asks nobody anything that this could be said in.
         let is_work = self.machine.start().task == RunTask::Work;
@@ -122,10 +122,7 @@ impl MachineStep<'_> {
     /// The model gets what was said since its last turn, in order.
     pub(super) fn hand_over_steers(&mut self) {
         // What hooks have not let through yet waits for another turn.
-        let watches = self.machine.hooks.watches_steers;
-        let cleared: Vec<SteeringMessage> =
-            self.machine.steers.iter().filter(|steer| steer.is_cleared || !watches).cloned().collect();
-        for SteeringMessage { id, text, context, .. } in cleared {
+        for SteeringMessage { id, text, context, .. } in self.machine.readable_steers() {
             let said = match &context {
                 Some(context) => format!("{text}\n\n{context}"),
                 None => text.to_string(),
@@ -133,7 +130,7 @@ impl MachineStep<'_> {
             let body = RunSteered {
                 steer_id: id.to_string(),
                 text: text.to_string(),
-                turn: Some(self.machine.turn),
+                turn: Some(self.machine.turn.number),
             };
             let message = Some(ContextMessage::user(said));
             self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);

@@ -36,13 +36,13 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput 
     let side_call = machine.side_call().expect("nothing is asked");
     let compressed = |status| {
         let tokens_after = words.get(1).map_or(100, |n| n.parse().unwrap());
-        let epoch = machine.safeguards.epoch + u32::from(status == CompressionStatus::Compressed);
+        let epoch = machine.context().epoch + u32::from(status == CompressionStatus::Compressed);
         SideCallResult::Compressed(CompressionResult {
             told: ContextCompressed {
                 status,
                 epoch,
                 forced: side_call.forced,
-                tokens_before: machine.safeguards.prompt_tokens,
+                tokens_before: machine.context().prompt_tokens,
                 tokens_after,
                 counted: false,
                 messages_before: 9,

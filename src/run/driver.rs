@@ -22,7 +22,7 @@ use super::{
     gate::{AskingRun, CallGate, GateJudgement, JudgeContext, PreparedWork},
     hooks::{AsyncHookEnds, ElicitationAdvice},
     lanes::{LeaseHandle, rank},
-    live_runs::{RunMessage, RunMessageOutcome},
+    live_runs::{RunInput, RunMessage, RunMessageOutcome},
     machine::{EventDraft, HookEffects, MachineInput, RunMachine, WantedTask},
     meter::UsageMeter,
     modes::SessionMode,
@@ -157,7 +157,7 @@ pub struct RunDriver {
     tasks: JoinSet<TaskOutput>,
     /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
     /// try again; meanwhile requests are still read and answered.
-    uncommitted: Vec<RunMessage>,
+    uncommitted: Vec<RunInput>,
     /// They did not fit the last step, and nothing is in their way.
     is_behind: bool,
     /// Whether the disk is full.
@@ -182,8 +182,9 @@ enum TaskOutput {
     Thought(ModelCallResult),
     Judged(Vec<(CallId, GateJudgement)>),
     Checked(Box<under_way::CheckedAnswer>),
+    CheckedCall(Box<under_way::CheckedCallAnswer>),
     /// Hooks had their say on an edit.
-    Shown(Box<under_way::CheckedAnswer>),
+    Shown(Box<under_way::CheckedCallAnswer>),
     /// The run was to be stopped and has come to rest: it is stopped after the next start.
     ChildAtRest(RunId),
     /// Hooks had their say on what an MCP server asks, unless nobody waits for that any more.
@@ -363,9 +364,9 @@ impl RunDriver {
         self.charge();
         let mut inputs = std::mem::take(&mut self.uncommitted);
         for message in ready {
-            match message.input {
-                MachineInput::Answer(_) => self.check_answer(message),
-                _ => inputs.push(message),
+            match message {
+                RunMessage::Answer(answer) => self.check_answer(answer),
+                RunMessage::Input(input) => inputs.push(input),
             }
         }
         let is_held = self.machine.is_parked() && !inputs.iter().any(|it| ends_parking(&it.input));
@@ -375,7 +376,7 @@ impl RunDriver {
                 self.keep_uncommitted(inputs, &StoreError::Full);
                 return self.check_next();
             }
-            inputs.push(RunMessage::internal(MachineInput::Unparked));
+            inputs.push(RunInput::internal(MachineInput::Unparked));
         }
         // What was held back goes on only after the run does.
         inputs.sort_by_key(|message| !ends_parking(&message.input));

@@ -14,7 +14,10 @@ use store::StoreError;
 
 mod message;
 
-pub use message::{AnsweredCall, RunMessage, RunMessageOutcome, RunMessageReply, RunRequestError};
+pub use message::{
+    AnswerMessage, AnsweredCall, RunInput, RunMessage, RunMessageOutcome, RunMessageReply, RunRequestError,
+    tell,
+};
 
 /// Requests that may wait for a run before their senders wait too.
 const INBOX: usize = 64;

@@ -23,6 +23,7 @@ use protocol::{
     SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall, ToolName,
 };
 
+mod answers;
 mod apply;
 mod budget;
 mod circumstances;
@@ -35,6 +36,7 @@ mod hook_watch;
 mod hooks;
 mod input;
 mod metered_usage;
+mod refusal;
 mod safeguards;
 mod side_call;
 mod slot;
@@ -42,13 +44,13 @@ mod standing;
 mod turn_calls;
 mod wants;
 
+pub use answers::{AnswerEffect, BudgetAnswer, CallAnswer, ToolAnswer, UnansweredEffect};
 pub use decide::StartMode;
 pub use edits::LoggedEdit;
 pub use hook_effects::{HookEffects, HookRefusal, LateHook};
 pub use input::{
-    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
-    MachineInput, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel, SideCallResult,
-    UnansweredEffect,
+    CallJudgement, CompleteReply, CompressionResult, FailureKind, InterruptedCall, MachineInput, ModelEnd,
+    ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel, SideCallResult,
 };
 
 use budget::BudgetFacts;
@@ -58,6 +60,7 @@ use facts::LoggedFacts;
 use hooks::HookProgress;
 pub use hooks::{EndedCall, HookMadeCall};
 pub use metered_usage::MeteredUsage;
+pub use refusal::CallRefusal;
 pub use safeguards::ContextState;
 use safeguards::{ContextFacts, LoopFacts, ModelFacts, SideCallFacts};
 pub use side_call::{AskingHook, SideCallReply, ToolSideCall};
@@ -146,12 +149,12 @@ impl RunConstants {
 }
 
 /// Who asks a question.
-#[derive(Debug, Clone, Copy)]
-pub enum ConfirmationAsker<'a> {
+#[derive(Debug, Clone)]
+pub enum ConfirmationAsker {
     /// The run itself, for more of its budget.
     Run,
     /// A call, whether it may run, or what to answer in its place.
-    Call(&'a Arc<ToolCall>),
+    Call(Arc<ToolCall>),
     /// The tool of a call that runs.
     Tool,
 }

@@ -10,7 +10,7 @@ use super::{
     gate::CallGate,
     hooks::ModelHookLedger,
     loops,
-    machine::{CompleteReply, FailureKind, HookEffects, MachineInput, ModelAsk, ModelFailure, PartialReply},
+    machine::{CompleteReply, FailureKind, HookEffects, ModelAsk, ModelEnd, ModelFailure, PartialReply},
     meter::UsageMeter,
 };
 use models::{ModelError, ModelEvent, ModelReply, ReplyPart};
@@ -51,9 +51,10 @@ pub(super) struct ReplyLoopDetectors {
     thought: loops::TextLoopDetector,
 }
 
-/// What a model call came to.
+/// The end of a model call.
 pub(super) struct ModelCallResult {
-    pub input: MachineInput,
+    pub ask: ModelAsk,
+    pub end: ModelEnd,
     /// Arguments as the model wrote them, where they held secrets: for running the calls, and for nothing else.
     pub secret_arguments: Vec<(CallId, Value)>,
     /// Everything that hooks said of it.
@@ -61,8 +62,8 @@ pub(super) struct ModelCallResult {
 }
 
 impl ModelCallResult {
-    fn of(input: MachineInput) -> ModelCallResult {
-        ModelCallResult { input, secret_arguments: Vec::new(), hooks: Box::default() }
+    pub fn of(ask: ModelAsk, end: ModelEnd) -> ModelCallResult {
+        ModelCallResult { ask, end, secret_arguments: Vec::new(), hooks: Box::default() }
     }
 }
 
@@ -88,7 +89,7 @@ impl ModelCall {
                 () = self.clock.sleep(IDLE_TIMEOUT) => {
                     self.meter.hears(&ModelEvent::Broken);
                     let message = format!("the model was silent for {} s", IDLE_TIMEOUT.as_secs());
-                    return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
+                    return self.failed(ModelError::Passing { message, retry_after_ms: None });
                 }
             };
             if let Some(Ok(event)) = &item
@@ -123,22 +124,22 @@ impl ModelCall {
                 )) => (Ok(()), None),
                 Some(Ok(ModelEvent::Finished(reply))) => match self.push_rest(thought, text) {
                     Ok(()) => return self.responded(reply),
-                    Err(TooLong) => return ModelCallResult::of(self.failed(too_long())),
+                    Err(TooLong) => return self.failed(too_long()),
                 },
-                Some(Err(error)) => return ModelCallResult::of(self.failed(error)),
+                Some(Err(error)) => return self.failed(error),
                 None => {
                     let message = "the model's stream ended without a finish reason".to_owned();
-                    return ModelCallResult::of(self.failed(ModelError::Unusable { message }));
+                    return self.failed(ModelError::Unusable { message });
                 }
             };
             if let Err(TooLong) = pushed {
-                return ModelCallResult::of(self.failed(too_long()));
+                return self.failed(too_long());
             }
             if let Some(chunk) = circle {
-                return ModelCallResult::of(match self.push_rest(thought, text) {
+                return match self.push_rest(thought, text) {
                     Ok(()) => self.babbled(&chunk),
                     Err(TooLong) => self.failed(too_long()),
-                });
+                };
             }
         }
     }
@@ -183,8 +184,7 @@ impl ModelCall {
         };
         let metered = self.alternates.metered(&self.model, &self.meter);
         let reply = CompleteReply { model: self.model, message, metered, finish };
-        let input = MachineInput::ModelResponded { ask: self.ask, reply };
-        ModelCallResult { input, secret_arguments, hooks: Box::default() }
+        ModelCallResult { secret_arguments, ..ModelCallResult::of(self.ask, ModelEnd::Responded(reply)) }
     }
 
     /// A hook answered in the model's place.
@@ -225,13 +225,13 @@ impl ModelCall {
         PartialReply { text, thought, metered: self.alternates.failed(&self.model, &self.meter) }
     }
 
-    fn babbled(self, chunk: &str) -> MachineInput {
+    fn babbled(self, chunk: &str) -> ModelCallResult {
         let partial = self.partial();
         let chunk = self.gate.supplies.redactor.text(chunk).into_owned();
-        MachineInput::Babbled { ask: self.ask, partial, chunk }
+        ModelCallResult::of(self.ask, ModelEnd::Babbled { partial, chunk })
     }
 
-    fn failed(self, error: ModelError) -> MachineInput {
+    fn failed(self, error: ModelError) -> ModelCallResult {
         let partial = self.partial();
         let mut message = self.gate.supplies.redactor.owned(error.to_string());
         if let (ModelError::TooLong { .. }, Some(window)) = (&error, self.window) {
@@ -247,7 +247,7 @@ impl ModelCall {
             ModelError::Final { code, .. } => FailureKind::Final(code),
         };
         let failure = ModelFailure { message, kind, partial, now: self.clock.now(), jitter: ids::fraction() };
-        MachineInput::ModelFailed { ask: self.ask, failure }
+        ModelCallResult::of(self.ask, ModelEnd::Failed(failure))
     }
 }
 

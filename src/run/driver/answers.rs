@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{EditFiring, JudgeContext, RefusedAnswer, edit_to_show::EditToShow},
-        machine::{AnswerEffect, ConfirmationAsker, MachineInput},
+        gate::{EditFiring, JudgeContext, edit_to_show::EditToShow},
+        machine::{AnswerEffect, CallAnswer, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
     identity::logged,
-    under_way::{AnswerCheck, CheckedAnswer},
+    under_way::{AnswerCheck, CheckedAnswer, CheckedCallAnswer},
 };
-use crate::{live_runs::AnsweredCall, machine::EventDraft};
+use crate::{
+    live_runs::{AnswerMessage, AnsweredCall, RunInput},
+    machine::EventDraft,
+};
 use protocol::{
     ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
     PrivateEventFields, RevisionReason, RuleOrigin, RuleOriginSource, Timestamp, ToolCall,
@@ -25,49 +28,36 @@ const MOST_WAITING: usize = 64;
 
 impl RunDriver {
     /// Has an answer checked, unless another one to the same call is under way: the first valid one counts.
-    pub(super) fn check_answer(&mut self, message: RunMessage) {
-        let MachineInput::Answer(answer) = &message.input else { return };
-        let answer: ConfirmationAnswer = (**answer).clone();
+    pub(super) fn check_answer(&mut self, message: AnswerMessage) {
+        let answer = &message.answer;
         let Some((asker, question)) = self.machine.asking(&answer.confirmation) else {
-            return message.answer(Ok(RunMessageOutcome::Nothing));
+            return message.end(RunMessageOutcome::Nothing);
         };
         let question = Arc::clone(question);
-        let settled = match asker {
-            ConfirmationAsker::Run => self.gate.answer_budget(&question, &answer),
+        let outcome = match asker {
+            ConfirmationAsker::Run => self.gate.answer_budget(&question, answer).map(AnswerEffect::Budget),
             ConfirmationAsker::Tool => match self.checks(&answer.confirmation) {
-                Some(check) => self.gate.answer_tool(&question, &answer, &check),
+                Some(check) => self.gate.answer_tool(&question, answer, &check).map(AnswerEffect::Tool),
                 // Nobody waits for it: what says so is on its way.
-                None => return message.answer(Ok(RunMessageOutcome::Nothing)),
+                None => return message.end(RunMessageOutcome::Nothing),
             },
-            ConfirmationAsker::Call(call) => {
-                let call = Arc::clone(call);
-                return self.check_anew(message, call, question, answer);
-            }
+            ConfirmationAsker::Call(call) => return self.check_anew(message, call, question),
         };
-        let outcome = settled.map(|settled| AnswerCheck::Settled(Box::new(settled), None));
-        let outcome = outcome.map_err(RefusedAnswer::from);
-        let checked = CheckedAnswer { message, call: None, outcome };
-        self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
+        self.tasks.spawn(async move { TaskOutput::Checked(Box::new(CheckedAnswer { message, outcome })) });
     }
 
     /// Has the call prepared and judged anew, as the answer would have it.
-    fn check_anew(
-        &mut self,
-        message: RunMessage,
-        call: Arc<ToolCall>,
-        question: Arc<Confirmation>,
-        answer: ConfirmationAnswer,
-    ) {
+    fn check_anew(&mut self, message: AnswerMessage, call: Arc<ToolCall>, question: Arc<Confirmation>) {
         let edit = self.machine.edit(&call.call_id).cloned();
         if edit.is_some() || self.answers.answering.contains(&call.call_id) {
             let is_room = self.answers.waiting.len() < MOST_WAITING;
             let message = match edit.filter(|_| is_room) {
-                Some(edit) => self.answers.same_edit(&edit, &answer, message),
+                Some(edit) => self.answers.same_edit(&edit, message),
                 None => Some(message),
             };
             match message {
                 Some(message) if is_room => self.answers.waiting.push(message),
-                Some(message) => message.answer(Ok(RunMessageOutcome::TooManyAnswers)),
+                Some(message) => message.end(RunMessageOutcome::TooManyAnswers),
                 None => (),
             }
             return;
@@ -80,19 +70,17 @@ impl RunDriver {
         let gate = Arc::clone(&self.gate);
         let span = self.turn_span();
         let checking = async move {
-            let outcome = match gate.edit_to_show(&meant, &question, &answer, &judge_context).await {
+            let answer = &message.answer;
+            let outcome = match gate.edit_to_show(&meant, &question, answer, &judge_context).await {
                 Ok(Some(edit)) => Ok(AnswerCheck::ToShow(Box::new(edit))),
                 Ok(None) => {
-                    let settled = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
+                    let settled = gate.answer(&meant, &question, answer, firing, &judge_context).await;
                     settled.map(|(settled, work)| AnswerCheck::Settled(Box::new(settled), work))
                 }
                 Err(refusal) => Err(refusal.into()),
             };
-            TaskOutput::Checked(Box::new(CheckedAnswer {
-                message,
-                call: Some(call.call_id.clone()),
-                outcome,
-            }))
+            let call = call.call_id.clone();
+            TaskOutput::CheckedCall(Box::new(CheckedCallAnswer { message, call, outcome }))
         };
         self.tasks.spawn(logged(span, checking));
     }
@@ -105,45 +93,43 @@ impl RunDriver {
 
     /// What came of checking becomes an input, or goes back to whoever answered.
     pub(super) fn checked(&mut self, checked: CheckedAnswer, ready: &mut Vec<RunMessage>) {
-        let CheckedAnswer { message, call, outcome } = checked;
-        let MachineInput::Answer(answer) = &message.input else { return };
+        let CheckedAnswer { message, outcome } = checked;
+        match outcome {
+            Err(why) => {
+                message.end(RunMessageOutcome::Refused(why));
+                self.check_next();
+            }
+            Ok(effect) => {
+                let settled = settled_by(&message, effect);
+                ready.push(message.into_input(settled, None));
+            }
+        }
+    }
+
+    /// The same of the question about a call.
+    pub(super) fn checked_call(&mut self, checked: CheckedCallAnswer, ready: &mut Vec<RunMessage>) {
+        let CheckedCallAnswer { message, call, outcome } = checked;
         match outcome {
             Err(refused) => {
-                message.answer(Ok(RunMessageOutcome::Refused(refused.why)));
+                message.end(RunMessageOutcome::Refused(refused.why));
                 if !refused.hooks.fired.is_empty() {
                     let hooks = Box::new(refused.hooks.redacted(&self.gate.supplies.redactor));
                     // Nobody waits for what they said.
                     let told = MachineInput::HooksAsked { question: String::new(), hooks };
                     ready.push(RunMessage::internal(told));
                 }
-                if let Some(call) = call {
-                    self.answers.answering.remove(&call);
-                }
+                self.answers.answering.remove(&call);
                 self.check_next();
             }
             Ok(AnswerCheck::ToShow(edit)) => {
                 let EditToShow { edited, arguments } = *edit;
-                let edited_call =
-                    |call| AnsweredCall { call, work: None, meant: None, edited: Some(arguments) };
-                ready.push(RunMessage {
-                    input: MachineInput::Edited(Box::new(edited)),
-                    answers: call.map(edited_call),
-                    ..message
-                });
+                let answers = AnsweredCall { call, work: None, meant: None, edited: Some(arguments) };
+                ready.push(message.into_input(MachineInput::Edited(Box::new(edited)), Some(answers)));
             }
-            Ok(AnswerCheck::Settled(settled, work)) => {
-                let meant = changed_by_hooks(&settled);
-                let settled = MachineInput::Settled {
-                    confirmation: answer.confirmation.clone(),
-                    digest: answer.digest.clone(),
-                    by: answer.name.clone(),
-                    settled: Box::new(self.without_secrets(*settled)),
-                };
-                ready.push(RunMessage {
-                    input: settled,
-                    answers: call.map(|call| AnsweredCall { call, work, meant, edited: None }),
-                    ..message
-                });
+            Ok(AnswerCheck::Settled(answer, work)) => {
+                let answers = AnsweredCall { call, work, meant: changed_by_hooks(&answer), edited: None };
+                let settled = settled_by(&message, AnswerEffect::Call(self.without_secrets(*answer)));
+                ready.push(message.into_input(settled, Some(answers)));
             }
         }
     }
@@ -156,7 +142,7 @@ impl RunDriver {
     }
 
     /// An answer counts, if its step can be committed: the work that it allows is the call's from now on. Answers the call.
-    pub(super) fn take_work(&mut self, message: &mut RunMessage) -> Option<CallId> {
+    pub(super) fn take_work(&mut self, message: &mut RunInput) -> Option<CallId> {
         let AnsweredCall { call, work, .. } = message.answers.as_mut()?;
         let work = work.take()?;
         self.prepared.insert(call.clone(), work);
@@ -164,7 +150,7 @@ impl RunDriver {
     }
 
     /// The step could not be committed: the work is the answers' again, which may be decided once more.
-    pub(super) fn take_work_back(&mut self, inputs: &mut [RunMessage], allowed: &[CallId]) {
+    pub(super) fn take_work_back(&mut self, inputs: &mut [RunInput], allowed: &[CallId]) {
         for AnsweredCall { call, work, .. } in inputs.iter_mut().filter_map(|it| it.answers.as_mut()) {
             if allowed.contains(call) {
                 *work = self.prepared.remove(call);
@@ -173,11 +159,7 @@ impl RunDriver {
     }
 
     /// Goes by what hooks made of the calls that answers of a committed step changed.
-    pub(super) fn take_meant(
-        &mut self,
-        inputs: &mut [RunMessage],
-        ends: &[Result<usize, RunMessageOutcome>],
-    ) {
+    pub(super) fn take_meant(&mut self, inputs: &mut [RunInput], ends: &[Result<usize, RunMessageOutcome>]) {
         for (message, _) in inputs.iter_mut().zip(ends).filter(|(_, end)| end.is_ok()) {
             if let Some(AnsweredCall { call, meant, .. }) = &mut message.answers
                 && let Some(meant) = meant.take()
@@ -188,18 +170,29 @@ impl RunDriver {
     }
 
     /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
-    pub(super) fn is_decided(&mut self, message: &RunMessage) {
+    pub(super) fn is_decided(&mut self, message: &RunInput) {
         if let Some(AnsweredCall { call, .. }) = &message.answers {
             self.answers.answering.remove(call);
         }
     }
 }
 
+/// The input that a checked answer becomes.
+fn settled_by(message: &AnswerMessage, effect: AnswerEffect) -> MachineInput {
+    let ConfirmationAnswer { confirmation, digest, name, .. } = &*message.answer;
+    MachineInput::Settled {
+        confirmation: confirmation.clone(),
+        digest: digest.clone(),
+        by: name.clone(),
+        settled: Box::new(effect),
+    }
+}
+
 /// The arguments of a call that an answer leaves open, where hooks or a person changed it; with the secrets in them.
-fn changed_by_hooks(settled: &AnswerEffect) -> Option<Value> {
+fn changed_by_hooks(settled: &CallAnswer) -> Option<Value> {
     match settled {
         // In every other case they come from the log, without the secrets.
-        AnswerEffect::Revise { revised, prepared, .. }
+        CallAnswer::Revise { revised, prepared, .. }
             if matches!(revised.reason, RevisionReason::ChangedByHook | RevisionReason::AskedByHook) =>
         {
             prepared.hooks.as_deref()?.arguments.clone()

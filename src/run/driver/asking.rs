@@ -6,13 +6,13 @@ use super::{
     super::{
         compaction::TokenEstimate,
         machine::{
-            FailureKind, MachineInput, ModelAsk, ModelFailure, PartialReply, RunMachine, SideCall, WantedTask,
+            FailureKind, ModelAsk, ModelEnd, ModelFailure, PartialReply, RunMachine, SideCall, WantedTask,
         },
         meter::UsageMeter,
         side_calls::{
             CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext,
         },
-        think::{ModelCall, ReplyLoopDetectors},
+        think::{ModelCall, ModelCallResult, ReplyLoopDetectors},
     },
     RunDriver, RunIdentity, TaskOutput,
 };
@@ -39,7 +39,7 @@ impl RunDriver {
             self.live = Some(live);
             return self.launch(
                 want,
-                async move { TaskOutput::Input(MachineInput::ModelFailed { ask, failure }) },
+                async move { TaskOutput::Thought(ModelCallResult::of(ask, ModelEnd::Failed(failure))) },
                 None,
             );
         }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{
     super::{
         gate::{AnswerRefusal, EditFiring, RefusedAnswer, unfit},
-        machine::{AnswerEffect, HookEffects, LoggedEdit, MachineInput, WantedTask},
+        machine::{AnswerEffect, CallAnswer, HookEffects, LoggedEdit, MachineInput, WantedTask},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
-    under_way::{AnswerCheck, CheckedAnswer, EditUnderWay, is_same},
+    under_way::{AnswerCheck, CheckedCallAnswer, EditUnderWay, is_same},
 };
+use crate::live_runs::{AnswerMessage, RunInput, tell};
 use protocol::{
     CallId, ConfirmationAnswer, ConfirmationEdited, ConfirmationId, ConfirmationOutcome, RevisionReason,
 };
@@ -26,28 +29,16 @@ impl RunDriver {
         let Some(arguments) = known.or_else(|| (!edited.redacted).then(|| edited.edited.clone())) else {
             let why = "the change had a secret that was not kept when the daemon ended; make it again";
             let outcome = Err(unfit("", why).into());
-            // Nobody waits for it, and what it says is in the log.
-            let message = RunMessage::internal(MachineInput::Edited(Box::new(edited.clone())));
-            let lost = CheckedAnswer { message, call: Some(call.clone()), outcome };
+            let message = as_answered(edited, None);
+            let lost = CheckedCallAnswer { message, call: call.clone(), outcome };
             return self.launch(want, async move { TaskOutput::Shown(Box::new(lost)) }, None);
         };
-        let answer = ConfirmationAnswer {
-            confirmation: edited.confirmation_id.clone(),
-            digest: edited.digest.clone(),
-            outcome: ConfirmationOutcome::Modify,
-            grant: None,
-            message: edited.message.clone(),
-            arguments: Some(arguments),
-            content: None,
-            limits: None,
-            answers: Vec::new(),
-            name: edited.name.clone(),
-        };
+        let message = as_answered(edited, Some(arguments));
         let (meant, judge_context) = (self.meant(&Arc::clone(request)), self.answer_context(call));
         let (gate, call) = (Arc::clone(&self.gate), call.clone());
         let showing = async move {
             let firing = EditFiring { number: edit.number, attempt: edit.attempt, is_logged: true };
-            let outcome = gate.answer(&meant, &question, &answer, firing, &judge_context).await;
+            let outcome = gate.answer(&meant, &question, &message.answer, firing, &judge_context).await;
             let outcome = outcome.map(|(mut settled, work)| {
                 if let Some(resolved) = settled.resolved_mut() {
                     // The same answer is known again by what was said, however it was said.
@@ -55,28 +46,25 @@ impl RunDriver {
                 }
                 AnswerCheck::Settled(Box::new(settled), work)
             });
-            let message = RunMessage::internal(MachineInput::Answer(Box::new(answer)));
-            TaskOutput::Shown(Box::new(CheckedAnswer { message, call: Some(call), outcome }))
+            TaskOutput::Shown(Box::new(CheckedCallAnswer { message, call, outcome }))
         };
         self.launch(want, showing, None);
     }
 
     /// Hooks had their say on an edit. Where nothing can come of it any more, it is asked as it was.
-    pub(super) fn edit_shown(&mut self, shown: CheckedAnswer, ready: &mut Vec<RunMessage>) {
-        let CheckedAnswer { outcome, call: Some(call), message } = shown else { return };
+    pub(super) fn edit_shown(&mut self, shown: CheckedCallAnswer, ready: &mut Vec<RunMessage>) {
+        let CheckedCallAnswer { outcome, call, message } = shown;
         let RefusedAnswer { why: refusal, hooks } = match outcome {
-            Ok(AnswerCheck::Settled(settled, work)) => {
-                if let (AnswerEffect::Revise { revised, .. }, MachineInput::Answer(answer)) =
-                    (&*settled, &message.input)
+            Ok(check) => {
+                if let AnswerCheck::Settled(answer, _) = &check
+                    && let CallAnswer::Revise { revised, .. } = &**answer
                     && revised.reason == RevisionReason::AskedByHook
                 {
                     // It may be about the same as before, and nobody else has read what the hook says.
-                    self.refuse_yes(&answer.confirmation, None);
+                    self.refuse_yes(&message.answer.confirmation, None);
                 }
-                let outcome = Ok(AnswerCheck::Settled(settled, work));
-                return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready);
+                return self.checked_call(CheckedCallAnswer { outcome: Ok(check), call, message }, ready);
             }
-            Ok(_) => return self.checked(CheckedAnswer { outcome, call: Some(call), message }, ready),
             Err(refused) => refused,
         };
         let call = &call;
@@ -88,10 +76,7 @@ impl RunDriver {
         let known = self.answers.edits.get(call).is_some_and(|it| it.arguments.is_some());
         let is_lost = edit.edited.redacted && !known;
         if let Some(under_way) = self.answers.edits.get_mut(call) {
-            for reply in under_way.replies.drain(..) {
-                // Whoever asked may have gone.
-                let _gone = reply.send(Ok(RunMessageOutcome::Refused(refusal.clone())));
-            }
+            tell(under_way.replies.drain(..), Ok(RunMessageOutcome::Refused(refusal.clone())));
         }
         // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
         // Who makes a change again whose secret was lost has it.
@@ -104,17 +89,15 @@ impl RunDriver {
     /// Answers that wait and by which the call would run count no more: the question was not what it is now.
     fn refuse_yes(&mut self, question: &ConfirmationId, spared: Option<&ConfirmationEdited>) {
         let is_spared = |answer: &ConfirmationAnswer| spared.is_some_and(|edited| is_same(edited, answer));
-        let is_yes = |message: &RunMessage| match &message.input {
-            MachineInput::Answer(answer) => {
-                answer.confirmation == *question && lets_run(answer.outcome) && !is_spared(answer)
-            }
-            _ => false,
+        let is_yes = |message: &AnswerMessage| {
+            let answer = &message.answer;
+            answer.confirmation == *question && lets_run(answer.outcome) && !is_spared(answer)
         };
         let waiting = std::mem::take(&mut self.answers.waiting);
         let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_yes);
         self.answers.waiting = waiting;
         for message in stale {
-            message.answer(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
+            message.end(RunMessageOutcome::Refused(AnswerRefusal::Stale));
         }
     }
 
@@ -124,12 +107,12 @@ impl RunDriver {
     }
 
     /// Tells whoever asked what came of a committed step. Whoever made an edit about which hooks are asked is told when they have answered.
-    pub(super) fn give_outcome(&mut self, message: RunMessage, outcome: RunMessageOutcome) {
-        let RunMessage { input, reply, answers, .. } = message;
+    pub(super) fn give_outcome(&mut self, message: RunInput, outcome: RunMessageOutcome) {
+        let RunInput { input, reply, answers, .. } = message;
         let call = answers.as_ref().map(|it| it.call.clone());
         let asked_again = match &input {
             MachineInput::Settled { settled, .. } => match &**settled {
-                AnswerEffect::Revise { revised, .. } => Some(revised.reason),
+                AnswerEffect::Call(CallAnswer::Revise { revised, .. }) => Some(revised.reason),
                 _ => None,
             },
             _ => None,
@@ -142,19 +125,10 @@ impl RunDriver {
             }
             (MachineInput::Settled { .. }, RunMessageOutcome::Done(seq), Some(call)) => {
                 let under_way = self.answers.edits.remove(&call).unwrap_or_default();
-                for reply in reply.into_iter().chain(under_way.replies) {
-                    // Whoever asked may have gone; the events are true all the same.
-                    let outcome =
-                        asked_again.map_or(RunMessageOutcome::Done(seq), RunMessageOutcome::AskedAgain);
-                    let _gone = reply.send(Ok(outcome));
-                }
+                let outcome = asked_again.map_or(RunMessageOutcome::Done(seq), RunMessageOutcome::AskedAgain);
+                tell(reply.into_iter().chain(under_way.replies), Ok(outcome));
             }
-            (_, outcome, _) => {
-                if let Some(reply) = reply {
-                    // The same.
-                    let _gone = reply.send(Ok(outcome));
-                }
-            }
+            (_, outcome, _) => tell(reply, Ok(outcome)),
         }
     }
 
@@ -164,12 +138,26 @@ impl RunDriver {
         let over = |call: &CallId| machine.edit(call).is_none();
         let ended: Vec<CallId> = self.answers.edits.keys().filter(|call| over(call)).cloned().collect();
         for under_way in ended.iter().filter_map(|call| self.answers.edits.remove(call)).collect::<Vec<_>>() {
-            for reply in under_way.replies {
-                // Whoever asked may have gone.
-                let _gone = reply.send(Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
-            }
+            tell(under_way.replies, Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
         }
     }
+}
+
+/// An edit that is in the log, as it was answered. Nobody waits for what comes of it here.
+fn as_answered(edited: &ConfirmationEdited, arguments: Option<Value>) -> AnswerMessage {
+    let answer = ConfirmationAnswer {
+        confirmation: edited.confirmation_id.clone(),
+        digest: edited.digest.clone(),
+        outcome: ConfirmationOutcome::Modify,
+        grant: None,
+        message: edited.message.clone(),
+        arguments,
+        content: None,
+        limits: None,
+        answers: Vec::new(),
+        name: edited.name.clone(),
+    };
+    AnswerMessage { answer: Box::new(answer), reply: None }
 }
 
 /// True of an answer by which the call would run.

@@ -13,6 +13,7 @@ use super::{
     RunDriver, RunMessage, TaskOutput,
     hook_tools::HookToolCaller,
 };
+use crate::live_runs::RunInput;
 use models::DICTATED;
 use protocol::{EventBody, HookEventName, HookPoint, ToolName};
 use sys::ids;
@@ -54,7 +55,7 @@ impl RunDriver {
     }
 
     /// A hook gave the session a title, and what it said is committed.
-    pub(super) fn name_session(&self, inputs: &[RunMessage]) {
+    pub(super) fn name_session(&self, inputs: &[RunInput]) {
         for message in inputs {
             if let MachineInput::Hooked { hooks, .. } = &message.input
                 && let Some(title) = hooks.session_title.clone().filter(|_| self.identity.parent.is_none())

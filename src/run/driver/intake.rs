@@ -10,11 +10,10 @@ use tokio::{
 
 use super::{
     super::{
-        live_runs::RunMessage,
-        machine::{
-            EventDraft, HookEffects, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask,
-        },
+        live_runs::{RunInput, RunMessage, tell},
+        machine::{EventDraft, MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
         side_calls::EndingSideCalls,
+        think::ModelCallResult,
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
 };
@@ -55,7 +54,7 @@ impl RunDriver {
         }
         while ready.len() < STEP {
             // A request that is remembered is remembered with its own step.
-            if ready.iter().any(|message| message.keyed.is_some()) {
+            if ready.iter().any(RunMessage::is_keyed) {
                 break;
             }
             if let Ok(message) = inbox.try_recv() {
@@ -134,7 +133,7 @@ impl RunDriver {
     }
 
     /// What was to be decided has not happened: requests are told so, and the run's own inputs wait for the next try.
-    pub(super) fn keep_uncommitted(&mut self, inputs: Vec<RunMessage>, error: &StoreError) {
+    pub(super) fn keep_uncommitted(&mut self, inputs: Vec<RunInput>, error: &StoreError) {
         tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
         // A stop that did not happen cuts off nothing.
         if let Some(live) = &self.live {
@@ -146,7 +145,7 @@ impl RunDriver {
                 continue;
             }
             self.is_decided(&message);
-            message.answer(Err(error.clone()));
+            tell(message.reply, Err(error.clone()));
         }
     }
 
@@ -163,10 +162,8 @@ impl RunDriver {
             (Ok((_, TaskOutput::Input(input))), _) => ready.push(RunMessage::internal(input)),
             (Ok((_, TaskOutput::Thought(thought))), _) => {
                 self.secret_arguments.extend(thought.secret_arguments);
-                let input = match (*thought.hooks == HookEffects::default(), thought.input) {
-                    (true, input) => input,
-                    (false, then) => MachineInput::ModelHooked { hooks: thought.hooks, then: Box::new(then) },
-                };
+                let ModelCallResult { ask, end, hooks, .. } = thought;
+                let input = MachineInput::ModelEnded { ask, hooks, end };
                 ready.push(RunMessage::internal(input));
             }
             (Ok((_, TaskOutput::Judged(judged))), _) => {
@@ -176,6 +173,7 @@ impl RunDriver {
                 }
             }
             (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),
+            (Ok((_, TaskOutput::CheckedCall(checked))), _) => self.checked_call(*checked, ready),
             (Ok((_, TaskOutput::Shown(checked))), _) => self.edit_shown(*checked, ready),
             (Ok((_, TaskOutput::ElicitationHooked(asks, advice))), _) => {
                 self.take_advice(*asks, advice, ready)
@@ -224,9 +222,9 @@ pub(super) fn ends_parking(input: &MachineInput) -> bool {
 }
 
 /// What goes into one step, in order, and what is left for the next.
-pub(super) fn within(bytes: usize, mut inputs: Vec<RunMessage>) -> (Vec<RunMessage>, Vec<RunMessage>) {
+pub(super) fn within(bytes: usize, mut inputs: Vec<RunInput>) -> (Vec<RunInput>, Vec<RunInput>) {
     let mut sum = 0;
-    let fits = |message: &RunMessage| {
+    let fits = |message: &RunInput| {
         sum += message.input.result_bytes();
         sum <= bytes
     };
@@ -245,9 +243,9 @@ mod tests {
     use super::*;
     use protocol::CallId;
 
-    fn finished(call: &str, bytes: usize) -> RunMessage {
+    fn finished(call: &str, bytes: usize) -> RunInput {
         let result = ToolResult::text("x".repeat(bytes));
-        RunMessage::internal(MachineInput::ToolFinished {
+        RunInput::internal(MachineInput::ToolFinished {
             call: CallId::from(call),
             result,
             asked: Vec::new(),
@@ -258,7 +256,7 @@ mod tests {
     #[test]
     fn results_that_are_too_many_bytes_go_into_several_steps_in_order() {
         let overhead = finished("", 0).input.result_bytes();
-        let mut left: Vec<RunMessage> =
+        let mut left: Vec<RunInput> =
             [("a", 40), ("b", 40), ("c", 40), ("d", 500), ("e", 1)].map(|(call, n)| finished(call, n)).into();
         let mut steps = Vec::new();
         while !left.is_empty() {
@@ -268,7 +266,7 @@ mod tests {
         }
         // What is too large by itself goes alone.
         assert_eq!(steps, [2, 1, 1, 1]);
-        let (step, rest) = within(0, vec![RunMessage::internal(MachineInput::ContextFree)]);
+        let (step, rest) = within(0, vec![RunInput::internal(MachineInput::ContextFree)]);
         assert_eq!((step.len(), rest.len()), (1, 0));
     }
 }

@@ -8,10 +8,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     super::{
         hooks::{ELICITATION_EVENTS, ElicitationAdvice, ElicitationHooks},
-        machine::{AnswerEffect, HookEffects, MachineInput},
+        machine::{AnswerEffect, HookEffects, MachineInput, ToolAnswer},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
 };
+use crate::live_runs::RunInput;
 use protocol::{
     CallId, ConfirmationId, ConfirmationOutcome as Given, ConfirmationResolved, DecidedBy, Resolution,
 };
@@ -145,11 +146,7 @@ impl RunDriver {
     }
 
     /// What was decided of inputs that may be about tools' questions; it is committed.
-    pub(super) fn note_interviews(
-        &mut self,
-        inputs: &[RunMessage],
-        ends: &[Result<usize, RunMessageOutcome>],
-    ) {
+    pub(super) fn note_interviews(&mut self, inputs: &[RunInput], ends: &[Result<usize, RunMessageOutcome>]) {
         let CallElicitations { open, held, .. } = &mut self.interviews;
         for (message, end) in inputs.iter().zip(ends) {
             match &message.input {
@@ -166,7 +163,7 @@ impl RunDriver {
                     }
                 }
                 MachineInput::Settled { confirmation, settled, .. } if end.is_ok() => {
-                    if let AnswerEffect::Told { content, .. } = &**settled
+                    if let AnswerEffect::Tool(ToolAnswer::Told { content, .. }) = &**settled
                         && let Some(interview) = open.get_mut(confirmation)
                     {
                         interview.content.clone_from(content);

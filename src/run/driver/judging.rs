@@ -11,9 +11,7 @@ use serde_json::Value;
 use super::{
     super::{
         gate::{CallGate, CallToJudge, GateJudgement, JudgeContext},
-        machine::{
-            AnswerEffect, CallJudgement, CallRefusal, EventDraft, MachineInput, RunMachine, WantedTask,
-        },
+        machine::{CallAnswer, CallJudgement, CallRefusal, EventDraft, MachineInput, RunMachine, WantedTask},
     },
     RunDriver, TaskOutput,
     pace::StepPace,
@@ -122,30 +120,27 @@ impl RunDriver {
     }
 
     /// What is written down of an answer; what runs is what was allowed.
-    pub(super) fn without_secrets(&self, settled: AnswerEffect) -> AnswerEffect {
+    pub(super) fn without_secrets(&self, settled: CallAnswer) -> CallAnswer {
         let redactor = &self.gate.supplies.redactor;
         match settled {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks } => {
+            CallAnswer::Run { resolved, revised, details, arguments, prepared, hooks } => {
                 let (details, arguments, prepared) = facts(*details, arguments, *prepared, redactor);
                 let (details, prepared) = (Box::new(details), Box::new(prepared));
                 let hooks = Box::new(hooks.redacted(redactor));
-                AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
+                CallAnswer::Run { resolved, revised, details, arguments, prepared, hooks }
             }
-            AnswerEffect::Revise { revised, prepared, hooks } => {
+            CallAnswer::Revise { revised, prepared, hooks } => {
                 let (prepared, hooks) = (kept(prepared, redactor), Box::new(hooks.redacted(redactor)));
-                AnswerEffect::Revise { revised, prepared, hooks }
+                CallAnswer::Revise { revised, prepared, hooks }
             }
-            AnswerEffect::Refuse { resolved, refusal, hooks } => {
+            CallAnswer::Refuse { resolved, refusal, hooks } => {
                 let (refusal, hooks) = (refused(refusal, redactor), Box::new(hooks.redacted(redactor)));
-                AnswerEffect::Refuse { resolved, refusal, hooks }
+                CallAnswer::Refuse { resolved, refusal, hooks }
             }
-            AnswerEffect::Result { resolved, result } => {
-                AnswerEffect::Result { resolved, result: redactor.tool_result(result) }
+            CallAnswer::Result { resolved, result } => {
+                CallAnswer::Result { resolved, result: redactor.tool_result(result) }
             }
-            other @ (AnswerEffect::CancelRun { .. }
-            | AnswerEffect::Raise { .. }
-            | AnswerEffect::EndBudget { .. }
-            | AnswerEffect::Told { .. }) => other,
+            CallAnswer::CancelRun { resolved } => CallAnswer::CancelRun { resolved },
         }
     }
 }

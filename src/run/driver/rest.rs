@@ -3,7 +3,7 @@
 
 use super::{
     super::machine::{MachineInput, WantedTask},
-    RunDriver, RunMessage,
+    RunDriver, RunInput,
 };
 use protocol::ParkReason;
 
@@ -49,7 +49,7 @@ impl RunDriver {
     }
 
     /// Gets a slot before it is decided whether one is there, where that may matter.
-    pub(super) fn seek_slot(&mut self, inputs: &[RunMessage]) {
+    pub(super) fn seek_slot(&mut self, inputs: &[RunInput]) {
         let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
         if self.holdings.slot.is_none() && is_worth_it() {
             self.holdings.slot = self.parts.common.slots.try_take(&self.identity.session);

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::super::{
-    gate::{PreparedWork, RefusedAnswer, edit_to_show::EditToShow, said},
-    machine::{AnswerEffect, LoggedEdit},
+    gate::{AnswerRefusal, PreparedWork, RefusedAnswer, edit_to_show::EditToShow, said},
+    machine::{AnswerEffect, CallAnswer, LoggedEdit},
 };
-use crate::live_runs::{RunMessage, RunMessageReply};
+use crate::live_runs::{AnswerMessage, RunMessageReply};
 use protocol::{CallId, ConfirmationAnswer, ConfirmationEdited, ConfirmationOutcome};
 
 /// Answers that make one edit and wait for what comes of it: more are a mistake of a script.
@@ -20,21 +20,16 @@ pub(super) struct AnswersUnderWay {
     /// Calls with an answer that is being checked, or is to be decided.
     pub(super) answering: HashSet<CallId>,
     /// Answers that wait until one before them is decided.
-    pub(super) waiting: Vec<RunMessage>,
+    pub(super) waiting: Vec<AnswerMessage>,
     /// Edits about which hooks are asked.
     pub(super) edits: HashMap<CallId, EditUnderWay>,
 }
 
 impl AnswersUnderWay {
     /// Whoever makes an edit again waits for what comes of the first one. Gives the answer back when it is another one.
-    pub(super) fn same_edit(
-        &mut self,
-        edit: &LoggedEdit,
-        answer: &ConfirmationAnswer,
-        message: RunMessage,
-    ) -> Option<RunMessage> {
+    pub(super) fn same_edit(&mut self, edit: &LoggedEdit, message: AnswerMessage) -> Option<AnswerMessage> {
         let edited = &edit.edited;
-        if !is_same(edited, answer) {
+        if !is_same(edited, &message.answer) {
             return Some(message);
         }
         let is_known = self.edits.get(&edited.tool_call_id).is_some_and(|it| it.arguments.is_some());
@@ -68,18 +63,23 @@ pub(super) struct EditUnderWay {
     pub(super) replies: Vec<RunMessageReply>,
 }
 
-/// An answer that was checked.
+/// An answer that was checked, to a question of the run itself or of a tool.
 pub(super) struct CheckedAnswer {
-    pub(super) message: RunMessage,
-    /// `None` = it is about the run itself.
-    pub(super) call: Option<CallId>,
+    pub(super) message: AnswerMessage,
+    pub(super) outcome: Result<AnswerEffect, AnswerRefusal>,
+}
+
+/// An answer that was checked, to the question about a call.
+pub(super) struct CheckedCallAnswer {
+    pub(super) message: AnswerMessage,
+    pub(super) call: CallId,
     pub(super) outcome: Result<AnswerCheck, RefusedAnswer>,
 }
 
 /// The outcome of an answer that counts.
 pub(super) enum AnswerCheck {
     /// The effect of the answer, and the work that it allows.
-    Settled(Box<AnswerEffect>, Option<PreparedWork>),
+    Settled(Box<CallAnswer>, Option<PreparedWork>),
     /// An edit that is to be written down before hooks are asked about it.
     ToShow(Box<EditToShow>),
 }
@@ -89,7 +89,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::machine::MachineInput;
 
     /// Whoever makes it again gives the secret again, which nobody else has.
     #[test]
@@ -117,15 +116,15 @@ mod tests {
             answer_digest: said(&answer),
         };
         let lost = LoggedEdit { edited, number: 1, attempt: 2 };
-        let message = || RunMessage::internal(MachineInput::Answer(Box::new(answer.clone())));
+        let message = || AnswerMessage { answer: Box::new(answer.clone()), reply: None };
         let mut answers = AnswersUnderWay::default();
-        assert!(answers.same_edit(&lost, &answer, message()).is_some());
+        assert!(answers.same_edit(&lost, message()).is_some());
         let known = EditUnderWay { arguments: Some(json!({})), replies: Vec::new() };
         answers.edits.insert("c".into(), known);
-        assert!(answers.same_edit(&lost, &answer, message()).is_none());
+        assert!(answers.same_edit(&lost, message()).is_none());
         let kept =
             LoggedEdit { edited: ConfirmationEdited { redacted: false, ..lost.edited.clone() }, ..lost };
         answers.edits.clear();
-        assert!(answers.same_edit(&kept, &answer, message()).is_none());
+        assert!(answers.same_edit(&kept, message()).is_none());
     }
 }

@@ -56,8 +56,7 @@ impl RunExecutor {
         answer: ConfirmationAnswer,
     ) -> Result<AnswerOutcome, AnswerError> {
         let (id, digest) = (answer.confirmation.clone(), answer.digest.clone());
-        let input = MachineInput::Answer(Box::new(answer));
-        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
+        let asked = self.ask(run, |reply| RunMessage::answering(answer, reply)).await;
         let outcome = match asked.transpose()? {
             Some(LiveRunReply::Decided(outcome)) => outcome,
             // Whatever is to be said of it is in the store.

@@ -79,7 +79,7 @@ impl RunExecutor {
     ) -> Result<SteerOutcome, RunRequestError> {
         let text = self.supplies().redactor.owned(text);
         let input = MachineInput::Steer { id: ids::fresh(), text, by };
-        let asked = self.ask(run, |reply| RunMessage::asking(input, reply).remembered_as(keyed)).await;
+        let asked = self.ask(run, |reply| RunMessage::remembered(input, keyed, reply)).await;
         match self.decided(run, asked).await? {
             Some(seq) => Ok(SteerOutcome::Kept(seq)),
             None => Ok(SteerOutcome::NotActive),
@@ -120,7 +120,7 @@ impl RunExecutor {
         let result = redactor.tool_result(result);
         let result = self.output_store().fit(result, session, call, limits).await;
         let input = MachineInput::ClientAnswered { call: call.clone(), result, by };
-        let asked = self.ask(run, |reply| RunMessage::asking(input, reply).remembered_as(keyed)).await;
+        let asked = self.ask(run, |reply| RunMessage::remembered(input, keyed, reply)).await;
         self.decided(run, asked).await
     }
 

@@ -5,7 +5,7 @@ use super::{
     answering::{AnswerRefusal, failure, violation},
     secret_lost,
 };
-use crate::machine::AnswerEffect;
+use crate::machine::CallAnswer;
 use protocol::{
     Confirmation, ConfirmationAnswer, ConfirmationDetails, QuestionAnswer, ToolCall, ToolError, ToolErrorType,
 };
@@ -18,7 +18,7 @@ impl CallGate {
         open: &Confirmation,
         answer: &ConfirmationAnswer,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+    ) -> Result<(CallAnswer, Option<PreparedWork>), AnswerRefusal> {
         let ConfirmationDetails::Question { questions } = &open.details else {
             return Err(AnswerRefusal::NotOffered(
                 open.options.iter().map(|option| option.outcome).collect(),
@@ -57,6 +57,6 @@ impl CallGate {
             },
         };
         let result = self.supplies.redactor.tool_result(result);
-        Ok((AnswerEffect::Result { resolved, result }, None))
+        Ok((CallAnswer::Result { resolved, result }, None))
     }
 }

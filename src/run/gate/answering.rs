@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost, shown::EditFiring};
 use crate::{
-    machine::{AnswerEffect, CallRefusal, HookEffects},
+    machine::{CallAnswer, CallRefusal, HookEffects},
     unblocked,
 };
 use protocol::{
@@ -51,7 +51,7 @@ impl CallGate {
         answer: &ConfirmationAnswer,
         firing: EditFiring,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
+    ) -> Result<(CallAnswer, Option<PreparedWork>), RefusedAnswer> {
         let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
         match answer.outcome {
@@ -65,9 +65,9 @@ impl CallGate {
                 };
                 let error = ToolError { kind: ToolErrorType::UserDenied, message };
                 let (refusal, hooks) = (error.into(), Box::default());
-                Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None))
+                Ok((CallAnswer::Refuse { resolved, refusal, hooks }, None))
             }
-            ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
+            ConfirmationOutcome::CancelRun => Ok((CallAnswer::CancelRun { resolved }, None)),
             ConfirmationOutcome::Answer => Ok(self.answered(call, open, answer, judge_context).await?),
             ConfirmationOutcome::AllowOnce => Ok(self.allowed(call, open, resolved, judge_context).await?),
             ConfirmationOutcome::AllowSession
@@ -127,10 +127,10 @@ impl CallGate {
         open: &Confirmation,
         resolved: ConfirmationResolved,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
+    ) -> Result<(CallAnswer, Option<PreparedWork>), AnswerRefusal> {
         if call.redacted {
             let result = failure(secret_lost());
-            return Ok((AnswerEffect::Result { resolved, result }, None));
+            return Ok((CallAnswer::Result { resolved, result }, None));
         }
         let prepared = match self.prepare(call, judge_context).await {
             Ok(prepared) => prepared,
@@ -143,14 +143,14 @@ impl CallGate {
                 resolution.rule = None;
                 (resolution.allows, resolution.mode) = (None, None);
                 resolution.message = Some(refusal.error.message.clone());
-                return Ok((AnswerEffect::Refuse { resolved, refusal, hooks: Box::default() }, None));
+                return Ok((CallAnswer::Refuse { resolved, refusal, hooks: Box::default() }, None));
             }
             // It is not possible any more, e.g. the file is gone. Nothing is remembered of a call that never was.
             Err(CallRefusal { error, .. }) => {
                 let mut resolved = resolved;
                 resolved.resolution.rule = None;
                 (resolved.resolution.allows, resolved.resolution.mode) = (None, None);
-                return Ok((AnswerEffect::Result { resolved, result: failure(error) }, None));
+                return Ok((CallAnswer::Result { resolved, result: failure(error) }, None));
             }
         };
         let now = self.shown(self.question(call, &prepared, judge_context, Some(open)));
@@ -163,11 +163,11 @@ impl CallGate {
                 arguments: None,
             };
             return Ok((
-                AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::default() },
+                CallAnswer::Revise { revised, prepared: prepared.call, hooks: Box::default() },
                 None,
             ));
         }
-        Ok(run(resolved, None, prepared))
+        Ok(run(resolved, None, prepared, Box::default()))
     }
 
     /// The call as an answer changes it. `is_logged`: the answer was looked at for marks before it came into the log.
@@ -301,10 +301,11 @@ pub(super) fn run(
     resolved: ConfirmationResolved,
     revised: Option<ConfirmationRevised>,
     prepared: PreparedToolCall,
-) -> (AnswerEffect, Option<PreparedWork>) {
+    hooks: Box<HookEffects>,
+) -> (CallAnswer, Option<PreparedWork>) {
     let PreparedToolCall { work, details, arguments, call, .. } = prepared;
-    let (details, prepared, hooks) = (Box::new(details), Box::new(call), Box::default());
-    (AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }, Some(work))
+    let (details, prepared) = (Box::new(details), Box::new(call));
+    (CallAnswer::Run { resolved, revised, details, arguments, prepared, hooks }, Some(work))
 }
 
 /// Refuses a change that would write the marks which a person was shown in place of secrets. `known` is what the call

@@ -9,7 +9,7 @@ use super::{
     answering::{AnswerRefusal, invalid, violation},
     asking::{after, hex},
 };
-use crate::machine::AnswerEffect;
+use crate::machine::BudgetAnswer;
 use protocol::{
     BudgetLimits, BudgetUsed, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
     ConfirmationOutcome, Risk, UsdAmount,
@@ -77,7 +77,7 @@ impl CallGate {
         &self,
         open: &Confirmation,
         answer: &ConfirmationAnswer,
-    ) -> Result<AnswerEffect, AnswerRefusal> {
+    ) -> Result<BudgetAnswer, AnswerRefusal> {
         self.is_answerable(open, answer)?;
         let ConfirmationDetails::Budget { limit, used, maximum: most } = &open.details else {
             return Err(AnswerRefusal::Stale);
@@ -85,14 +85,14 @@ impl CallGate {
         let resolved = self.resolved(open, answer, None);
         Ok(match answer.outcome {
             ConfirmationOutcome::AllowOnce => {
-                AnswerEffect::Raise { resolved, limits: within(doubled(*limit, used), *most) }
+                BudgetAnswer::Raise { resolved, limits: within(doubled(*limit, used), *most) }
             }
             ConfirmationOutcome::Modify => {
-                AnswerEffect::Raise { resolved, limits: set(answer, (*limit, *most), used)? }
+                BudgetAnswer::Raise { resolved, limits: set(answer, (*limit, *most), used)? }
             }
-            ConfirmationOutcome::CancelRun => AnswerEffect::CancelRun { resolved },
+            ConfirmationOutcome::CancelRun => BudgetAnswer::CancelRun { resolved },
             // Nothing else is offered, and none of it is consent.
-            _ => AnswerEffect::EndBudget { resolved },
+            _ => BudgetAnswer::End { resolved },
         })
     }
 }

@@ -8,7 +8,7 @@ use super::{
     secret_lost,
     shown::{EditFiring, ShownCall},
 };
-use crate::machine::{AnswerEffect, CallRefusal, HookEffects};
+use crate::machine::{CallAnswer, CallRefusal, HookEffects};
 use protocol::{
     Confirmation, ConfirmationAnswer, ConfirmationOutcome, ConfirmationRevised, DecidedBy, HookAsk,
     RevisionReason, ToolCall, ToolErrorType,
@@ -25,11 +25,11 @@ impl CallGate {
         (open, answer): (&Confirmation, &ConfirmationAnswer),
         firing: EditFiring,
         judge_context: &JudgeContext,
-    ) -> Result<(AnswerEffect, Option<PreparedWork>), RefusedAnswer> {
+    ) -> Result<(CallAnswer, Option<PreparedWork>), RefusedAnswer> {
         if call.redacted {
             // Nobody knows which parts of it the marks stand for that the person was shown.
             let resolved = self.resolved(open, answer, None);
-            return Ok((AnswerEffect::Result { resolved, result: failure(secret_lost()) }, None));
+            return Ok((CallAnswer::Result { resolved, result: failure(secret_lost()) }, None));
         }
         let (pointer, prepared) = self.as_edited(call, answer, firing.is_logged, judge_context).await?;
         let made = self.without_secrets(&prepared.arguments);
@@ -66,7 +66,7 @@ impl CallGate {
                     arguments: Some(arguments),
                 };
                 let (prepared, hooks) = (prepared.call, Box::new(hooks));
-                return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
+                return Ok((CallAnswer::Revise { revised, prepared, hooks }, None));
             }
             ShownCall::Asked(prepared, hooks, ask) => {
                 let shown = (prepared, hooks, ask);
@@ -98,7 +98,7 @@ impl CallGate {
                     edited: None,
                     arguments: None,
                 };
-                return Ok((AnswerEffect::Revise { revised, prepared: prepared.call, hooks }, None));
+                return Ok((CallAnswer::Revise { revised, prepared: prepared.call, hooks }, None));
             }
             None => (),
         }
@@ -111,14 +111,7 @@ impl CallGate {
             edited: None,
             arguments: None,
         };
-        let (effect, work) = run(resolved, Some(revised), prepared);
-        let effect = match effect {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared, .. } => {
-                AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
-            }
-            other => other,
-        };
-        Ok((effect, work))
+        Ok(run(resolved, Some(revised), prepared, hooks))
     }
 
     /// The question about the call as a person made it, which a hook wants asked.
@@ -129,7 +122,7 @@ impl CallGate {
         edit: EditedCall,
         (prepared, mut hooks, ask): (PreparedToolCall, HookEffects, HookAsk),
         judge_context: &JudgeContext,
-    ) -> AnswerEffect {
+    ) -> CallAnswer {
         let mut now = self.question(call, &prepared, judge_context, Some(open));
         // A rule that asks as well is named before.
         if !now.reason.contains(&ask.reason) {
@@ -146,7 +139,7 @@ impl CallGate {
             arguments: Some(edit.made.clone()),
             edited: Some(edit.made),
         };
-        AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::new(hooks) }
+        CallAnswer::Revise { revised, prepared: prepared.call, hooks: Box::new(hooks) }
     }
 
     /// The question about the call as it was asked for, where it would be another one now.
@@ -186,12 +179,12 @@ impl CallGate {
         edit: EditedCall,
         refusal: CallRefusal,
         hooks: HookEffects,
-    ) -> AnswerEffect {
+    ) -> CallAnswer {
         let mut resolved = self.resolved(open, answer, Some(edit.refused()));
         resolved.edited = Some(edit.made);
         let resolution = &mut resolved.resolution;
         (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
         resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
-        AnswerEffect::Refuse { resolved, refusal, hooks: Box::new(hooks) }
+        CallAnswer::Refuse { resolved, refusal, hooks: Box::new(hooks) }
     }
 }

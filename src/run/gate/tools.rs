@@ -9,7 +9,7 @@ use super::{
     answering::AnswerRefusal,
     asking::{after, hex},
 };
-use crate::machine::AnswerEffect;
+use crate::machine::ToolAnswer;
 use protocol::{
     Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
     JudgedCall, ToolCall,
@@ -74,7 +74,7 @@ impl CallGate {
         open: &Confirmation,
         answer: &ConfirmationAnswer,
         check: &AnswerValidator,
-    ) -> Result<AnswerEffect, AnswerRefusal> {
+    ) -> Result<ToolAnswer, AnswerRefusal> {
         self.is_answerable(open, answer)?;
         let mut resolved = self.resolved(open, answer, None);
         if answer.outcome == ConfirmationOutcome::Answer {
@@ -83,13 +83,13 @@ impl CallGate {
             resolved.resolution.answer_digest = None;
         }
         match answer.outcome {
-            ConfirmationOutcome::CancelRun => Ok(AnswerEffect::CancelRun { resolved }),
+            ConfirmationOutcome::CancelRun => Ok(ToolAnswer::CancelRun { resolved }),
             ConfirmationOutcome::Answer => {
                 let content = check(&answer.answers).map_err(AnswerRefusal::Invalid)?;
-                Ok(AnswerEffect::Told { resolved, content: Some(content) })
+                Ok(ToolAnswer::Told { resolved, content: Some(content) })
             }
             ConfirmationOutcome::AllowOnce | ConfirmationOutcome::Deny => {
-                Ok(AnswerEffect::Told { resolved, content: None })
+                Ok(ToolAnswer::Told { resolved, content: None })
             }
             // Never offered.
             ConfirmationOutcome::AllowSession

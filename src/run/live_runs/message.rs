@@ -6,11 +6,12 @@ use crate::{
     gate::{AnswerRefusal, PreparedWork},
     machine::MachineInput,
 };
-use protocol::{CallId, EventSeq, RevisionReason, RunId};
+use protocol::{CallId, ConfirmationAnswer, EventSeq, RevisionReason, RunId};
 use serde_json::Value;
 use store::{KeyedAnswer, StoreError};
 
 /// The outcome of a request that a living run has read.
+#[derive(Clone)]
 pub enum RunMessageOutcome {
     /// The last event it caused is durable.
     Done(EventSeq),
@@ -29,14 +30,26 @@ pub enum RunMessageOutcome {
 /// The way back for the outcome of a request.
 pub type RunMessageReply = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
 
-/// A request to a living run. The reply comes once what it caused is durable.
-pub struct RunMessage {
+/// Something for a living run.
+pub enum RunMessage {
+    Input(RunInput),
+    Answer(AnswerMessage),
+}
+
+/// An input, and whoever waits for its outcome. The reply comes once what it caused is durable.
+pub struct RunInput {
     pub input: MachineInput,
     pub reply: Option<RunMessageReply>,
     /// What remembers the request, to be written with its effect.
     pub keyed: Option<KeyedAnswer>,
     /// Of an answer to a question that was checked: the call that it is about.
     pub answers: Option<AnsweredCall>,
+}
+
+/// A person's answer as it came. It is checked, and becomes an input by what it comes to.
+pub struct AnswerMessage {
+    pub answer: Box<ConfirmationAnswer>,
+    pub reply: Option<RunMessageReply>,
 }
 
 /// The call that an answer is about which was checked. The work that it allows goes with it: it is nobody else's, and is lost with
@@ -52,25 +65,55 @@ pub struct AnsweredCall {
 
 impl RunMessage {
     pub fn internal(input: MachineInput) -> RunMessage {
-        RunMessage { input, reply: None, keyed: None, answers: None }
+        RunMessage::Input(RunInput::internal(input))
     }
 
     /// What somebody wants to know the outcome of.
     pub fn asking(input: MachineInput, reply: RunMessageReply) -> RunMessage {
-        RunMessage { input, reply: Some(reply), keyed: None, answers: None }
+        RunMessage::Input(RunInput { reply: Some(reply), ..RunInput::internal(input) })
     }
 
-    /// A request of which more is remembered than its effect.
-    pub fn remembered_as(self, keyed: Option<KeyedAnswer>) -> RunMessage {
-        RunMessage { keyed, ..self }
+    /// The same, of which more is remembered than its effect.
+    pub fn remembered(input: MachineInput, keyed: Option<KeyedAnswer>, reply: RunMessageReply) -> RunMessage {
+        RunMessage::Input(RunInput { reply: Some(reply), keyed, ..RunInput::internal(input) })
     }
 
-    /// Tells whoever asked what came of it.
-    pub fn answer(self, outcome: Result<RunMessageOutcome, StoreError>) {
-        if let Some(reply) = self.reply {
-            // Whoever asked may have gone.
-            let _gone = reply.send(outcome);
-        }
+    pub fn answering(answer: ConfirmationAnswer, reply: RunMessageReply) -> RunMessage {
+        RunMessage::Answer(AnswerMessage { answer: Box::new(answer), reply: Some(reply) })
+    }
+
+    /// True of a request that is written down with its effect.
+    pub fn is_keyed(&self) -> bool {
+        matches!(self, RunMessage::Input(RunInput { keyed: Some(_), .. }))
+    }
+}
+
+impl RunInput {
+    pub fn internal(input: MachineInput) -> RunInput {
+        RunInput { input, reply: None, keyed: None, answers: None }
+    }
+}
+
+impl AnswerMessage {
+    /// Tells whoever answered what came of it.
+    pub fn end(self, outcome: RunMessageOutcome) {
+        tell(self.reply, Ok(outcome));
+    }
+
+    /// The same as an input, now that it was checked.
+    pub fn into_input(self, input: MachineInput, answers: Option<AnsweredCall>) -> RunMessage {
+        RunMessage::Input(RunInput { reply: self.reply, answers, ..RunInput::internal(input) })
+    }
+}
+
+/// Tells those who asked, or answered, what came of it.
+pub fn tell(
+    replies: impl IntoIterator<Item = RunMessageReply>,
+    outcome: Result<RunMessageOutcome, StoreError>,
+) {
+    for reply in replies {
+        // Whoever asked may have gone; what happened is true all the same.
+        let _gone = reply.send(outcome.clone());
     }
 }
 

@@ -71,21 +71,7 @@ impl MachineStep<'_> {
     fn input(&mut self, input: MachineInput) {
         let has_room = !self.machine.has_no_room_for(&input);
         match input {
-            MachineInput::ModelResponded { ask, reply } => {
-                if self.is_current(ask) {
-                    self.model_responded(ask, reply);
-                }
-            }
-            MachineInput::ModelFailed { ask, failure } => {
-                if self.is_current(ask) {
-                    self.model_failed(ask, failure);
-                }
-            }
-            MachineInput::Babbled { ask, partial, chunk } => {
-                if self.is_current(ask) {
-                    self.babbled(partial, &chunk);
-                }
-            }
+            MachineInput::ModelEnded { ask, hooks, end } => self.model_ended(ask, *hooks, end),
             MachineInput::SideCallReplied { side_call, call } => self.side_call_replied(side_call, *call),
             MachineInput::GivenUp { asked } => self.given_up(asked),
             MachineInput::SideCallEnded { side_call, calls, advice } => {
@@ -105,7 +91,6 @@ impl MachineStep<'_> {
                 }
             }
             MachineInput::Hooked { point, hooks } => self.hooked(&point, *hooks),
-            MachineInput::ModelHooked { hooks, then } => self.model_hooked(*hooks, *then),
             MachineInput::HooksAsked { hooks, .. } => self.hooks_asked(*hooks),
             MachineInput::HookAtWork(started) => {
                 if self.machine.phase != RunPhase::Finished {
@@ -151,8 +136,6 @@ impl MachineStep<'_> {
                 };
                 self.emit_with(IdeContextShared { text, full: whole, files }, private, None, None);
             }
-            // It is checked first.
-            MachineInput::Answer(_) => (),
             MachineInput::Edited(edited) => self.edited(*edited),
             MachineInput::EditDropped { confirmation, digest, why, hooks } => {
                 self.edit_dropped(&confirmation, &digest, &why, *hooks);
@@ -166,7 +149,7 @@ impl MachineStep<'_> {
                     self.say_whether_it_waits();
                 }
             }
-            MachineInput::Settle { confirmation, how } => self.settle(&confirmation, how),
+            MachineInput::Settle { confirmation, how } => self.unanswered(&confirmation, how),
             MachineInput::Unpark { by } => {
                 if self.machine.parked == Some(ParkReason::Unattended) {
                     self.emit_with(RunResumed::default(), PrivateEventFields::default(), None, by);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{HookEffects, LateHook, MeteredUsage, ModelAsk, SideCall, SideCallReply, ToolSideCall};
+use super::{
+    AnswerEffect, CallAnswer, CallRefusal, HookEffects, LateHook, MeteredUsage, ModelAsk, SideCall,
+    SideCallReply, ToolSideCall, UnansweredEffect,
+};
 use protocol::{
-    BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
-    ConfirmationEdited, ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed,
-    ContextMessage, DecidedBy, FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted, IdeContext,
-    JudgedCall, McpServerTools, NamedModel, ParkReason, RuleOrigin, RunErrorCode, RunToolsChanged, Timestamp,
-    ToolError, ToolResult, UsageTotal,
+    CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationEdited, ConfirmationId,
+    ContextCompressed, ContextMessage, FileChanged, FinishReason, FolderMemory, HookPoint, HookStarted,
+    IdeContext, JudgedCall, McpServerTools, NamedModel, ParkReason, RunErrorCode, RunToolsChanged, Timestamp,
+    ToolResult, UsageTotal,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -21,21 +23,11 @@ pub struct NearMemoryNews {
 /// What a driver tells its machine.
 #[derive(Debug, Clone)]
 pub enum MachineInput {
-    /// The answer to `ask`; an abandoned ask's answer is stale.
-    ModelResponded {
+    /// The end of a request to the model, and what hooks said of the request or of the answer; that of an abandoned ask is stale.
+    ModelEnded {
         ask: ModelAsk,
-        reply: CompleteReply,
-    },
-    ModelFailed {
-        ask: ModelAsk,
-        failure: ModelFailure,
-    },
-    /// The model says the same again and again; it was cut off.
-    Babbled {
-        ask: ModelAsk,
-        partial: PartialReply,
-        /// What it says.
-        chunk: String,
+        hooks: Box<HookEffects>,
+        end: ModelEnd,
     },
     /// A call that a question of the daemon's own took, while the question goes on.
     SideCallReplied {
@@ -67,11 +59,6 @@ pub enum MachineInput {
         call: CallId,
         judgement: CallJudgement,
         hooks: Box<HookEffects>,
-    },
-    /// Hooks had their say on a request to the model, or on its answer, and this is what became of it.
-    ModelHooked {
-        hooks: Box<HookEffects>,
-        then: Box<MachineInput>,
     },
     /// Hooks had their say on what a call asks a person, or on the answer.
     HooksAsked {
@@ -137,8 +124,6 @@ pub enum MachineInput {
         call: CallId,
         waits: bool,
     },
-    /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`MachineInput::Settled`].
-    Answer(Box<ConfirmationAnswer>),
     /// Servers tell of other tools than the run has: from the next model call on it has these.
     Served {
         told: RunToolsChanged,
@@ -240,17 +225,17 @@ impl MachineInput {
                 side_call.about == asked.purpose && calls.contains(&asked.call)
             }
             MachineInput::ToolFinished { asked: handed, .. } => handed.contains(asked),
-            MachineInput::Judged { hooks, .. }
+            MachineInput::ModelEnded { hooks, .. }
+            | MachineInput::Judged { hooks, .. }
             | MachineInput::HooksAsked { hooks, .. }
             | MachineInput::Hooked { hooks, .. }
             | MachineInput::EditDropped { hooks, .. } => hooks.asked.contains(asked),
-            MachineInput::ModelHooked { hooks, then } => {
-                hooks.asked.contains(asked) || then.hands_over(asked)
-            }
             MachineInput::Settled { settled, .. } => match &**settled {
-                AnswerEffect::Run { hooks, .. }
-                | AnswerEffect::Refuse { hooks, .. }
-                | AnswerEffect::Revise { hooks, .. } => hooks.asked.contains(asked),
+                AnswerEffect::Call(
+                    CallAnswer::Run { hooks, .. }
+                    | CallAnswer::Refuse { hooks, .. }
+                    | CallAnswer::Revise { hooks, .. },
+                ) => hooks.asked.contains(asked),
                 _ => false,
             },
             _ => false,
@@ -284,6 +269,19 @@ impl std::io::Write for ByteCounter {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// The way in which a request to the model ended.
+#[derive(Debug, Clone)]
+pub enum ModelEnd {
+    Responded(CompleteReply),
+    Failed(ModelFailure),
+    /// The model says the same again and again; it was cut off.
+    Babbled {
+        partial: PartialReply,
+        /// What it says.
+        chunk: String,
+    },
 }
 
 /// A whole reply, with calls under ids of ours.
@@ -396,31 +394,6 @@ pub enum CallJudgement {
     Refuse(CallRefusal),
 }
 
-/// The reason why a call does not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallRefusal {
-    pub error: ToolError,
-    /// The rule that forbids it, if one does.
-    pub denied_by: Option<String>,
-    /// The word that this rule goes back to, where it stands in no file.
-    pub denied_origin: Option<RuleOrigin>,
-}
-
-impl From<ToolError> for CallRefusal {
-    fn from(error: ToolError) -> CallRefusal {
-        CallRefusal { error, denied_by: None, denied_origin: None }
-    }
-}
-
-impl From<CallRefusal> for ToolResult {
-    fn from(refusal: CallRefusal) -> ToolResult {
-        let CallRefusal { error, denied_by, denied_origin } = refusal;
-        let denied_by = denied_by.map(String::into_boxed_str);
-        let denied_origin = denied_origin.map(Box::new);
-        ToolResult { denied_by, denied_origin, ..ToolResult::failure(error.kind, error.message) }
-    }
-}
-
 /// What is known of a call that was running when the daemon died (spec 11, promise 4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterruptedCall {
@@ -429,66 +402,4 @@ pub struct InterruptedCall {
     pub changed: Vec<FileChanged>,
     /// For the model.
     pub told: String,
-}
-
-/// What an answer comes to, once it was checked.
-#[derive(Debug, Clone)]
-pub enum AnswerEffect {
-    /// The call runs.
-    Run {
-        resolved: ConfirmationResolved,
-        /// What the question was changed to with the answer.
-        revised: Option<ConfirmationRevised>,
-        details: Box<CallDetails>,
-        arguments: serde_json::Value,
-        prepared: Box<JudgedCall>,
-        /// Everything that they said who were shown a call that a person changed.
-        hooks: Box<HookEffects>,
-    },
-    /// It needs no running: a question was answered, or what was allowed is not possible any more.
-    Result { resolved: ConfirmationResolved, result: ToolResult },
-    /// It does not run; the model reads why.
-    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal, hooks: Box<HookEffects> },
-    /// What would happen is not what was shown any more: the question is another one now.
-    Revise { revised: ConfirmationRevised, prepared: JudgedCall, hooks: Box<HookEffects> },
-    /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to
-    /// whoever asked, and into no log.
-    Told { resolved: ConfirmationResolved, content: Option<serde_json::Value> },
-    /// The run ends.
-    CancelRun { resolved: ConfirmationResolved },
-    /// The run may use more.
-    Raise { resolved: ConfirmationResolved, limits: BudgetLimits },
-    /// The run may use no more.
-    EndBudget { resolved: ConfirmationResolved },
-}
-
-impl AnswerEffect {
-    /// The end of the question by it, where it ends.
-    pub fn resolved_mut(&mut self) -> Option<&mut ConfirmationResolved> {
-        match self {
-            AnswerEffect::Run { resolved, .. }
-            | AnswerEffect::Result { resolved, .. }
-            | AnswerEffect::Refuse { resolved, .. }
-            | AnswerEffect::Told { resolved, .. }
-            | AnswerEffect::CancelRun { resolved }
-            | AnswerEffect::Raise { resolved, .. }
-            | AnswerEffect::EndBudget { resolved } => Some(resolved),
-            AnswerEffect::Revise { .. } => None,
-        }
-    }
-}
-
-/// What becomes of a question that nobody could answer, or whose time is over. None of it is consent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnansweredEffect {
-    /// The call is denied with this message for the model.
-    Deny { by: DecidedBy, message: String },
-    /// The run ends.
-    CancelRun { by: DecidedBy, message: String },
-    /// The run ends `UNATTENDED`.
-    Fail { message: String },
-    /// The run holds no resources until it is answered or unparked.
-    Park,
-    /// Nothing but another deadline.
-    Postpone(Timestamp),
 }

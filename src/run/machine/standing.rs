@@ -69,21 +69,35 @@ impl RunFacts {
     }
 
     /// Who asks this, and what is asked now.
-    pub fn asking(
+    pub fn asking(&self, confirmation: &ConfirmationId) -> Option<(ConfirmationAsker, &Arc<Confirmation>)> {
+        let of_run = || Some((ConfirmationAsker::Run, self.budget_question(confirmation)?));
+        let of_call = || {
+            let (call, question) = self.call_question(confirmation)?;
+            Some((ConfirmationAsker::Call(Arc::clone(call)), question))
+        };
+        let of_tool = || Some((ConfirmationAsker::Tool, self.tool_question(confirmation)?));
+        of_run().or_else(of_call).or_else(of_tool)
+    }
+
+    /// The question about the run's budget, if it has this id.
+    pub(super) fn budget_question(&self, confirmation: &ConfirmationId) -> Option<&Arc<Confirmation>> {
+        self.budget.question.as_ref().filter(|it| it.confirmation_id == *confirmation)
+    }
+
+    /// The call that waits for an answer to this question.
+    pub(super) fn call_question(
         &self,
         confirmation: &ConfirmationId,
-    ) -> Option<(ConfirmationAsker<'_>, &Arc<Confirmation>)> {
-        let is_this = |it: &&Arc<Confirmation>| it.confirmation_id == *confirmation;
-        if let Some(question) = self.budget.question.as_ref().filter(is_this) {
-            return Some((ConfirmationAsker::Run, question));
-        }
-        self.calls.open().find_map(|call| match call.state {
-            CallState::AwaitingApproval => {
-                let question = call.question.as_ref().filter(is_this)?;
-                Some((ConfirmationAsker::Call(&call.request), question))
-            }
-            _ => Some((ConfirmationAsker::Tool, call.asks.iter().find(is_this)?)),
-        })
+    ) -> Option<(&Arc<ToolCall>, &Arc<Confirmation>)> {
+        let waiting = self.calls.open().filter(|call| call.state == CallState::AwaitingApproval);
+        let mut questions = waiting.filter_map(|call| Some((&call.request, call.question.as_ref()?)));
+        questions.find(|(_, question)| question.confirmation_id == *confirmation)
+    }
+
+    /// What the tool of a call asks under this id while the call runs.
+    pub(super) fn tool_question(&self, confirmation: &ConfirmationId) -> Option<&Arc<Confirmation>> {
+        let others = self.calls.open().filter(|call| call.state != CallState::AwaitingApproval);
+        others.flat_map(|call| &call.asks).find(|it| it.confirmation_id == *confirmation)
     }
 
     /// True if all that the call's tool is known to do is wait for a person.

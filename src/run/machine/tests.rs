@@ -194,29 +194,29 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
             let prompt_tokens =
                 if machine.start().context_window.is_some() { text.len() as u64 * 10 } else { 10 };
             let message = ContextMessage { role: MessageRole::Model, parts, raw: None };
-            MachineInput::ModelResponded {
+            let model = "m".to_owned();
+            ended(
                 ask,
-                reply: CompleteReply {
-                    model: "m".to_owned(),
+                ModelEnd::Responded(CompleteReply {
+                    model,
                     message,
                     metered: metered(prompt_tokens),
                     finish,
-                },
-            }
+                }),
+            )
         }
         "fails" => {
             let retry_after_ms = words.get(1).map(|ms| ms.parse().unwrap());
-            MachineInput::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms }) }
+            ended(ask, ModelEnd::Failed(failure(FailureKind::Passing { retry_after_ms })))
         }
-        "too-long" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
-        "babbles" => MachineInput::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
+        "too-long" => ended(ask, ModelEnd::Failed(failure(FailureKind::TooLong))),
+        "babbles" => ended(ask, ModelEnd::Babbled { partial: partial().unwrap(), chunk: "blah".to_owned() }),
         "consulted" => safeguards::consulted(machine),
         "advice" => safeguards::advice(machine, &words[1..], text.trim()),
-        "unusable" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
-        "fails-for-good" => MachineInput::ModelFailed {
-            ask,
-            failure: failure(FailureKind::Final(RunErrorCode::ProviderAuth)),
-        },
+        "unusable" => ended(ask, ModelEnd::Failed(failure(FailureKind::Unusable))),
+        "fails-for-good" => {
+            ended(ask, ModelEnd::Failed(failure(FailureKind::Final(RunErrorCode::ProviderAuth))))
+        }
         "backoff-over" => MachineInput::BackoffOver { ask },
         "run" => {
             let kind = match words.get(2) {
@@ -384,6 +384,11 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         "panic" => MachineInput::Panicked { id: "id".to_owned(), now: Timestamp(0) },
         other => panic!("unknown script word {other}"),
     }
+}
+
+/// The end of a request on which hooks had nothing to say.
+fn ended(ask: ModelAsk, end: ModelEnd) -> MachineInput {
+    MachineInput::ModelEnded { ask, hooks: Box::default(), end }
 }
 
 fn render(body: &EventBody) -> String {

@@ -1,9 +1,6 @@
 //! Edits of people about which hooks are asked: written down before anybody is asked, and settled once.
 
-use super::{
-    super::{ConfirmationAsker, HookEffects},
-    MachineStep,
-};
+use super::{super::HookEffects, MachineStep};
 use protocol::{
     Confirmation, ConfirmationEdited, ConfirmationId, ConfirmationRevised, PrivateEventFields, RevisionReason,
 };
@@ -14,10 +11,7 @@ const MOST_WHY_CHARS: usize = 1_000;
 impl MachineStep<'_> {
     /// A person has changed the call that is asked about. An edit of anything but what is asked now is stale, and so is a second one.
     pub(super) fn edited(&mut self, edited: ConfirmationEdited) {
-        let Some((ConfirmationAsker::Call(_), question)) = self.machine.asking(&edited.confirmation_id)
-        else {
-            return;
-        };
+        let Some((_, question)) = self.machine.call_question(&edited.confirmation_id) else { return };
         let is_of_question =
             question.digest == edited.digest && question.tool_call_id.as_ref() == Some(&edited.tool_call_id);
         if !is_of_question || self.machine.edit(&edited.tool_call_id).is_some() {
@@ -36,7 +30,7 @@ impl MachineStep<'_> {
         why: &str,
         hooks: HookEffects,
     ) {
-        let Some((ConfirmationAsker::Call(_), question)) = self.machine.asking(confirmation) else { return };
+        let Some((_, question)) = self.machine.call_question(confirmation) else { return };
         let edit = question.tool_call_id.as_ref().and_then(|call| self.machine.edit(call));
         let Some(edit) = edit.filter(|_| question.digest == digest) else { return };
         let (edited, by) = (edit.edited.edited.clone(), edit.edited.name.clone());

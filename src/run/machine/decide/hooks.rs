@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{CallJudgement, HookEffects, HookRefusal, LateHook, MachineInput, PartialReply, RunPhase},
+    super::{CallJudgement, HookEffects, HookRefusal, LateHook, RunPhase},
     MachineStep,
     calls::{failed, in_place},
     people::ended,
@@ -221,31 +221,6 @@ impl MachineStep<'_> {
         }
         self.end_turn();
         self.next_turn();
-    }
-
-    /// Everything that hooks said of a request to the model, and what became of it.
-    pub(super) fn model_hooked(&mut self, hooks: HookEffects, then: MachineInput) {
-        let (MachineInput::ModelResponded { ask, .. }
-        | MachineInput::ModelFailed { ask, .. }
-        | MachineInput::Babbled { ask, .. }) = &then
-        else {
-            return;
-        };
-        let is_current = self.is_current(*ask);
-        let why = hooks.stop.clone().or_else(|| hooks.block.clone());
-        self.tell_hooks(hooks);
-        let Some(why) = why.filter(|_| is_current) else { return self.input(then) };
-        let partial = match then {
-            MachineInput::ModelFailed { failure, .. } => failure.partial,
-            MachineInput::ModelResponded { reply, .. } => {
-                PartialReply { metered: reply.metered, ..PartialReply::default() }
-            }
-            MachineInput::Babbled { partial, .. } => partial,
-            _ => PartialReply::default(),
-        };
-        // What a hook keeps back joins no context; what it took counts.
-        let partial = PartialReply { metered: partial.metered, ..PartialReply::default() };
-        self.model_gave_up(RunErrorCode::HookStopped, why, partial);
     }
 
     /// Everything that hooks said of a question that a call asks while it runs.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{
     super::{
-        CompleteReply, FailureKind, MeteredUsage, ModelAsk, ModelFailure, PartialReply, RunPhase, TurnStage,
+        CompleteReply, FailureKind, HookEffects, MeteredUsage, ModelAsk, ModelEnd, ModelFailure,
+        PartialReply, RunPhase, TurnStage,
     },
     MachineStep,
 };
@@ -54,7 +55,32 @@ impl MachineStep<'_> {
         self.emit(ModelStarted { model: machine.model.name.to_string(), stream, attempt });
     }
 
-    pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: CompleteReply) {
+    /// A request to the model is over, and hooks have had their say on it: they may keep the answer back.
+    pub(super) fn model_ended(&mut self, ask: ModelAsk, hooks: HookEffects, end: ModelEnd) {
+        let is_current = self.is_current(ask);
+        let why = hooks.stop.clone().or_else(|| hooks.block.clone());
+        self.tell_hooks(hooks);
+        if !is_current {
+            return;
+        }
+        if let Some(why) = why {
+            let metered = match end {
+                ModelEnd::Responded(reply) => reply.metered,
+                ModelEnd::Failed(failure) => failure.partial.metered,
+                ModelEnd::Babbled { partial, .. } => partial.metered,
+            };
+            // What a hook keeps back joins no context; what it took counts.
+            let partial = PartialReply { metered, ..PartialReply::default() };
+            return self.model_gave_up(RunErrorCode::HookStopped, why, partial);
+        }
+        match end {
+            ModelEnd::Responded(reply) => self.model_responded(ask, reply),
+            ModelEnd::Failed(failure) => self.model_failed(ask, failure),
+            ModelEnd::Babbled { partial, chunk } => self.babbled(partial, &chunk),
+        }
+    }
+
+    fn model_responded(&mut self, ask: ModelAsk, reply: CompleteReply) {
         let CompleteReply { model, mut message, metered, finish } = reply;
         let refusal = match &finish {
             FinishReason::Refused { message: words } => Some(words.clone()),
@@ -172,7 +198,7 @@ impl MachineStep<'_> {
         self.complete(CompletionResult { result, output: None });
     }
 
-    pub(super) fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
+    fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let RunPhase::Thinking { failures, .. } = self.machine.phase else { return };
         if failure.kind == FailureKind::TooLong {
             return self.too_long(ask, failure);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    super::{AnswerEffect, ConfirmationAsker, UnansweredEffect},
+    super::{AnswerEffect, BudgetAnswer, CallAnswer, ConfirmationAsker, UnansweredEffect},
     MachineStep,
     calls::{failed, tool_state, with_context},
     stops::cancelled,
@@ -12,7 +12,7 @@ use protocol::{
     BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome,
     ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, MessagePart,
     ParkReason, PrivateEventFields, Resolution, RevisionReason, RunEndReason, RunParked, RunResumed,
-    RunWaiting, StopThen, Timestamp, ToolError, ToolErrorType,
+    RunWaiting, StopThen, Timestamp, ToolError, ToolErrorType, ToolResult,
 };
 
 impl MachineStep<'_> {
@@ -29,7 +29,7 @@ impl MachineStep<'_> {
         self.emit(ConfirmationRequested { confirmation: Box::new(question) });
     }
 
-    /// What a person answered, and what it comes to. An answer to anything but what is asked now is stale.
+    /// A person's answer, and what it comes to. An answer to anything but what is asked now is stale.
     pub(super) fn settled(
         &mut self,
         confirmation: &ConfirmationId,
@@ -37,18 +37,33 @@ impl MachineStep<'_> {
         settled: AnswerEffect,
         by: Option<String>,
     ) {
-        let Some((asker, question)) = self.machine.asking(confirmation) else { return };
-        if question.digest != digest {
-            return;
-        }
-        let call = match asker {
-            ConfirmationAsker::Run => return self.budget_settled(settled, by),
-            ConfirmationAsker::Tool => return self.tool_settled(settled, by),
-            ConfirmationAsker::Call(request) => request.call_id.clone(),
-        };
-        self.unpark();
+        let is_asked = |question: &Arc<Confirmation>| question.digest == digest;
         match settled {
-            AnswerEffect::Run { mut resolved, revised, details, arguments, prepared, hooks } => {
+            AnswerEffect::Call(answer) => {
+                let asked =
+                    self.machine.call_question(confirmation).filter(|(_, question)| is_asked(question));
+                if let Some(call) = asked.map(|(request, _)| request.call_id.clone()) {
+                    self.call_answered(call, answer, by);
+                }
+            }
+            AnswerEffect::Budget(answer) => {
+                if self.machine.budget_question(confirmation).is_some_and(is_asked) {
+                    self.budget_answered(answer, by);
+                }
+            }
+            AnswerEffect::Tool(answer) => {
+                if self.machine.tool_question(confirmation).is_some_and(is_asked) {
+                    self.tool_answered(answer, by);
+                }
+            }
+        }
+    }
+
+    /// A person answered whether a call may run, or in its place.
+    fn call_answered(&mut self, call: CallId, answer: CallAnswer, by: Option<String>) {
+        self.unpark();
+        match answer {
+            CallAnswer::Run { mut resolved, revised, details, arguments, prepared, hooks } => {
                 self.tell_hooks(*hooks);
                 // A person had changed it, and a hook after them: whoever allows it allows both.
                 resolved.difference = resolved.difference.or_else(|| self.noted(&call));
@@ -59,7 +74,7 @@ impl MachineStep<'_> {
                 self.start(&call, Some((*details, arguments, *prepared)));
                 self.after_calls();
             }
-            AnswerEffect::Result { mut resolved, mut result } => {
+            CallAnswer::Result { mut resolved, mut result } => {
                 resolved.difference = resolved.difference.or_else(|| self.noted(&call));
                 let change = resolved.difference.clone().map(MessagePart::text);
                 self.resolve(resolved, by);
@@ -71,7 +86,7 @@ impl MachineStep<'_> {
                 self.end_call(&call, result);
                 self.go_on();
             }
-            AnswerEffect::Refuse { mut resolved, refusal, hooks } => {
+            CallAnswer::Refuse { mut resolved, refusal, hooks } => {
                 let no = hooks.refusal.as_ref().filter(|no| no.interrupt).map(|no| no.message.clone());
                 let stop = hooks.stop.clone().or(no);
                 let context = self.tell_hooks(*hooks);
@@ -87,18 +102,16 @@ impl MachineStep<'_> {
                     None => self.go_on(),
                 }
             }
-            AnswerEffect::Revise { revised, prepared, hooks } => {
+            CallAnswer::Revise { revised, prepared, hooks } => {
                 self.tell_hooks(*hooks);
                 self.revise(revised, Some(prepared), by);
             }
-            AnswerEffect::CancelRun { resolved } => {
+            CallAnswer::CancelRun { resolved } => {
                 let reason = resolved.resolution.message.clone();
                 self.resolve(resolved, by.clone());
                 self.end_call(&call, cancelled("the run was cancelled where a person was asked"));
                 self.cancel(by, reason, None);
             }
-            // Only the run itself asks for more, and only a tool goes on as it was.
-            AnswerEffect::Raise { .. } | AnswerEffect::EndBudget { .. } | AnswerEffect::Told { .. } => (),
         }
     }
 
@@ -107,34 +120,31 @@ impl MachineStep<'_> {
         self.machine.call(call).and_then(|it| it.note.as_deref().map(str::to_owned))
     }
 
-    /// What a person said to a run that has used up its budget.
-    fn budget_settled(&mut self, settled: AnswerEffect, by: Option<String>) {
+    /// A person answered a run that has used up its budget.
+    fn budget_answered(&mut self, answer: BudgetAnswer, by: Option<String>) {
         self.unpark();
-        match settled {
-            AnswerEffect::Raise { resolved, limits } => {
+        match answer {
+            BudgetAnswer::Raise { resolved, limits } => {
                 self.resolve(resolved, by.clone());
                 self.say_whether_it_waits();
                 self.emit_with(BudgetRaised { limits }, PrivateEventFields::default(), None, by);
                 self.next_turn();
             }
-            AnswerEffect::CancelRun { resolved } => {
-                let reason = resolved.resolution.message.clone();
-                self.resolve(resolved, by.clone());
-                self.say_whether_it_waits();
-                self.cancel(by, reason, None);
-            }
-            AnswerEffect::EndBudget { resolved } => {
+            BudgetAnswer::CancelRun { resolved } => self.cancelled_where_asked(resolved, by),
+            BudgetAnswer::End { resolved } => {
                 let why = resolved.resolution.message.clone();
                 self.resolve(resolved, by);
                 self.end_for_budget(why.as_deref());
             }
-            // What answers to calls come to.
-            AnswerEffect::Run { .. }
-            | AnswerEffect::Result { .. }
-            | AnswerEffect::Refuse { .. }
-            | AnswerEffect::Told { .. }
-            | AnswerEffect::Revise { .. } => (),
         }
+    }
+
+    /// A person cancels the run in place of an answer to what the run or a tool asks.
+    pub(super) fn cancelled_where_asked(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
+        let reason = resolved.resolution.message.clone();
+        self.resolve(resolved, by.clone());
+        self.say_whether_it_waits();
+        self.cancel(by, reason, None);
     }
 
     /// Nobody gives the run more: it gets its last turn.
@@ -143,15 +153,10 @@ impl MachineStep<'_> {
         self.last_turn(RunEndReason::Budget, why);
     }
 
-    /// What becomes of a question that nobody answers. Never consent.
-    pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: UnansweredEffect) {
+    /// A question ends that nobody answers. Never with consent.
+    pub(super) fn unanswered(&mut self, confirmation: &ConfirmationId, how: UnansweredEffect) {
         let Some((asker, question)) = self.machine.asking(confirmation) else { return };
         let question = Arc::clone(question);
-        let call = match asker {
-            ConfirmationAsker::Run => return self.settle_budget(&question, how),
-            ConfirmationAsker::Tool => return self.settle_tool(&question, how),
-            ConfirmationAsker::Call(request) => request.call_id.clone(),
-        };
         // Somebody has answered it.
         if self.is_edited(&question) && !matches!(how, UnansweredEffect::Postpone(_)) {
             return;
@@ -160,22 +165,26 @@ impl MachineStep<'_> {
             UnansweredEffect::Deny { by, message } => {
                 self.unpark();
                 self.resolve(ended(&question, ConfirmationOutcome::Deny, by, &message), None);
-                self.end_call(&call, failed(unanswered(&question, &message)));
-                self.go_on();
+                match asker {
+                    ConfirmationAsker::Run => self.end_for_budget(None),
+                    ConfirmationAsker::Tool => self.say_whether_it_waits(),
+                    ConfirmationAsker::Call(call) => {
+                        self.end_call(&call.call_id, failed(nobody_answered(&question, &message)));
+                        self.go_on();
+                    }
+                }
             }
             UnansweredEffect::CancelRun { by, message } => {
                 self.unpark();
                 self.resolve(ended(&question, ConfirmationOutcome::CancelRun, by, &message), None);
-                self.end_call(&call, cancelled(&message));
+                self.end_asker(&asker, || cancelled(&message));
                 self.cancel(None, Some(message), None);
             }
             UnansweredEffect::Fail { message } => {
                 self.unpark();
-                self.resolve(
-                    ended(&question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
-                    None,
-                );
-                self.end_call(&call, failed(unanswered(&question, &message)));
+                let by = DecidedBy::System;
+                self.resolve(ended(&question, ConfirmationOutcome::CancelRun, by, &message), None);
+                self.end_asker(&asker, || failed(nobody_answered(&question, &message)));
                 self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
             UnansweredEffect::Park => {
@@ -187,39 +196,15 @@ impl MachineStep<'_> {
         }
     }
 
-    /// The same of a question about the budget. Never more of it.
-    fn settle_budget(&mut self, question: &Confirmation, how: UnansweredEffect) {
-        match how {
-            UnansweredEffect::Deny { by, message } => {
-                self.unpark();
-                self.resolve(ended(question, ConfirmationOutcome::Deny, by, &message), None);
-                self.end_for_budget(None);
-            }
-            UnansweredEffect::CancelRun { by, message } => {
-                self.unpark();
-                self.resolve(ended(question, ConfirmationOutcome::CancelRun, by, &message), None);
-                self.say_whether_it_waits();
-                self.cancel(None, Some(message), None);
-            }
-            UnansweredEffect::Fail { message } => {
-                self.unpark();
-                self.resolve(
-                    ended(question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
-                    None,
-                );
-                self.say_whether_it_waits();
-                self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
-            }
-            UnansweredEffect::Park => {
-                if self.machine.parked.is_none() {
-                    self.emit(RunParked { reason: ParkReason::Unattended });
-                }
-            }
-            UnansweredEffect::Postpone(deadline) => self.postpone(question, deadline),
+    /// Whoever asked gets no answer, and the run is about to stop: a call ends with it.
+    fn end_asker(&mut self, asker: &ConfirmationAsker, result: impl FnOnce() -> ToolResult) {
+        match asker {
+            ConfirmationAsker::Call(call) => self.end_call(&call.call_id, result()),
+            ConfirmationAsker::Run | ConfirmationAsker::Tool => self.say_whether_it_waits(),
         }
     }
 
-    pub(super) fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
+    fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
         if question.deadline_at.is_some_and(|now| now < deadline) {
             let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
             self.revise(
@@ -303,7 +288,7 @@ impl MachineStep<'_> {
 }
 
 /// What the model is told of a question that nobody answered: also why there was one, so that it can do what needs none.
-fn unanswered(question: &Confirmation, message: &str) -> ToolError {
+fn nobody_answered(question: &Confirmation, message: &str) -> ToolError {
     let message = format!("{message}; a person was to be asked since {}", question.reason);
     ToolError { kind: ToolErrorType::NoClient, message }
 }

@@ -1,16 +1,13 @@
 //! What the tool of a call asks people while it runs, and what becomes of it (spec 06; 07, elicitation and sampling). The call
 //! stays as it is: whoever asked is told, and decides what to make of it.
 
-use std::sync::Arc;
-
 use super::{
-    super::{AnswerEffect, ConfirmationAsker, RunMachine, RunPhase, TrackedCall, UnansweredEffect},
+    super::{RunMachine, RunPhase, ToolAnswer, TrackedCall},
     MachineStep,
     people::ended,
 };
 use protocol::{
     CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationRequested, DecidedBy,
-    ParkReason, RunEndReason, RunParked, StopThen,
 };
 
 /// Questions of one call that are open at once. A person answers one after the other; more is a flood.
@@ -41,67 +38,22 @@ impl MachineStep<'_> {
     }
 
     pub(super) fn tool_stops_asking(&mut self, confirmation: &ConfirmationId) {
-        if let Some((ConfirmationAsker::Tool, question)) = self.machine.asking(confirmation) {
-            let question = Arc::clone(question);
+        if let Some(question) = self.machine.tool_question(confirmation).cloned() {
             self.drop_ask(&question, "whoever asked does not wait for an answer any more");
             self.go_on_unasked();
             self.say_whether_it_waits();
         }
     }
 
-    /// What a person said to a tool.
-    pub(super) fn tool_settled(&mut self, settled: AnswerEffect, by: Option<String>) {
+    /// A person answered what a tool asks.
+    pub(super) fn tool_answered(&mut self, answer: ToolAnswer, by: Option<String>) {
         self.unpark();
-        match settled {
-            AnswerEffect::Told { resolved, .. } => {
+        match answer {
+            ToolAnswer::Told { resolved, .. } => {
                 self.resolve(resolved, by);
                 self.say_whether_it_waits();
             }
-            AnswerEffect::CancelRun { resolved } => {
-                let reason = resolved.resolution.message.clone();
-                self.resolve(resolved, by.clone());
-                self.say_whether_it_waits();
-                self.cancel(by, reason, None);
-            }
-            // What answers to calls, and about budgets, come to.
-            AnswerEffect::Run { .. }
-            | AnswerEffect::Result { .. }
-            | AnswerEffect::Refuse { .. }
-            | AnswerEffect::Revise { .. }
-            | AnswerEffect::Raise { .. }
-            | AnswerEffect::EndBudget { .. } => (),
-        }
-    }
-
-    /// What becomes of a tool's question that nobody answers. Never consent.
-    pub(super) fn settle_tool(&mut self, question: &Confirmation, how: UnansweredEffect) {
-        match how {
-            UnansweredEffect::Deny { by, message } => {
-                self.unpark();
-                self.resolve(ended(question, ConfirmationOutcome::Deny, by, &message), None);
-                self.say_whether_it_waits();
-            }
-            UnansweredEffect::CancelRun { by, message } => {
-                self.unpark();
-                self.resolve(ended(question, ConfirmationOutcome::CancelRun, by, &message), None);
-                self.say_whether_it_waits();
-                self.cancel(None, Some(message), None);
-            }
-            UnansweredEffect::Fail { message } => {
-                self.unpark();
-                self.resolve(
-                    ended(question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
-                    None,
-                );
-                self.say_whether_it_waits();
-                self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
-            }
-            UnansweredEffect::Park => {
-                if self.machine.parked.is_none() {
-                    self.emit(RunParked { reason: ParkReason::Unattended });
-                }
-            }
-            UnansweredEffect::Postpone(deadline) => self.postpone(question, deadline),
+            ToolAnswer::CancelRun { resolved } => self.cancelled_where_asked(resolved, by),
         }
     }
 

@@ -4,7 +4,7 @@
 use expect_test::{Expect, expect};
 
 use super::{Script, TOOL, people, safeguards};
-use crate::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine};
+use crate::machine::{AnswerEffect, BudgetAnswer, EventDraft, MachineInput, RunMachine};
 use protocol::{
     BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
     ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunSafeguards,
@@ -42,14 +42,19 @@ pub fn answer(what: &str, tokens: Option<&str>) -> MachineInput {
         "raise" => {
             let max_tokens = tokens.map(|tokens| tokens.parse().unwrap());
             let limits = BudgetLimits { max_tokens, max_cost: None };
-            AnswerEffect::Raise { resolved: resolved(ConfirmationOutcome::AllowOnce), limits }
+            BudgetAnswer::Raise { resolved: resolved(ConfirmationOutcome::AllowOnce), limits }
         }
-        "end" => AnswerEffect::EndBudget { resolved: resolved(ConfirmationOutcome::Deny) },
-        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
+        "end" => BudgetAnswer::End { resolved: resolved(ConfirmationOutcome::Deny) },
+        "cancel-run" => BudgetAnswer::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let confirmation = "q-budget".into();
-    MachineInput::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled {
+        confirmation,
+        digest: "d1".to_owned(),
+        settled: Box::new(AnswerEffect::Budget(settled)),
+        by: None,
+    }
 }
 
 #[track_caller]

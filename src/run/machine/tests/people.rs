@@ -5,7 +5,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{Script, TOOL};
-use crate::machine::{AnswerEffect, MachineInput, UnansweredEffect};
+use crate::machine::{AnswerEffect, CallAnswer, MachineInput, UnansweredEffect};
 use protocol::{
     Audience, CallDetails, CallId, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOutcome,
     ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, OnDeadline, OnDetached, ReplaySafety,
@@ -102,7 +102,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             arguments: None,
         }
     };
-    let run = |outcome, revised| AnswerEffect::Run {
+    let run = |outcome, revised| CallAnswer::Run {
         resolved: resolved(outcome),
         revised,
         details: Box::new(details(ToolKind::Edit)),
@@ -115,31 +115,36 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
         "modify" => run(ConfirmationOutcome::Modify, Some(revised(RevisionReason::Modified))),
         "deny" => {
             let error = ToolError { kind: ToolErrorType::UserDenied, message: "no".to_owned() };
-            AnswerEffect::Refuse {
+            CallAnswer::Refuse {
                 resolved: resolved(ConfirmationOutcome::Deny),
                 refusal: error.into(),
                 hooks: Box::default(),
             }
         }
-        "text" => AnswerEffect::Result {
+        "text" => CallAnswer::Result {
             resolved: resolved(ConfirmationOutcome::Answer),
             result: ToolResult::text("yes"),
         },
         "gone" => {
             let result = ToolResult::failure(ToolErrorType::FileNotFound, "gone");
-            AnswerEffect::Result { resolved: resolved(ConfirmationOutcome::AllowOnce), result }
+            CallAnswer::Result { resolved: resolved(ConfirmationOutcome::AllowOnce), result }
         }
-        "changed" => AnswerEffect::Revise {
+        "changed" => CallAnswer::Revise {
             revised: revised(RevisionReason::Changed),
             prepared: prepared(),
             hooks: Box::default(),
         },
-        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
+        "cancel-run" => CallAnswer::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let digest = if what == "allow-later-one" { "d2" } else { "d1" };
     let confirmation = ConfirmationId::from(format!("q-{call}"));
-    MachineInput::Settled { confirmation, digest: digest.to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled {
+        confirmation,
+        digest: digest.to_owned(),
+        settled: Box::new(AnswerEffect::Call(settled)),
+        by: None,
+    }
 }
 
 pub fn settle(call: &str, how: &str) -> MachineInput {

@@ -4,7 +4,7 @@
 use expect_test::{Expect, expect};
 
 use super::{TOOL, people};
-use crate::machine::{AnswerEffect, MachineInput, UnansweredEffect};
+use crate::machine::{AnswerEffect, MachineInput, ToolAnswer, UnansweredEffect};
 use protocol::{
     CallId, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationResolved, DecidedBy, Resolution,
     Timestamp,
@@ -43,13 +43,18 @@ fn told(call: &str, id: &str, what: &str) -> MachineInput {
         edited: None,
     };
     let settled = match what {
-        "yes" => AnswerEffect::Told { resolved: resolved(ConfirmationOutcome::Answer), content: None },
-        "no" => AnswerEffect::Told { resolved: resolved(ConfirmationOutcome::Deny), content: None },
-        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
+        "yes" => ToolAnswer::Told { resolved: resolved(ConfirmationOutcome::Answer), content: None },
+        "no" => ToolAnswer::Told { resolved: resolved(ConfirmationOutcome::Deny), content: None },
+        "cancel-run" => ToolAnswer::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let confirmation = ConfirmationId::from(id);
-    MachineInput::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled {
+        confirmation,
+        digest: "d1".to_owned(),
+        settled: Box::new(AnswerEffect::Tool(settled)),
+        by: None,
+    }
 }
 
 fn unheard(id: &str, how: &str) -> MachineInput {

@@ -22,10 +22,6 @@ use protocol::{
 use serde_json::Value;
 use store::NewEvent;
 
-/// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
-/// of a script.
-const MOST_WAITING: usize = 64;
-
 impl RunDriver {
     /// Has an answer checked, unless another one to the same call is under way: the first valid one counts.
     pub(super) fn check_answer(&mut self, message: AnswerMessage) {
@@ -43,27 +39,21 @@ impl RunDriver {
             },
             ConfirmationAsker::Call(call) => return self.check_anew(message, call, question),
         };
-        self.tasks.spawn(async move { TaskOutput::Checked(Box::new(CheckedAnswer { message, outcome })) });
+        self.flights
+            .launch_beside(async move { TaskOutput::Checked(Box::new(CheckedAnswer { message, outcome })) });
     }
 
     /// Has the call prepared and judged anew, as the answer would have it.
     fn check_anew(&mut self, message: AnswerMessage, call: Arc<ToolCall>, question: Arc<Confirmation>) {
         let edit = self.machine.edit(&call.call_id).cloned();
-        if edit.is_some() || self.answers.answering.contains(&call.call_id) {
-            let is_room = self.answers.waiting.len() < MOST_WAITING;
-            let message = match edit.filter(|_| is_room) {
-                Some(edit) => self.answers.same_edit(&edit, message),
-                None => Some(message),
-            };
-            match message {
-                Some(message) if is_room => self.answers.waiting.push(message),
-                Some(message) => message.end(RunMessageOutcome::TooManyAnswers),
-                None => (),
+        if edit.is_some() || self.answers.is_answering(&call.call_id) {
+            if let Some(message) = self.answers.wait(edit.as_deref(), message) {
+                message.end(RunMessageOutcome::TooManyAnswers);
             }
             return;
         }
-        self.answers.answering.insert(call.call_id.clone());
-        let meant = self.meant(&call);
+        self.answers.begin_check(call.call_id.clone());
+        let meant = self.work.meant(&call);
         let judge_context = self.answer_context(&call.call_id);
         let number = self.machine.edits_so_far(&call.call_id).saturating_add(1);
         let firing = EditFiring { number, attempt: 1, is_logged: false };
@@ -82,7 +72,7 @@ impl RunDriver {
             let call = call.call_id.clone();
             TaskOutput::CheckedCall(Box::new(CheckedCallAnswer { message, call, outcome }))
         };
-        self.tasks.spawn(logged(span, checking));
+        self.flights.launch_beside(logged(span, checking));
     }
 
     /// The place where the run stands, for judging what an answer makes of a call.
@@ -118,7 +108,7 @@ impl RunDriver {
                     let told = MachineInput::HooksAsked { question: String::new(), hooks };
                     ready.push(RunMessage::internal(told));
                 }
-                self.answers.answering.remove(&call);
+                self.answers.end_check(&call);
                 self.check_next();
             }
             Ok(AnswerCheck::ToShow(edit)) => {
@@ -136,7 +126,7 @@ impl RunDriver {
 
     /// A step is over, committed or not: answers that waited for those in it are checked now.
     pub(super) fn check_next(&mut self) {
-        for message in std::mem::take(&mut self.answers.waiting) {
+        for message in self.answers.take_waiting() {
             self.check_answer(message);
         }
     }
@@ -145,7 +135,7 @@ impl RunDriver {
     pub(super) fn take_work(&mut self, message: &mut RunInput) -> Option<CallId> {
         let AnsweredCall { call, work, .. } = message.answers.as_mut()?;
         let work = work.take()?;
-        self.prepared.insert(call.clone(), work);
+        self.work.keep(call.clone(), work);
         Some(call.clone())
     }
 
@@ -153,7 +143,7 @@ impl RunDriver {
     pub(super) fn take_work_back(&mut self, inputs: &mut [RunInput], allowed: &[CallId]) {
         for AnsweredCall { call, work, .. } in inputs.iter_mut().filter_map(|it| it.answers.as_mut()) {
             if allowed.contains(call) {
-                *work = self.prepared.remove(call);
+                *work = self.work.take(call);
             }
         }
     }
@@ -164,7 +154,7 @@ impl RunDriver {
             if let Some(AnsweredCall { call, meant, .. }) = &mut message.answers
                 && let Some(meant) = meant.take()
             {
-                self.secret_arguments.insert(call.clone(), meant);
+                self.work.mean(call.clone(), meant);
             }
         }
     }
@@ -172,7 +162,7 @@ impl RunDriver {
     /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
     pub(super) fn is_decided(&mut self, message: &RunInput) {
         if let Some(AnsweredCall { call, .. }) = &message.answers {
-            self.answers.answering.remove(call);
+            self.answers.end_check(call);
         }
     }
 }

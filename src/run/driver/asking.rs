@@ -1,6 +1,6 @@
 //! Asking models: for the turns of the run, and for what comes beside them.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use super::{
     super::{
@@ -8,7 +8,6 @@ use super::{
         machine::{
             FailureKind, ModelAsk, ModelEnd, ModelFailure, PartialReply, RunMachine, SideCall, WantedTask,
         },
-        meter::UsageMeter,
         side_calls::{
             CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext,
         },
@@ -29,31 +28,31 @@ const ESTIMATE_IS_SHORT_BY: u64 = 8;
 impl RunDriver {
     pub(super) fn begin_thinking(&mut self, ask: ModelAsk, want: WantedTask) {
         // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
-        let Some((stream, after_seq)) = self.announced.take() else { return };
+        let Some((stream, after_seq)) = self.request.take_announced() else { return };
         let RunIdentity { session, run, .. } = &self.identity;
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
         let weight = self.weight(ask.is_grace);
-        let room = self.machine.window().map(|window| room(window, self.estimator.tokens(weight)));
-        self.meter = UsageMeter::of_request(self.estimator.tokens(weight));
-        if let Some(failure) = self.too_long(weight) {
-            self.live = Some(live);
+        let tokens = self.request.estimator().tokens(weight);
+        let room = self.machine.window().map(|window| room(window, tokens));
+        self.request.measure(weight);
+        let writing = live.appender();
+        self.request.write_to(live);
+        if let Some(failure) = self.too_long(tokens) {
             return self.launch(
                 want,
                 async move { TaskOutput::Thought(ModelCallResult::of(ask, ModelEnd::Failed(failure))) },
                 None,
             );
         }
-        self.asked = Some(weight);
-        let promised = &self.holdings.tree_replies;
-        let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
-        let mut request = ModelRequest { room, ..self.request(ask.is_grace, tree_ordinal) };
+        let tree_ordinal = self.request.ask(weight, &self.holdings.tree_replies);
+        let mut request = ModelRequest { room, ..self.model_request(ask.is_grace, tree_ordinal) };
         request.messages.extend_from_slice(self.transcript.messages());
         let model = self.machine.model();
         let hooked = self.hooked_request(ask);
         let stream = match &hooked {
             Some(hooked) => hooked.clone().stream(request),
             None => {
-                self.meter.asks();
+                self.request.meter().asks();
                 self.alternates.stream(model, request)
             }
         };
@@ -61,26 +60,25 @@ impl RunDriver {
             ask,
             model: model.to_owned(),
             stream,
-            live: live.appender(),
+            live: writing,
             gate: Arc::clone(&self.gate),
             alternates: Arc::clone(&self.alternates),
             clock: Arc::clone(&self.parts.clock),
-            meter: self.meter.clone(),
+            meter: self.request.meter().clone(),
             window: self.machine.window(),
             circles: self.machine.start().safeguards.loop_text.then(ReplyLoopDetectors::default),
             hooked: hooked.map(|it| it.said),
         };
-        self.live = Some(live);
         self.launch(want, async move { TaskOutput::Thought(thinking.run().await) }, None);
     }
 
     /// What the next turn's model is asked, but for the history.
-    fn request(&self, is_grace: bool, tree_ordinal: u32) -> ModelRequest {
+    fn model_request(&self, is_grace: bool, tree_ordinal: u32) -> ModelRequest {
         ModelRequest {
             purpose: RequestPurpose::Turn,
-            system: Arc::clone(&self.system),
-            messages: self.context.iter().cloned().collect(),
-            tools: Arc::clone(if is_grace { &self.grace_declarations } else { &self.declarations }),
+            system: self.frame.system(),
+            messages: self.frame.messages(),
+            tools: self.frame.tools(is_grace),
             sampling: self.sampling(),
             schema: None,
             provider_tool: None,
@@ -99,9 +97,8 @@ impl RunDriver {
             return None;
         }
         // The turn itself will take the number.
-        let promised = &self.holdings.tree_replies;
-        let tree_ordinal = self.tree_ordinal.unwrap_or_else(|| promised.load(Ordering::Relaxed));
-        Some(self.request(self.machine.is_grace(), tree_ordinal))
+        let tree_ordinal = self.request.tree_ordinal(&self.holdings.tree_replies);
+        Some(self.model_request(self.machine.is_grace(), tree_ordinal))
     }
 
     pub(super) fn begin_side_call(&mut self, side_call: SideCall, want: WantedTask) {
@@ -110,7 +107,7 @@ impl RunDriver {
             summariser: self.machine.summariser(),
             own: self.machine.own_model(),
             left: self.machine.left(),
-            measure: RequestLength { estimator: self.estimator, tokens: self.tokens() },
+            measure: RequestLength { estimator: self.request.estimator(), tokens: self.tokens() },
             counted: self.to_be_counted(),
             session: self.identity.session.clone(),
             outputs: self.gate.supplies.own_files.outputs().clone(),
@@ -126,7 +123,7 @@ impl RunDriver {
             n_side_replies: self.machine.n_side_replies(),
             messages: self.transcript.messages().to_vec(),
             compressing,
-            news: self.news.0.clone(),
+            news: self.news.way_in(),
         };
         self.launch(want, async move { TaskOutput::Input(runner.run().await) }, None);
     }
@@ -168,21 +165,19 @@ impl RunDriver {
 
     /// Of the next request.
     fn weight(&self, is_grace: bool) -> TokenEstimate {
-        let (ordinary, grace) = self.around;
-        self.transcript.weight() + if is_grace { grace } else { ordinary }
+        self.transcript.weight() + self.frame.weight(is_grace)
     }
 
     /// Tokens of the next request, about. Of a run that has not asked yet what the context's last prompt took says more
     /// than an estimate: what stood around the messages then is not known here.
     fn tokens(&self) -> u64 {
-        let estimated = self.estimator.tokens(self.weight(self.machine.is_grace()));
+        let estimated = self.request.estimator().tokens(self.weight(self.machine.is_grace()));
         estimated.max(self.transcript.past().prompt_tokens)
     }
 
     /// The reason why a request is not worth asking with: it leaves too little of the model's window.
-    fn too_long(&self, weight: TokenEstimate) -> Option<ModelFailure> {
+    fn too_long(&self, tokens: u64) -> Option<ModelFailure> {
         let window = self.machine.window()?;
-        let tokens = self.estimator.tokens(weight);
         let answer = least_answer(window);
         if tokens <= window - answer {
             return None;

@@ -117,7 +117,7 @@ impl RunDriver {
             // A call that is judged and not refused is planned, and is executing in the same step; what was planned
             // by another process was ended when this one took the run over.
             let Some(PreparedWork::Child(plan)) =
-                self.prepared.get(call_id).filter(|_| *to == CallState::Executing)
+                self.work.prepared(call_id).filter(|_| *to == CallState::Executing)
             else {
                 unreachable!("a run that nobody planned cannot be said to begin");
             };
@@ -179,7 +179,7 @@ impl RunDriver {
         let mut first = first;
         for birth in births {
             let ChildStart { call, identity, plan, machine, drafts, slot, place, inbox } = birth;
-            self.prepared.remove(&call);
+            self.work.take(&call);
             let holdings = RunLeases {
                 slot,
                 turn: None,

@@ -10,9 +10,7 @@ use super::{
     },
     RunDriver, TaskOutput,
 };
-use protocol::{
-    CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, TraceContext, UsageTotal,
-};
+use protocol::{CallId, EventSeq, RunId, ToolErrorType, ToolResult, TraceContext, UsageTotal};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -21,32 +19,14 @@ const RETRY: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 3;
 
 impl RunDriver {
-    /// A call's output is open from where it begins to execute until it has ended, of calls that put something out.
-    pub(super) fn follow_output(&mut self, seq: EventSeq, data: &ToolState) {
-        if data.to == CallState::Executing && data.puts_out() {
-            self.open_output(data.call_id.clone(), seq);
-        } else if data.to.is_end() {
-            self.outputs.remove(&data.call_id);
-        }
-    }
-
-    /// Keeps which event began the span of a call, until it has ended.
-    pub(super) fn follow_span(&mut self, seq: EventSeq, data: &ToolState) {
-        if data.from.is_none() {
-            self.call_spans.insert(data.call_id.clone(), seq);
-        } else if data.to.is_end() {
-            self.call_spans.remove(&data.call_id);
-        }
-    }
-
     /// Takes up the span of a call that was begun by another process.
     pub fn open_span(&mut self, call: CallId, began: EventSeq) {
-        self.call_spans.insert(call, began);
+        self.open_calls.open_span(call, began);
     }
 
     /// The span of an open call, for others.
     pub(super) fn call_span(&self, call: &CallId) -> Option<TraceContext> {
-        let (start, began) = (self.machine.start(), *self.call_spans.get(call)?);
+        let (start, began) = (self.machine.start(), self.open_calls.began(call)?);
         let root = start.root_run_id.as_ref().unwrap_or(&self.identity.run);
         let own = || TraceContext::of_run(root, began);
         Some(start.traceparent.map_or_else(own, |outer| outer.with_span(root, began)))
@@ -54,9 +34,7 @@ impl RunDriver {
 
     /// Opens the text of what a call puts out; `executing` is the event that said that it executes.
     pub fn open_output(&mut self, call: CallId, executing: EventSeq) {
-        let (session, run) = (self.identity.session.clone(), self.identity.run.clone());
-        let output = self.parts.store.live().open(session, run, call.as_str().to_owned(), executing);
-        self.outputs.insert(call, output);
+        self.open_calls.open_output(call, executing);
     }
 
     /// Becomes the call's result when its run has ended. With `stop` the run is told to end first.
@@ -70,8 +48,8 @@ impl RunDriver {
         let child_runs = Arc::clone(&self.parts.child_runs);
         let limits = self.gate.prepare.output;
         let parent = self.identity.run.clone();
-        let output = self.outputs.get(&call).map(|output| output.appender());
-        let news = self.news.0.clone();
+        let output = self.open_calls.output(&call);
+        let news = self.news.way_in();
         async move {
             let mut log = ChildLog::of(&store, &run);
             let stopping = async {

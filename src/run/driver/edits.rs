@@ -25,7 +25,7 @@ impl RunDriver {
         let Some((_, question)) = self.machine.asking(&edited.confirmation_id) else { return };
         let question = Arc::clone(question);
         let Some(request) = self.machine.request(call) else { return };
-        let known = self.answers.edits.get(call).and_then(|it| it.arguments.clone());
+        let known = self.answers.edited_arguments(call).cloned();
         let Some(arguments) = known.or_else(|| (!edited.redacted).then(|| edited.edited.clone())) else {
             let why = "the change had a secret that was not kept when the daemon ended; make it again";
             let outcome = Err(unfit("", why).into());
@@ -34,7 +34,7 @@ impl RunDriver {
             return self.launch(want, async move { TaskOutput::Shown(Box::new(lost)) }, None);
         };
         let message = as_answered(edited, Some(arguments));
-        let (meant, judge_context) = (self.meant(&Arc::clone(request)), self.answer_context(call));
+        let (meant, judge_context) = (self.work.meant(request), self.answer_context(call));
         let (gate, call) = (Arc::clone(&self.gate), call.clone());
         let showing = async move {
             let firing = EditFiring { number: edit.number, attempt: edit.attempt, is_logged: true };
@@ -73,11 +73,9 @@ impl RunDriver {
         let cause = refusal_said(&refusal);
         let cause = self.gate.supplies.redactor.owned(cause);
         let why = format!("{who} changed the call, and that cannot be done any more: {cause}");
-        let known = self.answers.edits.get(call).is_some_and(|it| it.arguments.is_some());
+        let known = self.answers.edited_arguments(call).is_some();
         let is_lost = edit.edited.redacted && !known;
-        if let Some(under_way) = self.answers.edits.get_mut(call) {
-            tell(under_way.replies.drain(..), Ok(RunMessageOutcome::Refused(refusal.clone())));
-        }
+        tell(self.answers.take_replies(call), Ok(RunMessageOutcome::Refused(refusal)));
         // Whoever had said yes to the call as it was did so before anybody knew what becomes of the change: they are asked again.
         // Who makes a change again whose secret was lost has it.
         let lost = Some(&edit.edited).filter(|_| is_lost);
@@ -89,16 +87,9 @@ impl RunDriver {
     /// Answers that wait and by which the call would run count no more: the question was not what it is now.
     fn refuse_yes(&mut self, question: &ConfirmationId, spared: Option<&ConfirmationEdited>) {
         let is_spared = |answer: &ConfirmationAnswer| spared.is_some_and(|edited| is_same(edited, answer));
-        let is_yes = |message: &AnswerMessage| {
-            let answer = &message.answer;
+        self.answers.refuse_waiting(|answer| {
             answer.confirmation == *question && lets_run(answer.outcome) && !is_spared(answer)
-        };
-        let waiting = std::mem::take(&mut self.answers.waiting);
-        let (stale, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_yes);
-        self.answers.waiting = waiting;
-        for message in stale {
-            message.end(RunMessageOutcome::Refused(AnswerRefusal::Stale));
-        }
+        });
     }
 
     fn dropped(&self, edit: &LoggedEdit, why: String, hooks: HookEffects) -> MachineInput {
@@ -121,12 +112,12 @@ impl RunDriver {
             (MachineInput::Edited(_), RunMessageOutcome::Done(_), Some(call)) => {
                 let arguments = answers.and_then(|it| it.edited);
                 let replies = reply.into_iter().collect();
-                self.answers.edits.insert(call, EditUnderWay { arguments, replies });
+                self.answers.begin_edit(call, EditUnderWay { arguments, replies });
             }
             (MachineInput::Settled { .. }, RunMessageOutcome::Done(seq), Some(call)) => {
-                let under_way = self.answers.edits.remove(&call).unwrap_or_default();
+                let editors = self.answers.end_edit(&call);
                 let outcome = asked_again.map_or(RunMessageOutcome::Done(seq), RunMessageOutcome::AskedAgain);
-                tell(reply.into_iter().chain(under_way.replies), Ok(outcome));
+                tell(reply.into_iter().chain(editors), Ok(outcome));
             }
             (_, outcome, _) => tell(reply, Ok(outcome)),
         }
@@ -135,11 +126,8 @@ impl RunDriver {
     /// Forgets edits that are over, and tells those who made them: the question has ended otherwise, or is asked as it was.
     pub(super) fn end_edits(&mut self) {
         let machine = &self.machine;
-        let over = |call: &CallId| machine.edit(call).is_none();
-        let ended: Vec<CallId> = self.answers.edits.keys().filter(|call| over(call)).cloned().collect();
-        for under_way in ended.iter().filter_map(|call| self.answers.edits.remove(call)).collect::<Vec<_>>() {
-            tell(under_way.replies, Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
-        }
+        let ended = self.answers.end_edits(|call| machine.edit(call).is_none());
+        tell(ended, Ok(RunMessageOutcome::Refused(AnswerRefusal::Stale)));
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
         near_memory,
         transcript::ContextTranscript,
     },
-    InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
+    RunDriver, STORE_RETRY, TaskOutput,
     identity::logged,
 };
 use crate::aside::without_secrets;
@@ -29,28 +29,12 @@ impl RunDriver {
     /// Aborts what is no longer wanted, begins what is not yet in flight.
     pub(super) fn reconcile(&mut self) {
         let wants = self.machine.wants();
-        for want in &wants {
-            if let WantedTask::End { call } = want
-                && let Some(flight) = self.flights.remove(&WantedTask::Tool { call: call.clone() })
-            {
-                if let Some(cancel) = &flight.cancel {
-                    cancel.cancel();
-                }
-                self.flights.insert(want.clone(), flight);
-            }
-        }
-        self.flights.retain(|want, flight| {
-            let is_wanted = wants.contains(want);
-            if !is_wanted {
-                flight.abort.abort();
-            }
-            is_wanted
-        });
+        self.flights.keep_to(&wants);
         if !matches!(wants.first(), Some(WantedTask::Model(_))) {
-            self.live = None;
+            self.request.close();
         }
         for want in wants {
-            if !self.flights.contains_key(&want) {
+            if !self.flights.has(&want) {
                 self.begin(want);
             }
         }
@@ -67,7 +51,7 @@ impl RunDriver {
                 let settled = self.await_child(call.clone(), run.clone(), false);
                 self.launch(want, settled, None);
             }
-            WantedTask::EndChild { run, .. } if self.left_to_stop.contains(run) => (),
+            WantedTask::EndChild { run, .. } if self.flights.is_left_to_stop(run) => (),
             WantedTask::EndChild { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), true);
                 self.launch(want, settled, None);
@@ -171,16 +155,19 @@ impl RunDriver {
             cancel: cancel.clone(),
             deadline: None,
             clock: Arc::clone(&clock),
-            output: self.outputs.get(&call).map(|output| output.appender()),
+            output: self.open_calls.output(&call),
             // What was prepared is kept in memory; without it the call was begun by another process.
-            retelling: CallRedelivery::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
+            retelling: CallRedelivery::new(
+                self.news.way_in_for_retold(),
+                self.work.prepared(&call).is_none(),
+            ),
             model_access: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
             people: ToolElicitation::of(call.clone(), self.interviews.way_in()),
             span: self.call_span(&call),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
-        let prepared = self.prepared.remove(&call);
+        let prepared = self.work.take(&call);
         let judge_context =
             JudgeContext { hooked: self.machine.hooked(&call), ..self.judge_context(&self.machine) };
         let stopped = cancel.clone();
@@ -251,8 +238,6 @@ impl RunDriver {
         work: impl Future<Output = TaskOutput> + Send + 'static,
         cancel: Option<CancellationToken>,
     ) {
-        let abort = self.tasks.spawn(logged(self.turn_span(), work));
-        let task = abort.id();
-        self.flights.insert(want, InFlightTask { abort, task, cancel });
+        self.flights.launch(want, logged(self.turn_span(), work), cancel);
     }
 }

@@ -119,7 +119,7 @@ impl RunDriver {
     }
 
     fn is_hooked(&self, point: &HookPoint, machine: &RunMachine) -> bool {
-        if self.flights.contains_key(&WantedTask::Hooks(point.clone())) {
+        if self.flights.has(&WantedTask::Hooks(point.clone())) {
             return true;
         }
         let events = match point {
@@ -163,7 +163,7 @@ impl RunDriver {
         }
         let gate = Arc::clone(&self.gate);
         let (alternates, name) = (Arc::clone(&self.alternates), self.machine.model().to_owned());
-        let meter = self.meter.clone();
+        let meter = self.request.meter().clone();
         Some(HookedRequest {
             hooks: hooks.clone(),
             scene: self.scene(&self.machine),
@@ -222,7 +222,7 @@ impl RunDriver {
             skills: self.skills_for_hooks(),
             background: self.gate.supplies.commands.background.clone(),
             models: Some(Arc::new(self.tool_asking(machine))),
-            news: Some(self.news.0.clone()),
+            news: Some(self.news.way_in()),
             tools: Some(Arc::new(HookToolCaller::new(
                 Arc::clone(&self.gate),
                 self.judge_context(machine),

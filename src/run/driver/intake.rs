@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use tokio::{
-    sync::mpsc,
-    task::{Id, JoinError},
-};
+use tokio::sync::mpsc;
 
 use super::{
     super::{
@@ -16,6 +13,7 @@ use super::{
         think::ModelCallResult,
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
+    in_flight::LandedTask,
 };
 use protocol::{EventBody, QueuedFor, RunQueued, ToolErrorType, ToolResult};
 use store::StoreError;
@@ -23,12 +21,12 @@ use store::StoreError;
 impl RunDriver {
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
     pub(super) async fn ready(&mut self, inbox: &mut mpsc::Receiver<RunMessage>) -> Option<Vec<RunMessage>> {
-        if std::mem::take(&mut self.is_behind) && !self.parts.stop.is_cancelled() {
+        if self.backlog.catches_up() && !self.parts.stop.is_cancelled() {
             return Some(Vec::new());
         }
         let mut ready = Vec::new();
         // A parked run is told when there is room again.
-        let retry = match self.uncommitted.is_empty() || self.machine.is_parked() {
+        let retry = match self.backlog.is_empty() || self.machine.is_parked() {
             true => futures_util::future::pending().boxed(),
             false => self.parts.clock.sleep(STORE_RETRY),
         };
@@ -37,20 +35,16 @@ impl RunDriver {
             biased;
             () = self.parts.stop.cancelled() => return None,
             () = self.parts.closing.cancelled(), if !self.is_closing => self.close(),
-            Ok(()) = self.fullness.changed() => {
-                let is_full = *self.fullness.borrow_and_update();
-                match is_full {
-                    true => self.park().await,
-                    false => ready.push(RunMessage::internal(MachineInput::Unparked)),
-                }
-            }
+            Some(is_full) = self.backlog.disk_changed() => match is_full {
+                true => self.park().await,
+                false => ready.push(RunMessage::internal(MachineInput::Unparked)),
+            },
             () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
-            Some(news) = self.news.1.recv() => ready.push(RunMessage::internal(news)),
-            Some(call) = self.retold.1.recv() => ready.push(RunMessage::internal(MachineInput::ClientBack { call })),
+            Some(news) = self.news.next() => ready.push(RunMessage::internal(news)),
             ends = hook_ends.next() => self.take_hook_ends(ends, &mut ready),
             Some(asks) = self.interviews.next() => self.take_question(asks, &mut ready),
-            Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
+            Some(landed) = self.flights.next() => self.landed(landed, &mut ready),
         }
         while ready.len() < STEP {
             // A request that is remembered is remembered with its own step.
@@ -59,10 +53,10 @@ impl RunDriver {
             }
             if let Ok(message) = inbox.try_recv() {
                 ready.push(message);
-            } else if let Ok(news) = self.news.1.try_recv() {
+            } else if let Some(news) = self.news.try_next() {
                 // Before what ended, which may have told it.
                 ready.push(RunMessage::internal(news));
-            } else if let Some(landed) = self.tasks.try_join_next_with_id() {
+            } else if let Some(landed) = self.flights.try_next() {
                 self.landed(landed, &mut ready);
             } else {
                 break;
@@ -78,11 +72,9 @@ impl RunDriver {
         }
         // A reply in the same step may have begun another model call, of which nothing was written yet.
         let stream = machine.open_stream();
-        let Some(live) = self.live.as_ref().filter(|live| stream.as_deref() == Some(live.stream())) else {
-            return input;
-        };
+        let Some(live) = self.request.text_of(stream.as_deref()) else { return input };
         let (text, thought) = live.freeze();
-        let metered = self.alternates.cut_off(machine.model(), &self.meter);
+        let metered = self.alternates.cut_off(machine.model(), self.request.meter());
         let written = Some(PartialReply { text, thought, metered });
         match input {
             MachineInput::Cancel { by, reason, .. } => MachineInput::Cancel { by, reason, partial: written },
@@ -136,12 +128,10 @@ impl RunDriver {
     pub(super) fn keep_uncommitted(&mut self, inputs: Vec<RunInput>, error: &StoreError) {
         tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
         // A stop that did not happen cuts off nothing.
-        if let Some(live) = &self.live {
-            live.thaw();
-        }
+        self.request.thaw();
         for message in inputs {
             if message.reply.is_none() {
-                self.uncommitted.push(message);
+                self.backlog.keep(message);
                 continue;
             }
             self.is_decided(&message);
@@ -149,20 +139,15 @@ impl RunDriver {
         }
     }
 
-    fn landed(&mut self, landed: Result<(Id, TaskOutput), JoinError>, ready: &mut Vec<RunMessage>) {
-        let task = match &landed {
-            Ok((task, _)) => *task,
-            Err(error) => error.id(),
-        };
-        let want = self.flights.iter().find(|(_, flight)| flight.task == task).map(|(want, _)| want.clone());
-        if let Some(want) = &want {
-            self.flights.remove(want);
-        }
+    fn landed(&mut self, landed: LandedTask, ready: &mut Vec<RunMessage>) {
+        let want = self.flights.land(&landed);
         match (landed, want) {
             (Ok((_, TaskOutput::Input(input))), _) => ready.push(RunMessage::internal(input)),
             (Ok((_, TaskOutput::Thought(thought))), _) => {
-                self.secret_arguments.extend(thought.secret_arguments);
-                let ModelCallResult { ask, end, hooks, .. } = thought;
+                let ModelCallResult { ask, end, hooks, secret_arguments } = thought;
+                for (call, arguments) in secret_arguments {
+                    self.work.mean(call, arguments);
+                }
                 let input = MachineInput::ModelEnded { ask, hooks, end };
                 ready.push(RunMessage::internal(input));
             }
@@ -181,9 +166,7 @@ impl RunDriver {
             (Ok((_, TaskOutput::ElicitationAnswered(hooks, reply, outcome))), _) => {
                 self.take_answer((reply, outcome), *hooks, ready);
             }
-            (Ok((_, TaskOutput::ChildAtRest(run))), _) => {
-                self.left_to_stop.insert(run);
-            }
+            (Ok((_, TaskOutput::ChildAtRest(run))), _) => self.flights.leave_to_stop(run),
             (Ok((_, TaskOutput::Context(transcript))), _) => {
                 self.adopt(transcript);
                 ready.push(RunMessage::internal(MachineInput::ContextFree));

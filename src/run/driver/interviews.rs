@@ -60,7 +60,7 @@ impl RunDriver {
         let hooked =
             asks.subject.server.clone().and_then(|server| self.elicitation_hooks(&asks.call, server));
         let Some(hooked) = hooked else { return self.put_question(asks, ready) };
-        self.tasks.spawn(async move {
+        self.flights.launch_beside(async move {
             let gone = asks.gone.clone();
             let advice = tokio::select! {
                 biased;
@@ -138,7 +138,7 @@ impl RunDriver {
             server: subject.server.clone().map(|server| (call.clone(), server)),
         };
         self.interviews.open.insert(confirmation.clone(), interview);
-        self.tasks.spawn(async move {
+        self.flights.launch_beside(async move {
             gone.cancelled().await;
             TaskOutput::Input(MachineInput::ToolStopsAsking { confirmation })
         });
@@ -182,10 +182,10 @@ impl RunDriver {
             let is_answer = !matches!(outcome, ElicitationOutcome::Over(_));
             let hooked = server.filter(|_| is_answer);
             match hooked.and_then(|(call, server)| self.elicitation_hooks(&call, server)) {
-                Some(hooked) => drop(self.tasks.spawn(async move {
+                Some(hooked) => self.flights.launch_beside(async move {
                     let (hooks, outcome) = hooked.after(outcome).await;
                     TaskOutput::ElicitationAnswered(Box::new(hooks), reply, outcome)
-                })),
+                }),
                 // It may have been taken back meanwhile.
                 None => drop(reply.send(outcome)),
             }

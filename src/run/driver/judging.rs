@@ -37,7 +37,7 @@ impl RunDriver {
             let first = machine.unjudged().next().map(|it| it.call_id.clone());
             let Some(first) = first else { return };
             let want = WantedTask::Judge { first };
-            if self.flights.contains_key(&want) {
+            if self.flights.has(&want) {
                 return;
             }
             let mut judging = self.judge_all(machine);
@@ -92,33 +92,25 @@ impl RunDriver {
             hooked: machine.hooked(&call.call_id),
             is_again: machine.prepared(&call.call_id).is_some(),
             attempt: machine.attempt_at(&call.call_id),
-            call: self.meant(call),
+            call: self.work.meant(call),
         }
     }
 
     /// Everything that was found out about a call becomes an input; what carries it out is kept until it may run.
     pub(super) fn take_judged(&mut self, call: CallId, judged: GateJudgement) -> MachineInput {
         let GateJudgement { judgement, work, hooks, meant } = judged;
-        self.prepared.extend(work.map(|it| (call.clone(), it)));
+        if let Some(work) = work {
+            self.work.keep(call.clone(), work);
+        }
         if let Some(arguments) = meant {
             // From here on the call is what hooks made of it, also where the log may not say so.
-            self.secret_arguments.insert(call.clone(), arguments);
+            self.work.mean(call.clone(), arguments);
         }
         MachineInput::Judged { call, judgement, hooks: Box::new(hooks) }
     }
 }
 
 impl RunDriver {
-    /// A call as the model wrote it, also where the log does not keep that.
-    pub(super) fn meant(&self, call: &Arc<ToolCall>) -> Arc<ToolCall> {
-        match self.secret_arguments.get(&call.call_id) {
-            Some(arguments) => {
-                Arc::new(ToolCall { arguments: arguments.clone(), redacted: false, ..(**call).clone() })
-            }
-            None => Arc::clone(call),
-        }
-    }
-
     /// What is written down of an answer; what runs is what was allowed.
     pub(super) fn without_secrets(&self, settled: CallAnswer) -> CallAnswer {
         let redactor = &self.gate.supplies.redactor;

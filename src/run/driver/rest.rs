@@ -27,7 +27,7 @@ impl RunDriver {
             WantedTask::Tool { call } => self.machine.can_be_left(call) || self.machine.only_asks(call),
             _ => false,
         };
-        self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
+        self.is_closing && self.backlog.is_empty() && self.flights.wanted().all(can_wait)
     }
 
     /// The disk is full: the log says, in the room kept for that, that the run holds still.

@@ -4,12 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     super::{
-        compaction::weigh_tools,
         equipment::RunEquipment,
         gate::CallGate,
         machine::{EventDraft, MachineInput, RunMachine},
     },
-    RunDriver, weigh_told,
+    RunDriver,
 };
 use protocol::{EventBody, McpServerTools, PrivateEventFields, RunToolsChanged, ToolDeclaration, ToolName};
 use tools::RunToolset;
@@ -35,11 +34,7 @@ impl RunDriver {
     pub(super) fn take_served(&mut self, private: &PrivateEventFields) {
         let Some(served) = &private.served else { return };
         let gate = self.gate.served(served.clone(), &self.seed.definition);
-        let completion = gate.completion.declaration().clone();
-        let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
-        declarations.push(completion);
-        self.around.0 = weigh_told(&self.seed) + weigh_tools(&declarations);
-        self.declarations = declarations.into();
+        self.frame.declare(&gate);
         self.gate = Arc::new(gate);
     }
 }

@@ -16,7 +16,7 @@ pub struct RunCircumstances {
     active_us: u64,
     /// Everything that earlier runs left in the context.
     pub(super) past: ContextState,
-    /// Of calls that runs answer, while these go on.
+    /// Runs that answer calls, while these go on.
     pub(super) children: Arc<BTreeMap<CallId, ChildProgress>>,
     pub(super) hooks: HookWatch,
 }
@@ -26,7 +26,7 @@ pub struct RunCircumstances {
 pub(super) struct ChildProgress {
     /// True if it only waits for a person; `None` = not known to this process.
     pub waits: Option<bool>,
-    /// By it and those below.
+    /// Usage of it and of those below.
     pub spent: UsageTotal,
 }
 
@@ -57,7 +57,7 @@ impl RunCircumstances {
 }
 
 impl RunMachine {
-    /// With what was charged since the last event.
+    /// Active time, with what was charged since the last event.
     pub fn active_us(&self) -> u64 {
         self.facts.active_us.max(self.now.active_us)
     }

@@ -569,7 +569,7 @@ fn after_thirty_turns_a_model_is_asked_whether_it_goes_round_in_circles() {
     script.push_str("restart\nadvice nothing | nobody there\n");
     let played = GUARDED.play(&script);
     let told = played.lines().filter(|line| {
-        ["consult", "side_call", "loop.detected", "nudged", "turn.started 3", "turn.started 4"]
+        ["sideCall", "side_call", "loop.detected", "nudged", "turn.started 3", "turn.started 4"]
             .iter()
             .any(|it| line.contains(it))
     });

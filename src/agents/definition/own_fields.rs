@@ -118,7 +118,7 @@ fn limits(limits: &AgentLimits) -> Option<Value> {
     fields.maybe("maxTimeMinutes", limits.max_time_ms.map(in_minutes));
     fields.maybe("maxTokens", limits.max_tokens);
     // A number of dollars; what is written is read to the same amount.
-    let dollars = limits.max_cost.and_then(|cost| cost.to_string().parse::<f64>().ok());
+    let dollars = limits.max_cost.map(|cost| cost.dollars());
     fields.maybe("maxCostUsd", dollars);
     fields.maybe("onBudget", limits.on_budget.map(on_budget));
     fields.maybe("maxContextTokens", limits.max_context_tokens);

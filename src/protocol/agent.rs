@@ -102,6 +102,40 @@ impl AgentMcp {
 }
 
 impl AgentDefinition {
+    /// An agent of which nothing else is said.
+    pub fn named(name: AgentName, title: impl Into<String>) -> AgentDefinition {
+        AgentDefinition {
+            name,
+            format: AgentFormat::Own,
+            title: title.into(),
+            description: None,
+            imported_from: None,
+            version: None,
+            color: None,
+            model: ModelChoice::default(),
+            limits: AgentLimits::default(),
+            completion: None,
+            inputs: Vec::new(),
+            output: None,
+            query: String::new(),
+            initial_messages: Vec::new(),
+            tools: ToolSelection::default(),
+            mcp: AgentMcp::default(),
+            narrowings: Vec::new(),
+            auto_approve: Vec::new(),
+            sandbox: None,
+            triggers: Vec::new(),
+            hidden: false,
+            unsupported: Vec::new(),
+            omits_memory: false,
+            prompt_modules: false,
+            hooks: None,
+            skills: Vec::new(),
+            tracing: AgentTracing::default(),
+            prompt: String::new(),
+        }
+    }
+
     /// The fields without which it would be freer than its file says, or forget: with them it is not started.
     pub fn not_held_to(&self) -> Vec<&str> {
         self.unsupported.iter().map(String::as_str).collect()

@@ -19,11 +19,11 @@ use crate::{
 };
 use models::OFFLINE;
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, ClientId,
-    CompletionMode, CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary,
-    ErrorKind, EventBody, EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError, RpcMethod as _,
-    RunCompleted, RunId, RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult,
-    SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection, TraceContent,
+    AgentDefinition, AgentLimits, AgentName, AgentTracing, ApprovalParams, ClientId, CompletionMode,
+    CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind, EventBody,
+    EventSeq, IfBusy, LimitsParams, ModelRef, RpcError, RpcMethod as _, RunCompleted, RunId, RunQueued,
+    RunTask, SamplingSettings, SessionClear, SessionClearResult, SessionCompact, SessionCompactResult,
+    SessionContextParams, SessionId, ToolSelection, TraceContent,
 };
 use run::{PromptExtent, RunExecutor, RunRequest, SessionChoice, StartOptions};
 use store::{EventStore, LogFilter, RunFilter};
@@ -254,36 +254,17 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         _ => SessionClear::NAME,
     };
     AgentDefinition {
-        name: agent.clone(),
-        format: AgentFormat::Own,
-        title: title.to_owned(),
-        description: None,
-        imported_from: None,
-        version: None,
-        color: None,
-        model: ModelChoice::default(),
         limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
         // What it comes to is no tool's result.
         completion: Some(CompletionMode::Message),
-        inputs: Vec::new(),
-        output: None,
-        mcp: AgentMcp::default(),
-        narrowings: Vec::new(),
-        auto_approve: Vec::new(),
         query: title.to_owned(),
-        initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(Vec::new()), ..ToolSelection::default() },
-        sandbox: None,
-        unsupported: Vec::new(),
-        triggers: Vec::new(),
         hidden: true,
         omits_memory: true,
-        prompt_modules: false,
-        hooks: None,
-        skills: Vec::new(),
         // The file that might have its texts kept back is not looked at.
         tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },
         prompt: "A context is made shorter.".to_owned(),
+        ..AgentDefinition::named(agent.clone(), title)
     }
 }
 

@@ -21,10 +21,10 @@ use crate::{
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, CallId,
-    ClientId, CompletionMode, ErrorKind, EventBody, EventSeq, HookFired, IfBusy, InputSpec, LimitsParams,
-    MessagePart, ModelChoice, RpcError, RunId, RunTask, SamplingSettings, ToolError, ToolName, ToolResult,
-    ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult, TraceContent,
+    AgentDefinition, AgentLimits, AgentName, AgentTracing, ApprovalParams, CallId, ClientId, CompletionMode,
+    ErrorKind, EventBody, EventSeq, HookFired, IfBusy, InputSpec, LimitsParams, MessagePart, ModelChoice,
+    RpcError, RunId, RunTask, SamplingSettings, ToolError, ToolName, ToolResult, ToolSelection, ToolState,
+    ToolsCall, ToolsCallParams, ToolsCallResult, TraceContent,
 };
 use run::{PromptExtent, RunExecutor, RunRequest, SessionChoice, StartOptions};
 use store::{CommittedEvent, EventStore, LogFilter, replaced_results};
@@ -124,13 +124,6 @@ fn definition(tool: &ToolName) -> AgentDefinition {
     let id = ids::fresh::<String>();
     let short = id.rsplit('-').next().unwrap_or_default();
     AgentDefinition {
-        name: AgentName::from(format!("client-{short}")),
-        format: AgentFormat::Own,
-        title: "A client's call".to_owned(),
-        description: None,
-        imported_from: None,
-        version: None,
-        color: None,
         model: ModelChoice { name: Some(DICTATED.into()), ..ModelChoice::default() },
         limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
         completion: Some(CompletionMode::Tool),
@@ -141,24 +134,14 @@ fn definition(tool: &ToolName) -> AgentDefinition {
             default: None,
             schema: serde_json::json!({ "type": "string" }),
         }],
-        output: None,
-        mcp: AgentMcp::default(),
-        narrowings: Vec::new(),
-        auto_approve: Vec::new(),
         query: "${prompt}".to_owned(),
-        initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },
-        sandbox: None,
-        unsupported: Vec::new(),
-        triggers: Vec::new(),
         hidden: true,
         omits_memory: true,
-        prompt_modules: false,
-        hooks: None,
-        skills: Vec::new(),
         // The file that might have its texts kept back is not looked at.
         tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },
         prompt: "A client calls a tool.".to_owned(),
+        ..AgentDefinition::named(AgentName::from(format!("client-{short}")), "A client's call")
     }
 }
 

@@ -13,6 +13,7 @@ mod format;
 pub use format::format_of;
 
 use super::{
+    definition::claims,
     discovery::agent_files,
     export::{ExportedAgentFile, export},
     file::{AgentFile, LARGEST_FILE, written_keys},
@@ -25,7 +26,7 @@ use config::{problem, read_bounded};
 use protocol::{
     AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
     FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-    ImportedAgentPermissions, McpTransport, ProblemSeverity, SandboxProfile, ToolSelection,
+    ImportedAgentPermissions, McpTransport, ModelChoice, ProblemSeverity, ToolSelection,
 };
 
 /// The files that paths lead to.
@@ -177,7 +178,7 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Import
             problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
         }
         if file.format == AgentFormat::Own {
-            let told = loosens(definition).into_iter().map(|what| problem(path, None, BadValue, what));
+            let told = claims(definition).into_iter().map(|what| problem(path, None, BadValue, what));
             problems.extend(told.map(|found| FileProblem { severity: ProblemSeverity::Warning, ..found }));
         }
         // What is written here is called by a proper name.
@@ -235,47 +236,25 @@ fn started(name: &str, transport: &McpTransport) -> String {
     format!("{name}: {}", json!(transport))
 }
 
-/// What a stranger's file in our format claims for itself.
-fn loosens(definition: &AgentDefinition) -> Vec<String> {
-    let AgentDefinition { auto_approve, sandbox, triggers, mcp, .. } = definition;
-    let risks: Vec<&str> = auto_approve.iter().map(|risk| risk.as_str()).collect();
-    let unasked = (!risks.is_empty()).then(|| {
-        format!("`approval.autoApprove`: its calls of risk {} run without a question", risks.join(", "))
-    });
-    let unconfined = (*sandbox == Some(SandboxProfile::Full))
-        .then(|| "`sandbox: full`: its commands are not confined, where the settings allow that".to_owned());
-    let summons = (!triggers.is_empty())
-        .then(|| "`triggers`: prompts that name no agent may go to it by themselves".to_owned());
-    let names: Vec<&str> = mcp.own.keys().map(String::as_str).collect();
-    let starts = (!names.is_empty()).then(|| {
-        format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", "))
-    });
-    let hooks = definition
-        .hooks
-        .is_some()
-        .then(|| "`hooks`: programs run unasked at points of its runs, confined to the workspace".to_owned());
-    [unasked, unconfined, summons, starts, hooks].into_iter().flatten().collect()
-}
-
-/// True if an agent may do, and comes to do, what the other one does.
+/// True if an agent may do, and comes to do, what the other one does. Of all that a definition has, only what is left out here
+/// may come out otherwise, since it takes nothing away: a field that is not known here must be the same.
 fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
-    let of = |it: &AgentDefinition| {
-        let AgentDefinition {
-            tools,
-            narrowings,
-            auto_approve,
-            sandbox,
-            triggers,
-            hidden,
-            query,
-            limits,
-            unsupported,
-            ..
-        } = it;
-        let (tools, narrowings, triggers) =
-            ((tools.clone(), it.mcp.clone()), narrowings.clone(), triggers.clone());
-        let held = (*sandbox, unsupported.clone(), it.hooks.clone());
-        (tools, narrowings, auto_approve.clone(), held, triggers, *hidden, query.clone(), *limits)
+    let of = |it: &AgentDefinition| AgentDefinition {
+        format: AgentFormat::Own,
+        imported_from: None,
+        version: None,
+        color: None,
+        description: None,
+        model: ModelChoice::default(),
+        completion: None,
+        inputs: Vec::new(),
+        output: None,
+        initial_messages: Vec::new(),
+        prompt_modules: false,
+        prompt: String::new(),
+        title: String::new(),
+        name: ours.name.clone(),
+        ..it.clone()
     };
     of(ours) == of(theirs)
 }

@@ -6,13 +6,15 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    definition::{IMPORTED_FROM, in_minutes, is_field, own_fields, sampled, verdict},
+    definition::{IMPORTED_FROM, in_minutes, is_field, lost_fields, own_fields, verdict_word},
     foreign::{EDITS, ForeignToolNames},
     names::title_case,
     template::{TemplatePlaceholder, placeholders},
     unsupported, write,
 };
-use protocol::{AgentDefinition, AgentFormat, AgentToolRule, ToolName, Verdict, default_tools};
+use protocol::{
+    AgentDefinition, AgentFormat, AgentToolRule, SamplingSettings, ToolName, Verdict, default_tools,
+};
 
 /// A file of another product, or of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +38,8 @@ pub fn export(
         AgentFormat::Gemini => writer.gemini(),
         AgentFormat::OpenCode => writer.opencode(),
     }
-    writer.lose_what_nobody_has();
+    // What only ours has.
+    writer.lost.extend(lost_fields(definition, format).into_iter().map(str::to_owned));
     // Of another product's file, its own words mean something to that one alone.
     if definition.format == format {
         for (key, value) in extras {
@@ -161,7 +164,7 @@ impl ExportWriter<'_> {
         if let Some(name) = &model.name {
             self.put("model", name.as_str());
         }
-        if sampled(model).is_some() {
+        if model.sampling != SamplingSettings::default() {
             self.lose("`model.temperature` and other sampling settings");
         }
         if let Some(turns) = limits.max_turns {
@@ -368,55 +371,6 @@ impl ExportWriter<'_> {
         }
     }
 
-    /// What only ours has.
-    fn lose_what_nobody_has(&mut self) {
-        let AgentDefinition { version, limits, completion, inputs, output, query, .. } = self.definition;
-        let AgentDefinition {
-            initial_messages,
-            auto_approve,
-            mcp,
-            sandbox,
-            triggers,
-            format,
-            hidden,
-            omits_memory,
-            prompt_modules,
-            skills,
-            tracing,
-            ..
-        } = self.definition;
-        let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
-        let has_other_limits = limits.max_tokens.is_some()
-            || limits.max_cost.is_some()
-            || limits.max_depth.is_some()
-            || limits.grace_ms.is_some()
-            || limits.max_context_tokens.is_some()
-            || limits.on_budget.is_some();
-        let is_usual_query = matches!(query.as_str(), "${prompt}" | "${query}");
-        for (is_lost, what) in [
-            (version.is_some(), "`version`"),
-            (*hidden && self.target != AgentFormat::OpenCode, "`hidden`"),
-            (has_other_limits, "limits of tokens, cost, depth and grace (`run`)"),
-            (completion.is_some() && format.is_own(), "`completion`"),
-            (has_own_inputs, "`inputs`"),
-            (output.is_some(), "`output`: the result is a text there"),
-            (!is_usual_query, "`query`"),
-            (!initial_messages.is_empty(), "`initialMessages`"),
-            (!auto_approve.is_empty(), "`approval.autoApprove`"),
-            (!mcp.is_empty(), "`mcp`"),
-            (sandbox.is_some(), "`sandbox`"),
-            (!triggers.is_empty(), "`triggers`"),
-            (*omits_memory && self.target != AgentFormat::Claude, "`memory.include`"),
-            (!skills.is_empty() && self.target != AgentFormat::Claude, "`skills`"),
-            (!tracing.says_nothing(), "`tracing`"),
-            (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
-        ] {
-            if is_lost {
-                self.lose(what);
-            }
-        }
-    }
-
     /// The prompt for a product that fills nothing in.
     fn literal_body(&mut self) -> String {
         let prompt = &self.definition.prompt;
@@ -438,7 +392,7 @@ fn permission(narrowings: &[AgentToolRule], names: ForeignToolNames) -> Map<Stri
         let Some(name) = names.written(tool) else { continue };
         let cases = permission.entry(name).or_insert_with(|| json!({}));
         if let Some(cases) = cases.as_object_mut() {
-            cases.insert(about.clone().unwrap_or_else(|| "*".to_owned()), verdict(*decision).into());
+            cases.insert(about.clone().unwrap_or_else(|| "*".to_owned()), verdict_word(*decision).into());
         }
     }
     permission

@@ -20,7 +20,7 @@ pub(super) struct KnownFields<'a> {
     map: &'a YamlNode,
 }
 
-/// What an unknown key might have meant: a known name, and how to write it in full.
+/// What an unknown key might have meant: the name of a field, and the section where it belongs.
 pub(super) type KeySuggestion<'a> = (&'a str, &'a str);
 
 impl<'a> KnownFields<'a> {
@@ -99,7 +99,8 @@ impl<'a> KnownFields<'a> {
             let names = known.iter().copied().chain(suggestions.iter().map(|(name, _)| *name));
             let fix = nearest(&key.text, names).map(|near| {
                 let deeper = suggestions.iter().find(|(name, _)| *name == near && !known.contains(name));
-                let in_full = deeper.map_or_else(|| self.path(near), |(_, in_full)| (*in_full).to_owned());
+                let in_full =
+                    deeper.map_or_else(|| self.path(near), |(name, section)| format!("{section}.{name}"));
                 format!("did you mean `{in_full}`?")
             });
             let message = format!("unknown field `{}{}`; it has no effect", self.prefix, key.text);

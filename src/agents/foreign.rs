@@ -18,7 +18,7 @@ use super::{
     yaml::YamlNode,
 };
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing,
+    AgentDefinition, AgentFormat, AgentName,
     FileProblemCode::{BadValue, MissingField, UnknownField},
     InputSpec, ModelChoice, SamplingSettings, ToolName, ToolSelection, listed_tool,
 };
@@ -128,35 +128,21 @@ impl<'a> CommonAgentFields<'a> {
         findings: &mut FileFindings,
     ) -> AgentDefinition {
         AgentDefinition {
-            name: self.name.clone(),
             format,
-            title: self.title.clone().unwrap_or_else(|| names::title_case(&self.name)),
             description: self.description.clone(),
-            imported_from: None,
-            version: None,
             color: look::foreign_color(fields, findings),
-            model: ModelChoice::default(),
-            limits: AgentLimits::default(),
-            completion: None,
             inputs: vec![prompt("prompt")],
-            output: None,
             query: "${prompt}".to_owned(),
-            initial_messages: Vec::new(),
             tools: ToolSelection { inherits: true, ..ToolSelection::default() },
-            mcp: AgentMcp::default(),
-            narrowings: Vec::new(),
-            auto_approve: Vec::new(),
-            sandbox: None,
-            hidden: false,
             unsupported: self.unsupported.clone(),
-            triggers: Vec::new(),
-            // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
-            omits_memory: false,
             prompt_modules: body.text.is_empty(),
             hooks: definition::hooks(fields),
-            skills: Vec::new(),
-            tracing: AgentTracing::default(),
+            // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             prompt: literal(body.text),
+            ..AgentDefinition::named(
+                self.name.clone(),
+                self.title.clone().unwrap_or_else(|| names::title_case(&self.name)),
+            )
         }
     }
 

@@ -40,11 +40,6 @@ pub(super) fn is_left_out(key: &str, node: &YamlNode) -> bool {
     named(key).is_some_and(|field| !is_carried_out(field, node))
 }
 
-/// Whether a file that says something in this field is not started.
-pub(super) fn keeps_from_starting(field: &str) -> Option<bool> {
-    FIELDS.iter().find(|(known, _)| *known == field).map(|(_, without)| without.is_some())
-}
-
 /// The fields that say something and are not carried out, each told. One that is empty, `false` or `null` asks for nothing.
 pub(super) fn read(root: &YamlNode, findings: &mut FileFindings) -> Vec<String> {
     let YamlContent::Map(entries) = &root.content else { return Vec::new() };
@@ -105,21 +100,19 @@ const NARROWING_WORDS: &[&str] = &[
     "rules",
 ];
 
-/// Fields of ours at the top that narrow an agent: one that is misspelled, `sandbx`, is none. A new field that narrows belongs here; no test
-/// asks for it.
-const NARROWING_FIELDS: &[&str] = &["approval", "hooks", "run", "sandbox", "tools", "tracing"];
+/// A map of a file of ours, in which keys that nobody knows may have meant to narrow the agent.
+pub(super) struct NarrowingSection {
+    /// Every field that it has.
+    pub fields: Vec<&'static str>,
+    /// Those among them without which, misspelled, the agent would be freer than its file says.
+    pub narrowing: Vec<&'static str>,
+}
 
-/// Fields of ours that have such fields: whatever stands in one of them narrows.
-const NARROWING_SECTIONS: &[&str] = &["approval", "run", "tools", "tracing"];
-
-/// The field of ours that a misspelled key means, if without it the agent would be freer than its file says.
-fn misspelled(path: &str, key: &str, fields: &[&'static str]) -> Option<&'static str> {
-    let meant = nearest(key, fields.iter().copied())?;
-    let narrows = match path {
-        "" => NARROWING_FIELDS.contains(&meant),
-        _ => NARROWING_SECTIONS.contains(&path),
-    };
-    narrows.then_some(meant)
+impl NarrowingSection {
+    /// The field that a misspelled key means, if it narrows.
+    fn misspelled(&self, key: &str) -> Option<&'static str> {
+        nearest(key, self.fields.iter().copied()).filter(|meant| self.narrowing.contains(meant))
+    }
 }
 
 /// Fields of other products that bound how long an agent works.
@@ -165,16 +158,18 @@ pub(super) fn read_misspelled(root: &YamlNode, known: &[&str], findings: &mut Fi
 /// Unknown fields of our own files that would narrow the agent, each told: at the top, or in a field that has fields. By their path.
 pub(super) fn read_narrowing(
     root: &YamlNode,
-    known: impl Fn(&str) -> Option<&'static [&'static str]>,
+    section: impl Fn(&str) -> Option<NarrowingSection>,
     findings: &mut FileFindings,
 ) -> Vec<String> {
     let mut unheld = Vec::new();
-    read_narrowing_below("", root, &known, findings, &mut unheld);
+    if let Some(section) = section("") {
+        read_narrowing_below("", root, &section, findings, &mut unheld);
+    }
     let YamlContent::Map(entries) = &root.content else { return unheld };
     for (key, node) in entries {
         let field = camel_case(&key.text);
-        if known(&field).is_some() {
-            read_narrowing_below(&field, node, &known, findings, &mut unheld);
+        if let Some(section) = section(&field) {
+            read_narrowing_below(&field, node, &section, findings, &mut unheld);
         }
     }
     unheld
@@ -188,15 +183,15 @@ fn plain(key: &str) -> String {
 fn read_narrowing_below(
     path: &str,
     node: &YamlNode,
-    known: impl Fn(&str) -> Option<&'static [&'static str]>,
+    section: &NarrowingSection,
     findings: &mut FileFindings,
     unheld: &mut Vec<String>,
 ) {
-    let (YamlContent::Map(entries), Some(fields)) = (&node.content, known(path)) else { return };
+    let YamlContent::Map(entries) = &node.content else { return };
     for (key, node) in entries {
         let word = plain(&key.text);
         // As the reader takes them: one that is wrong in its capitals alone is not read.
-        let is_known = fields.contains(&camel_case(&key.text).as_str())
+        let is_known = section.fields.contains(&camel_case(&key.text).as_str())
             || (path.is_empty() && named(&key.text).is_some());
         // A limit that is misspelled is none.
         let is_narrowing = NARROWING_PARTS.iter().any(|part| word.contains(part))
@@ -207,7 +202,7 @@ fn read_narrowing_below(
         if is_known || says_nothing {
             continue;
         }
-        let meant = misspelled(path, &key.text, fields);
+        let meant = section.misspelled(&key.text);
         if !is_narrowing && meant.is_none() {
             continue;
         }

@@ -1,31 +1,125 @@
 //! The field `inputs`: what an agent must be told before it starts.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    super::{
-        fields::KnownFields,
-        findings::FileFindings,
-        schema,
-        template::{DAEMON_VALUES, is_name},
-        yaml::{YamlContent, YamlKey, YamlNode},
-    },
+    field_row::{FieldLoss, FieldRow, field, map_schema, names, read_rows, written_section},
     read_schema,
+    shapes::{FieldShape, FieldSlot, FlagShape, TextShape, WORD, json_schema, word_schema},
+};
+use crate::{
+    fields::KnownFields,
+    findings::FileFindings,
+    schema,
+    template::{DAEMON_VALUES, is_name},
+    yaml::{YamlContent, YamlKey, YamlNode},
 };
 use protocol::{
+    AgentDefinition,
     FileProblemCode::{BadValue, MissingField, WrongType},
     InputSpec,
 };
 
-pub(super) const INPUT_FIELDS: &[&str] = &["type", "schema", "description", "required", "default"];
+/// A file without the field has one required text, `prompt`.
+pub(super) const INPUTS: FieldRow<AgentDefinition> = FieldRow {
+    name: "inputs",
+    meaning: || String::from("The inputs of the agent, by name. Default: one required text, `prompt`."),
+    schema: || {
+        let mut input = map_schema(INPUT_FIELDS);
+        input["oneOf"] = json!([{ "required": ["type"] }, { "required": ["schema"] }]);
+        json!({
+            "type": ["object", "null"],
+            "propertyNames": { "pattern": WORD, "not": { "enum": DAEMON_VALUES } },
+            "additionalProperties": input,
+        })
+    },
+    example: "inputs: { file: { type: string } }",
+    read,
+    write: |agent| {
+        let usual = matches!(agent.inputs.as_slice(), [input] if *input == prompt());
+        let inputs =
+            agent.inputs.iter().map(|spec| (spec.name.clone(), written_section(INPUT_FIELDS, spec).into()));
+        (!usual).then(|| inputs.collect::<Map<_, _>>().into())
+    },
+    loss: Some(FieldLoss {
+        what: "`inputs`",
+        kept_by: &[],
+        is_lost: Some(
+            |agent| !matches!(agent.inputs.as_slice(), [input] if ["prompt", "query"].contains(&input.name.as_str())),
+        ),
+    }),
+    ..FieldRow::BLANK
+};
+
+pub(super) const INPUT_FIELDS: &[FieldRow<InputSpec>] = &[
+    FieldRow {
+        name: "type",
+        meaning: || String::from("The type in a word."),
+        schema: || word_schema(SHORT_TYPES),
+        example: "inputs: { a: { type: \"number[]\" } }",
+        read: |fields, input, findings| {
+            // One of the two, which is told of the whole input.
+            if fields.get("schema").is_some() {
+                return;
+            }
+            match fields.one_of("type", SHORT_TYPES, findings) {
+                Some(ShortType::One(name)) => input.schema = json!({ "type": name }),
+                Some(ShortType::ListOf(name)) => {
+                    input.schema = json!({ "type": "array", "items": { "type": name } });
+                }
+                None => {}
+            }
+        },
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "schema",
+        meaning: || String::from("The type as a JSON Schema, instead of `type`."),
+        schema: json_schema,
+        example: "inputs: { a: { schema: { enum: [1, 2] } } }",
+        read: |fields, input, findings| {
+            if let (Some(node), None) = (fields.get("schema"), fields.get("type"))
+                && let Some(schema) = read_schema(node, &fields.path("schema"), findings)
+            {
+                input.schema = schema;
+            }
+        },
+        write: |input| Some(input.schema.clone()),
+        ..FieldRow::BLANK
+    },
+    field!(
+        "description", description, TextShape, "What to give.",
+        example: "inputs: { a: { type: string, description: d } }"
+    ),
+    FieldRow {
+        name: "required",
+        meaning: || String::from("Default: true without `default`."),
+        schema: || FlagShape.schema(),
+        example: "inputs: { a: { type: string, required: false } }",
+        read: |fields, input, findings| {
+            let said = fields.flag("required", findings);
+            input.required = said.unwrap_or(fields.get("default").is_none());
+        },
+        write: |input| (input.required != input.default.is_none()).then_some(input.required.into()),
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "default",
+        meaning: || String::from("The value when none is given; it fits the type."),
+        example: "inputs: { a: { type: integer, default: 3 } }",
+        read: |fields, input, _| input.default = fields.get("default").map(YamlNode::to_json),
+        write: |input| input.default.clone(),
+        ..FieldRow::BLANK
+    },
+];
 
 #[derive(Clone, Copy)]
-pub(super) enum ShortType {
+enum ShortType {
     One(&'static str),
     ListOf(&'static str),
 }
 
-pub(super) const SHORT_TYPES: &[(&str, ShortType)] = &[
+const SHORT_TYPES: &[(&str, ShortType)] = &[
     ("string", ShortType::One("string")),
     ("number", ShortType::One("number")),
     ("integer", ShortType::One("integer")),
@@ -34,19 +128,14 @@ pub(super) const SHORT_TYPES: &[(&str, ShortType)] = &[
     ("number[]", ShortType::ListOf("number")),
 ];
 
-/// The inputs in the order of the file. A file without the field has one required text, `prompt`.
-pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Vec<InputSpec> {
-    let Some(node) = fields.get("inputs") else { return vec![prompt()] };
+/// The inputs in the order of the file.
+fn read(fields: &KnownFields<'_>, agent: &mut AgentDefinition, findings: &mut FileFindings) {
+    let Some(node) = fields.get("inputs") else { return agent.inputs = vec![prompt()] };
     let YamlContent::Map(entries) = &node.content else {
-        findings.expected(
-            node,
-            "inputs",
-            WrongType,
-            "a map from names to `type`, `description`, `required`, `default`",
-        );
-        return Vec::new();
+        let expected = "a map from names to `type`, `description`, `required`, `default`";
+        return findings.expected(node, "inputs", WrongType, expected);
     };
-    entries.iter().filter_map(|(key, node)| read_one(key, node, findings)).collect()
+    agent.inputs = entries.iter().map(|(key, node)| read_one(key, node, findings)).collect();
 }
 
 fn prompt() -> InputSpec {
@@ -60,7 +149,7 @@ fn prompt() -> InputSpec {
 }
 
 /// Even an input with mistakes is kept, so that templates that name it are not told off for it.
-fn read_one(key: &YamlKey, node: &YamlNode, findings: &mut FileFindings) -> Option<InputSpec> {
+fn read_one(key: &YamlKey, node: &YamlNode, findings: &mut FileFindings) -> InputSpec {
     let name = key.text.clone();
     if !is_name(&name) {
         let message = format!("`inputs`: {name:?} is no name: only letters, digits and `_`");
@@ -72,41 +161,28 @@ fn read_one(key: &YamlKey, node: &YamlNode, findings: &mut FileFindings) -> Opti
         findings.error(Some(key.mark), BadValue, message);
     }
     let path = format!("inputs.{name}");
-    let Some(fields) = KnownFields::open(node, &path, INPUT_FIELDS, findings) else {
-        return Some(InputSpec { name, ..prompt() });
+    let Some(fields) = KnownFields::open(node, &path, &names(INPUT_FIELDS), findings) else {
+        return InputSpec { name, ..prompt() };
     };
-    let schema = read_type(&fields, node, findings);
-    let default = fields.get("default").map(|node| {
-        let value = node.to_json();
-        if let Some(schema) = &schema {
-            check_default(schema, &value, node, &path, findings);
-        }
-        value
-    });
-    let required = fields.flag("required", findings).unwrap_or(default.is_none());
-    let description = fields.text("description", findings);
-    Some(InputSpec { name, description, required, default, schema: schema.unwrap_or(Value::Bool(true)) })
-}
-
-fn read_type(fields: &KnownFields<'_>, node: &YamlNode, findings: &mut FileFindings) -> Option<Value> {
+    // Anything fits a type that could not be read.
+    let mut input = InputSpec { name, schema: Value::Bool(true), ..prompt() };
+    read_rows(INPUT_FIELDS, &fields, &mut input, findings);
     match (fields.get("type"), fields.get("schema")) {
-        (Some(_), None) => match fields.one_of("type", SHORT_TYPES, findings)? {
-            ShortType::One(name) => Some(json!({"type": name})),
-            ShortType::ListOf(name) => Some(json!({"type": "array", "items": {"type": name}})),
-        },
-        (None, Some(schema)) => read_schema(schema, &fields.path("schema"), findings),
         (Some(_), Some(schema)) => {
             let message =
                 format!("`{}` stands beside `type`; expected one of the two", fields.path("schema"));
             findings.error(Some(schema.mark), BadValue, message);
-            None
         }
         (None, None) => {
             let message = format!("`{}` is missing", fields.path("type"));
             findings.error_with_fix(Some(node.mark), MissingField, message, "add `type: string`");
-            None
         }
+        _ => {}
     }
+    if let (Some(node), Some(value)) = (fields.get("default"), &input.default) {
+        check_default(&input.schema, value, node, &path, findings);
+    }
+    input
 }
 
 fn check_default(schema: &Value, value: &Value, node: &YamlNode, path: &str, findings: &mut FileFindings) {

@@ -1,6 +1,6 @@
 //! The fields that serve people: version, colour, and the place an agent says it lies in.
 
-use super::super::{fields::KnownFields, findings::FileFindings};
+use crate::{fields::KnownFields, findings::FileFindings};
 use protocol::{
     AgentScope,
     FileProblemCode::{BadValue, WrongType},
@@ -15,6 +15,9 @@ pub(super) const CSS_COLORS: [&str; 16] = [
 /// Where a file may say it lies; `global` is another word for `user`.
 pub(super) const SCOPES: &[(&str, AgentScope)] =
     &[("project", AgentScope::Project), ("user", AgentScope::User), ("global", AgentScope::User)];
+
+/// Semantic Versioning 2.0.0.
+pub(super) const VERSION: &str = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$";
 
 /// A semantic version: three numbers, then perhaps `-pre.release` and `+build`.
 pub(super) fn version(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<String> {

@@ -3,29 +3,81 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{
-    fields::KnownFields,
+use serde_json::{Value, json};
+
+use super::{
+    field_row::{FieldLoss, FieldNarrowing, FieldRow, map_schema, read_section, section, written_section},
+    shapes::or_null,
+};
+use crate::{
     findings::FileFindings,
     yaml::{YamlContent, YamlKey, YamlNode},
 };
-use config::{ServerOf, ServerProblem, read_server, server_name_problem};
+use config::{ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema};
 use protocol::{
-    AgentMcp,
+    AgentDefinition, AgentMcp,
     FileProblemCode::{BadValue, UnknownField, WrongType},
 };
 
-pub(super) const MCP_FIELDS: &[&str] = &["servers"];
+pub(super) const MCP: FieldRow<AgentDefinition> = section!(
+    "mcp", MCP_FIELDS, "Which MCP servers the agent may use. Default: those that its tools name.",
+    example: "mcp: { servers: [a] }",
+    narrowing: FieldNarrowing::KeysThatSoundSo,
+    loss: Some(FieldLoss { what: "`mcp`", kept_by: &[], is_lost: Some(|agent| !agent.mcp.is_empty()) }),
+    claim: |agent| {
+        let names: Vec<&str> = agent.mcp.own.keys().map(String::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", "))
+        })
+    }
+);
+
+const MCP_FIELDS: &[FieldRow<AgentDefinition>] = &[FieldRow {
+    name: "servers",
+    meaning: || {
+        String::from(
+            "Names of servers that the settings have (`mcpServers`), and servers of its own by name, which are entries as \
+             the settings have them and begin and end with each of its runs. Where the file says nothing of \
+             `tools.allow`, it gets all their tools besides the usual ones.",
+        )
+    },
+    schema: || {
+        let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });
+        let own = json!({
+            "type": "object",
+            "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,40}$" },
+            "additionalProperties": { "anyOf": [server_schema(), { "type": "null" }] },
+            "maxProperties": MOST_SERVERS,
+        });
+        json!({
+            "anyOf": [{ "type": "array", "items": { "anyOf": [server, own] }, "maxItems": MOST_SERVERS }, own],
+        })
+    },
+    example: "mcp: { servers: [a, { b: { command: x } }] }",
+    read: |fields, agent, findings| {
+        if let Some(node) = fields.get("servers") {
+            agent.mcp = read(node, findings);
+        }
+    },
+    write: |agent| written(&agent.mcp),
+    ..FieldRow::BLANK
+}];
+
+/// Names alone where none is its own.
+fn written(mcp: &AgentMcp) -> Option<Value> {
+    let listed = mcp.servers.as_ref()?;
+    let told = |name: &String| match mcp.own.get(name) {
+        Some(server) => json!({ name.as_str(): server_fields(server) }),
+        None => json!(name),
+    };
+    Some(listed.iter().map(told).collect())
+}
 
 /// Servers that one agent lists at most: more is no list that somebody wrote.
-pub(super) const MOST_SERVERS: usize = 100;
+const MOST_SERVERS: usize = 100;
 
 /// Names of servers that the settings have, and servers of the agent's own: a list of names and of maps, or one map.
-pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> AgentMcp {
-    let Some(node) = fields.get("mcp") else { return AgentMcp::default() };
-    let Some(fields) = KnownFields::open(node, "mcp", MCP_FIELDS, findings) else {
-        return AgentMcp::default();
-    };
-    let Some(node) = fields.get("servers") else { return AgentMcp::default() };
+fn read(node: &YamlNode, findings: &mut FileFindings) -> AgentMcp {
     let mut reading = McpFieldReader { listed: Vec::new(), own: BTreeMap::new(), findings };
     match &node.content {
         YamlContent::Map(entries) => reading.own("mcp.servers", entries),

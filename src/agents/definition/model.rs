@@ -1,68 +1,105 @@
 //! Which model an agent runs on, and how far a run may go: the fields `model` and `run`.
 
-use super::super::{
+use serde_json::{Value, json};
+
+use super::{
+    field_row::{
+        FieldLoss, FieldNarrowing, FieldRow, field, map_schema, read_section, section, written,
+        written_section,
+    },
+    shapes::{FieldShape, FieldSlot, NumberShape, WholeShape, WordShape, or_null, text},
+};
+use crate::{
     fields::{self, KnownFields},
     findings::FileFindings,
     yaml::YamlContent,
 };
-use protocol::{
-    AgentLimits, FileProblemCode::WrongType, ModelChoice, ModelRef, OnBudget, SamplingSettings, UsdAmount,
-};
+use protocol::{AgentDefinition, FileProblemCode::WrongType, ModelRef, OnBudget};
 
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
-pub(super) const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
+const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
 
 /// What a run may cost at most, in US dollars: more is a slip.
-pub(super) const MOST_DOLLARS: f64 = 1e6;
+const MOST_DOLLARS: f64 = 1e6;
 
 /// Levels of agents that call agents: more is a loop, not a plan.
-pub(super) const LARGEST_DEPTH: i64 = 16;
+const LARGEST_DEPTH: i64 = 16;
 
-pub(super) const MODEL_FIELDS: &[&str] =
-    &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
-
-pub(super) const ON_BUDGET: &[(&str, OnBudget)] = &[("end", OnBudget::End), ("ask", OnBudget::Ask)];
-
-pub(super) const RUN_FIELDS: &[&str] = &[
-    "maxTurns",
-    "maxTimeMinutes",
-    "maxTokens",
-    "graceSeconds",
-    "maxCostUsd",
-    "onBudget",
-    "maxContextTokens",
-    "maxDepth",
-];
+const ON_BUDGET: &[(&str, OnBudget)] = &[("end", OnBudget::End), ("ask", OnBudget::Ask)];
 
 /// A model's name alone, or a map that also says how it samples.
-pub(super) fn model(fields: &KnownFields<'_>, findings: &mut FileFindings) -> ModelChoice {
-    let Some(node) = fields.get("model") else { return ModelChoice::default() };
-    if let YamlContent::Scalar { .. } = node.content {
-        let name = fields::text(node, "model", findings);
-        return ModelChoice { name: name.and_then(model_name), sampling: SamplingSettings::default() };
+pub(super) const MODEL: FieldRow<AgentDefinition> = FieldRow {
+    name: "model",
+    meaning: || {
+        String::from(
+            "A model's name, or the name with sampling settings. Default: the caller's, the session's, the setting \
+             `models.default`.",
+        )
+    },
+    schema: || json!({ "anyOf": [text(), map_schema(MODEL_FIELDS)] }),
+    example: "model: gemini/gemini-2.5-pro",
+    read: read_model,
+    write: |agent| {
+        let mut fields = written(MODEL_FIELDS, agent);
+        match (fields.len(), fields.contains_key("name")) {
+            (0, _) => None,
+            (1, true) => fields.remove("name"),
+            _ => Some(fields.into()),
+        }
+    },
+    below: MODEL_FIELDS,
+    ..FieldRow::BLANK
+};
+
+const SHARE: NumberShape<i32> =
+    NumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" };
+const TEMPERATURE: NumberShape<i32> =
+    NumberShape { is_above_zero: false, most: 2, expected: "a number from 0 to 2" };
+
+const MODEL_FIELDS: &[FieldRow<AgentDefinition>] = &[
+    FieldRow {
+        name: "name",
+        meaning: || String::from("`entry/model-id`, a model id, `offline`, or `inherit`."),
+        schema: text,
+        example: "model: { name: m, temperature: 1 }",
+        read: |fields, agent, findings| {
+            agent.model.name = fields.text("name", findings).as_deref().and_then(model_name);
+        },
+        write: |agent| agent.model.name.as_ref().map(|name| name.as_str().into()),
+        ..FieldRow::BLANK
+    },
+    field!(
+        "temperature", model.sampling.temperature, TEMPERATURE, "From 0 to 2.",
+        example: "model: { temperature: 0.5 }", strays_to_top: true
+    ),
+    field!(
+        "topP", model.sampling.top_p, SHARE, "From 0 to 1.",
+        example: "model: { topP: 0.5 }", strays_to_top: true
+    ),
+    field!(
+        "maxOutputTokens", model.sampling.max_output_tokens, WholeShape { least: 1, most: i64::MAX },
+        "Longest reply, in tokens.",
+        example: "model: { maxOutputTokens: 500 }", strays_to_top: true
+    ),
+    field!(
+        "thinkingBudget", model.sampling.thinking_budget, WholeShape { least: -1, most: i64::MAX },
+        "Tokens for thinking; -1 is unlimited, 0 is none.",
+        example: "model: { thinkingBudget: -1 }", strays_to_top: true
+    ),
+];
+
+fn read_model(fields: &KnownFields<'_>, agent: &mut AgentDefinition, findings: &mut FileFindings) {
+    let Some(node) = fields.get("model") else { return };
+    match node.content {
+        YamlContent::Scalar { .. } => {
+            agent.model.name = fields::text(node, "model", findings).and_then(model_name);
+        }
+        YamlContent::Map(_) => read_section("model", MODEL_FIELDS, fields, agent, findings),
+        YamlContent::List(_) => {
+            let expected = "a model's name, or a map with `name` and sampling settings";
+            findings.expected(node, "model", WrongType, expected);
+        }
     }
-    let YamlContent::Map(_) = node.content else {
-        findings.expected(
-            node,
-            "model",
-            WrongType,
-            "a model's name, or a map with `name` and sampling settings",
-        );
-        return ModelChoice::default();
-    };
-    let Some(fields) = KnownFields::open(node, "model", MODEL_FIELDS, findings) else {
-        return ModelChoice::default();
-    };
-    let is_share = |number: f64| (0.0..=1.0).contains(&number);
-    let is_temperature = |number: f64| (0.0..=2.0).contains(&number);
-    let sampling = SamplingSettings {
-        temperature: fields.number("temperature", "a number from 0 to 2", is_temperature, findings),
-        top_p: fields.number("topP", "a number from 0 to 1", is_share, findings),
-        max_output_tokens: fields.whole("maxOutputTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
-        thinking_budget: fields.whole("thinkingBudget", -1, i64::MAX, findings),
-    };
-    let name = fields.text("name", findings);
-    ModelChoice { name: name.as_deref().and_then(model_name), sampling }
 }
 
 /// `inherit` names no model.
@@ -72,28 +109,108 @@ fn model_name(name: &str) -> Option<ModelRef> {
 }
 
 /// The limits of a run.
-pub(super) fn limits(fields: &KnownFields<'_>, findings: &mut FileFindings) -> AgentLimits {
-    let Some(node) = fields.get("run") else { return AgentLimits::default() };
-    let Some(fields) = KnownFields::open(node, "run", RUN_FIELDS, findings) else {
-        return AgentLimits::default();
+pub(super) const RUN: FieldRow<AgentDefinition> = section!(
+    "run", RUN_FIELDS, "Limits of a run.",
+    example: "run: { maxTurns: 3 }", narrowing: FieldNarrowing::Narrows
+);
+
+/// Limits of which only ours knows.
+const LIMITS_LOSS: Option<FieldLoss<AgentDefinition>> =
+    Some(FieldLoss::of("limits of tokens, cost, depth and grace (`run`)"));
+
+const RUN_FIELDS: &[FieldRow<AgentDefinition>] = &[
+    field!(
+        "maxTurns", limits.max_turns, WholeShape { least: 1, most: u32::MAX as i64 }, "Model calls.",
+        example: "run: { maxTurns: 3 }", strays_to_top: true
+    ),
+    field!(
+        "maxTimeMinutes", limits.max_time_ms, MinutesShape,
+        "Minutes at work, fractions allowed; waiting does not count.",
+        example: "run: { maxTimeMinutes: 2.5 }", strays_to_top: true
+    ),
+    field!(
+        "maxTokens", limits.max_tokens, WholeShape { least: 1, most: i64::MAX },
+        "Prompt, output and thought tokens of all turns together.",
+        example: "run: { maxTokens: 5000 }", strays_to_top: true, loss: LIMITS_LOSS
+    ),
+    field!(
+        "graceSeconds", limits.grace_ms, GraceShape,
+        "Time for the last turn, in which a run that met a limit hands in what it has.",
+        example: "run: { graceSeconds: 1.5 }", strays_to_top: true, loss: LIMITS_LOSS,
+        written_behind: Some("maxContextTokens")
+    ),
+    field!(
+        "maxCostUsd", limits.max_cost,
+        NumberShape { is_above_zero: true, most: MOST_DOLLARS, expected: "a number of US dollars above 0" },
+        "US dollars that it and the runs below it may cost, by the settings' `models.prices`.",
+        example: "run: { maxCostUsd: 0.5 }", strays_to_top: true, loss: LIMITS_LOSS
+    ),
+    field!(
+        "onBudget", limits.on_budget, WordShape(ON_BUDGET),
+        "What happens once tokens or money are used up: the run ends, or a person is asked for more.",
+        example: "run: { onBudget: ask }", strays_to_top: true, loss: LIMITS_LOSS
+    ),
+    field!(
+        "maxContextTokens", limits.max_context_tokens, WholeShape { least: 1, most: i64::MAX },
+        "Most tokens of one request, if less than the model's context window is enough.",
+        example: "run: { maxContextTokens: 9000 }", strays_to_top: true, loss: LIMITS_LOSS
+    ),
+    field!(
+        "maxDepth", limits.max_depth, WholeShape { least: 0, most: LARGEST_DEPTH },
+        "How many levels deep agents may call other agents.",
+        example: "run: { maxDepth: 2 }", strays_to_top: true, loss: LIMITS_LOSS
+    ),
+];
+
+/// A time in minutes, kept in milliseconds.
+struct MinutesShape;
+
+impl MinutesShape {
+    const NUMBER: NumberShape<f64> =
+        NumberShape { is_above_zero: true, most: LONGEST_MINUTES, expected: "a number of minutes above 0" };
+}
+
+impl FieldShape for MinutesShape {
+    type Value = u64;
+
+    fn schema(&self) -> Value {
+        Self::NUMBER.schema()
+    }
+
+    fn read(&self, name: &str, fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<u64> {
+        let minutes = Self::NUMBER.read(name, fields, findings)?;
+        Some(milliseconds(minutes * 60.0).max(1))
+    }
+
+    fn write(&self, value: &u64) -> Value {
+        in_minutes(*value)
+    }
+}
+
+/// A time in seconds, which may be none, kept in milliseconds.
+struct GraceShape;
+
+impl GraceShape {
+    const NUMBER: NumberShape<f64> = NumberShape {
+        is_above_zero: false,
+        most: LONGEST_MINUTES * 60.0,
+        expected: "a number of seconds, 0 or more",
     };
-    let is_grace = |seconds: f64| (0.0..=LONGEST_MINUTES * 60.0).contains(&seconds);
-    let is_cost = |dollars: f64| dollars > 0.0 && dollars <= MOST_DOLLARS;
-    let cost = fields.number("maxCostUsd", "a number of US dollars above 0", is_cost, findings);
-    let grace = fields.number("graceSeconds", "a number of seconds, 0 or more", is_grace, findings);
-    AgentLimits {
-        max_turns: fields
-            .whole("maxTurns", 1, u32::MAX.into(), findings)
-            .and_then(|turns| u32::try_from(turns).ok()),
-        max_time_ms: minutes("maxTimeMinutes", &fields, findings),
-        max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
-        max_cost: cost.and_then(UsdAmount::from_dollars),
-        on_budget: fields.one_of("onBudget", ON_BUDGET, findings),
-        max_context_tokens: fields.whole("maxContextTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
-        grace_ms: grace.map(milliseconds),
-        max_depth: fields
-            .whole("maxDepth", 0, LARGEST_DEPTH, findings)
-            .and_then(|depth| u32::try_from(depth).ok()),
+}
+
+impl FieldShape for GraceShape {
+    type Value = u64;
+
+    fn schema(&self) -> Value {
+        Self::NUMBER.schema()
+    }
+
+    fn read(&self, name: &str, fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<u64> {
+        Self::NUMBER.read(name, fields, findings).map(milliseconds)
+    }
+
+    fn write(&self, value: &u64) -> Value {
+        in_units(*value, 1_000)
     }
 }
 
@@ -103,9 +220,20 @@ pub(in super::super) fn minutes(
     fields: &KnownFields<'_>,
     findings: &mut FileFindings,
 ) -> Option<u64> {
-    let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
-    let minutes = fields.number(name, "a number of minutes above 0", is_time, findings)?;
-    Some(milliseconds(minutes * 60.0).max(1))
+    MinutesShape.read(name, fields, findings)
+}
+
+/// Minutes as a number, which has no fraction where none is needed.
+pub(in super::super) fn in_minutes(milliseconds: u64) -> Value {
+    in_units(milliseconds, 60_000)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a year in milliseconds is exact")]
+fn in_units(milliseconds: u64, unit: u64) -> Value {
+    match milliseconds % unit {
+        0 => (milliseconds / unit).into(),
+        _ => (milliseconds as f64 / unit as f64).into(),
+    }
 }
 
 /// Rounded; the callers bound the number.

@@ -2,35 +2,106 @@
 
 use std::collections::HashSet;
 
+use serde_json::{Value, json};
+
 use super::{
-    super::{fields::KnownFields, findings::FileFindings, template::is_name},
-    read_schema, undeclared,
+    field_row::{FieldLoss, FieldNarrowing, FieldRow, map_schema, names, read_rows, written_section},
+    read_schema,
+    shapes::{WORD, json_schema, or_null, text},
+    undeclared,
 };
+use crate::{fields::KnownFields, findings::FileFindings, template::is_name};
 use config::nearest;
-use protocol::{FileProblemCode::BadValue, OutputSpec};
+use protocol::{AgentDefinition, FileProblemCode::BadValue, OutputSpec};
 
-pub(super) const OUTPUT_FIELDS: &[&str] = &["name", "description", "schema", "format"];
+pub(super) const OUTPUT: FieldRow<AgentDefinition> = FieldRow {
+    name: "output",
+    meaning: || String::from("The type of the result. Default: a text."),
+    schema: || {
+        let mut output = map_schema(OUTPUT_FIELDS);
+        output["required"] = json!(["name", "schema"]);
+        or_null(output)
+    },
+    example: "output: { name: report, schema: { type: object } }",
+    read,
+    write: |agent| written_section(OUTPUT_FIELDS, agent),
+    below: OUTPUT_FIELDS,
+    narrowing: FieldNarrowing::KeysThatSoundSo,
+    loss: Some(FieldLoss::of("`output`: the result is a text there")),
+    ..FieldRow::BLANK
+};
 
-/// `None` also when it has mistakes; they are told.
-pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<OutputSpec> {
-    let fields = KnownFields::open(fields.get("output")?, "output", OUTPUT_FIELDS, findings)?;
-    let name = fields.require("name", "name: report", findings).and_then(|node| {
-        let name = fields.text("name", findings)?;
-        if !is_name(&name) {
-            findings.expected(node, "output.name", BadValue, "a name of letters, digits and `_`");
-        }
-        Some(name)
-    });
-    let description = fields.text("description", findings);
-    let schema = fields
-        .require("schema", "schema: {type: object}", findings)
-        .and_then(|node| read_schema(node, "output.schema", findings));
-    let format = fields.text("format", findings).filter(|format| format != "json");
-    let (name, schema) = (name?, schema?);
-    if let Some(template) = &format {
-        check_format(&fields, template, &schema, findings);
+/// They are read into an [`OutputSpec`] that is there while they are.
+const OUTPUT_FIELDS: &[FieldRow<AgentDefinition>] = &[
+    FieldRow {
+        name: "name",
+        meaning: || String::from("The argument of `complete_task`."),
+        schema: || json!({ "type": "string", "pattern": WORD }),
+        example: "output: { name: report, schema: {} }",
+        required: Some("name: report"),
+        read: |fields, agent, findings| {
+            let (Some(node), Some(output)) = (fields.get("name"), &mut agent.output) else { return };
+            let Some(name) = fields.text("name", findings) else { return };
+            if !is_name(&name) {
+                findings.expected(node, "output.name", BadValue, "a name of letters, digits and `_`");
+            }
+            output.name = name;
+        },
+        write: |agent| Some(agent.output.as_ref()?.name.as_str().into()),
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "description",
+        meaning: || String::from("What the result is, for the model."),
+        schema: text,
+        example: "output: { name: report, schema: {}, description: d }",
+        read: |fields, agent, findings| {
+            if let Some(output) = &mut agent.output {
+                output.description = fields.text("description", findings);
+            }
+        },
+        write: |agent| Some(agent.output.as_ref()?.description.as_deref()?.into()),
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "schema",
+        meaning: || String::from("The result's type."),
+        schema: json_schema,
+        example: "output: { name: report, schema: { type: string } }",
+        required: Some("schema: {type: object}"),
+        read: |fields, agent, findings| {
+            let (Some(node), Some(output)) = (fields.get("schema"), &mut agent.output) else { return };
+            output.schema = read_schema(node, "output.schema", findings).unwrap_or_default();
+        },
+        write: |agent| Some(agent.output.as_ref()?.schema.clone()),
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "format",
+        meaning: || String::from("`json`, or a template over the fields of the schema. Default: `json`."),
+        schema: text,
+        example: "output: { name: report, schema: {}, format: \"${a}\" }",
+        read: |fields, agent, findings| {
+            if let Some(output) = &mut agent.output {
+                output.format = fields.text("format", findings).filter(|format| format != "json");
+            }
+        },
+        write: |agent| Some(agent.output.as_ref()?.format.as_deref()?.into()),
+        ..FieldRow::BLANK
+    },
+];
+
+/// There is none when it has mistakes; they are told.
+fn read(fields: &KnownFields<'_>, agent: &mut AgentDefinition, findings: &mut FileFindings) {
+    let Some(node) = fields.get("output") else { return };
+    let Some(fields) = KnownFields::open(node, "output", &names(OUTPUT_FIELDS), findings) else { return };
+    let unread = OutputSpec { name: String::new(), description: None, schema: Value::Null, format: None };
+    agent.output = Some(unread);
+    read_rows(OUTPUT_FIELDS, &fields, agent, findings);
+    agent.output.take_if(|output| output.name.is_empty() || output.schema.is_null());
+    if let Some(OutputSpec { schema, format: Some(template), .. }) = &agent.output {
+        check_format(&fields, template, schema, findings);
     }
-    Some(OutputSpec { name, description, schema, format })
 }
 
 /// The template may name the properties that the schema lists, if it lists any.

@@ -1,11 +1,38 @@
 //! The field `skills`: which skills do its runs begin with? (spec 08, "Skills")
 
-use super::super::{
+use serde_json::json;
+
+use super::{
+    field_row::{FieldLoss, FieldRow},
+    shapes::text,
+};
+use crate::{
     fields::{self, KnownFields},
     findings::FileFindings,
     yaml::YamlContent,
 };
-use protocol::FileProblemCode::{BadValue, WrongType};
+use protocol::{
+    AgentDefinition, AgentFormat,
+    FileProblemCode::{BadValue, WrongType},
+};
+
+pub(super) const SKILLS: FieldRow<AgentDefinition> = FieldRow {
+    name: "skills",
+    meaning: || {
+        format!(
+            "Names of skills that its runs begin with, at most {MOST_SKILLS}: what they say stands before the first message."
+        )
+    },
+    schema: || {
+        let list = json!({ "type": "array", "maxItems": MOST_SKILLS, "items": text() });
+        json!({ "anyOf": [{ "type": ["string", "null"] }, list] })
+    },
+    example: "skills: [pdf, csv]",
+    read: |fields, agent, findings| agent.skills = names(fields, findings),
+    write: |agent| (!agent.skills.is_empty()).then(|| json!(agent.skills)),
+    loss: Some(FieldLoss { what: "`skills`", kept_by: &[AgentFormat::Claude], is_lost: None }),
+    ..FieldRow::BLANK
+};
 
 /// Skills of one agent: their texts stand in each of its requests.
 const MOST_SKILLS: usize = 32;

@@ -1,58 +1,127 @@
 //! The field `tools`: which tools an agent may use, in any of the ways people write that.
 
-use super::super::{
+use serde_json::{Value, json};
+
+use super::{
+    field_row::{
+        FieldNarrowing, FieldRow, field, map_schema, names as field_names, read_rows, written_section,
+    },
+    shapes::{FieldShape, FieldSlot, FlagShape},
+};
+use crate::{
     fields::{self, KnownFields},
     findings::FileFindings,
     narrow::{ToolListEntry, is_understood},
     yaml::{YamlContent, YamlKey, YamlNode},
 };
 use protocol::{
-    AgentToolRule,
+    AgentDefinition, AgentToolRule,
     FileProblemCode::{BadValue, WrongType},
-    ToolName, ToolSelection, Verdict, listed_tool,
+    ToolName, Verdict, default_tools, listed_tool,
 };
 
 /// Entries of one list of tools at most: more is no list that somebody wrote.
 const MOST_ENTRIES: usize = 1_000;
 
-pub(super) const TOOLS_FIELDS: &[&str] = &["allow", "deny", "inherit", "agents"];
-
 /// A map with `allow` and `deny`; a list or a text alone is what to allow. `[]` allows none. Beside the names, what they say
 /// of single calls: `run_shell_command(git status *)`.
-pub(super) fn read(
-    fields: &KnownFields<'_>,
-    findings: &mut FileFindings,
-) -> (ToolSelection, Vec<AgentToolRule>) {
-    let Some(node) = fields.get("tools") else { return Default::default() };
-    let YamlContent::Map(_) = node.content else {
-        let (allow, narrowings) = allowed(node, "tools", findings);
-        return (ToolSelection { allow: Some(allow), ..ToolSelection::default() }, narrowings);
-    };
-    let Some(fields) = KnownFields::open(node, "tools", TOOLS_FIELDS, findings) else {
-        return Default::default();
-    };
-    let (allow, mut narrowings) = match fields.get("allow") {
-        Some(node) => {
-            let (allow, narrowings) = allowed(node, "tools.allow", findings);
-            (Some(allow), narrowings)
-        }
-        None => (None, Vec::new()),
-    };
+pub(super) const TOOLS: FieldRow<AgentDefinition> = FieldRow {
+    name: "tools",
+    meaning: || {
+        format!(
+            "Which tools the agent may use: names, agents among them, or patterns with `*`; `[]` is none. Default: {}.",
+            default_tools_in_words()
+        )
+    },
+    schema: || json!({ "anyOf": [tool_names(), map_schema(TOOLS_FIELDS)] }),
+    example: "tools: [read_file, \"mcp.github.*\"]",
+    read,
+    write: |agent| written_section(TOOLS_FIELDS, agent),
+    below: TOOLS_FIELDS,
+    narrowing: FieldNarrowing::Narrows,
+    ..FieldRow::BLANK
+};
+
+const TOOLS_FIELDS: &[FieldRow<AgentDefinition>] = &[
+    FieldRow {
+        name: "allow",
+        meaning: || format!("Only these. Default: {}.", default_tools_in_words()),
+        schema: tool_names,
+        example: "tools: { allow: [read_file] }",
+        read: |fields, agent, findings| {
+            if let Some(node) = fields.get("allow") {
+                allow(node, "tools.allow", agent, findings);
+            }
+        },
+        write: |agent| agent.tools.allow.as_deref().map(written_names),
+        strays_to_top: true,
+        ..FieldRow::BLANK
+    },
+    FieldRow {
+        name: "deny",
+        meaning: || String::from("None of these; beats `allow`."),
+        schema: tool_names,
+        example: "tools: { deny: [write_file] }",
+        read: |fields, agent, findings| {
+            let Some(node) = fields.get("deny") else { return };
+            let (names, narrowings) = denied(node, "tools.deny", findings);
+            agent.tools.deny = names;
+            agent.narrowings.extend(narrowings);
+        },
+        write: |agent| (!agent.tools.deny.is_empty()).then(|| written_names(&agent.tools.deny)),
+        strays_to_top: true,
+        ..FieldRow::BLANK
+    },
+    field!(
+        "inherit", tools.inherits, FlagShape,
+        "Besides those of `allow`: every tool there is but agents. Default: false.",
+        example: "tools: { inherit: true }"
+    ),
+    field!(
+        "agents", tools.agents, FlagShape,
+        "Besides those of `allow`: every agent that others may call. Default: false.",
+        example: "tools: { agents: true }"
+    ),
+];
+
+fn read(fields: &KnownFields<'_>, agent: &mut AgentDefinition, findings: &mut FileFindings) {
+    let Some(node) = fields.get("tools") else { return };
+    let YamlContent::Map(_) = node.content else { return allow(node, "tools", agent, findings) };
+    let Some(fields) = KnownFields::open(node, "tools", &field_names(TOOLS_FIELDS), findings) else { return };
+    read_rows(TOOLS_FIELDS, &fields, agent, findings);
     if has_switches(node) {
         findings.expected(node, "tools", WrongType, "a list of tool names, or a map with `allow` and `deny`");
     }
-    let flag = |name: &str, findings: &mut FileFindings| fields.flag(name, findings).unwrap_or(false);
-    let (inherits, agents) = (flag("inherit", findings), flag("agents", findings));
-    let (deny, forbidden) =
-        fields.get("deny").map(|node| denied(node, "tools.deny", findings)).unwrap_or_default();
-    narrowings.extend(forbidden);
-    (ToolSelection { allow, deny, inherits, agents, ..ToolSelection::default() }, narrowings)
+}
+
+fn allow(node: &YamlNode, path: &str, agent: &mut AgentDefinition, findings: &mut FileFindings) {
+    let (names, narrowings) = allowed(node, path, findings);
+    agent.tools.allow = Some(names);
+    agent.narrowings.extend(narrowings);
+}
+
+fn written_names(names: &[ToolName]) -> Value {
+    names.iter().map(ToolName::as_str).collect()
+}
+
+/// A list, or a text with commas or blanks between the names.
+fn tool_names() -> Value {
+    json!({ "type": ["array", "string", "null"], "items": { "type": "string", "pattern": r"\S" } })
+}
+
+/// `list_directory`, `read_file` …, and `save_memory` … unless another agent calls it.
+fn default_tools_in_words() -> String {
+    let words =
+        |tools: Vec<&str>| tools.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
+    let called: Vec<&str> = default_tools(true).collect();
+    let more: Vec<&str> = default_tools(false).filter(|tool| !called.contains(tool)).collect();
+    format!("{}, and unless another agent calls it {}", words(called), words(more))
 }
 
 /// Tools that are switched on and off, as OpenCode has it: read as fields nobody knows, what is off would not be.
 fn has_switches(node: &YamlNode) -> bool {
     let YamlContent::Map(entries) = &node.content else { return false };
-    let is_field = |key: &YamlKey| TOOLS_FIELDS.contains(&key.text.as_str());
+    let is_field = |key: &YamlKey| TOOLS_FIELDS.iter().any(|row| row.name == key.text);
     let is_switch = |node: &YamlNode| matches!(node.to_scalar(), Some(serde_json::Value::Bool(_)));
     entries.iter().any(|(key, node)| !is_field(key) && is_switch(node))
 }

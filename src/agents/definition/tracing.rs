@@ -1,90 +1,64 @@
 //! The field `tracing`: who else is told of the spans of its runs, and what of them? (spec 10)
 
-use super::super::{
-    fields::{self, KnownFields},
-    findings::FileFindings,
-    yaml::YamlContent,
+use super::{
+    field_row::{
+        FieldLoss, FieldNarrowing, FieldRow, field, map_schema, read_section, section, written_section,
+    },
+    shapes::{FieldShape, FieldSlot, FlagShape, NumberShape, WordListShape, WordShape, or_null},
 };
-use protocol::{
-    AgentTracing,
-    FileProblemCode::{BadValue, UnknownField, WrongType},
-    TraceBackend, TraceContent, TracedEvents,
-};
+use protocol::{AgentDefinition, TraceBackend, TraceContent, TracedEvents};
 
-pub(super) const TRACING_FIELDS: &[&str] = &["enabled", "events", "backend", "sampleRate", "content"];
-
-pub(super) const BACKENDS: &[(&str, Option<TraceBackend>)] = &[
+const BACKENDS: &[(&str, Option<TraceBackend>)] = &[
     ("sqlite", Some(TraceBackend::Sqlite)),
     ("otlp", Some(TraceBackend::Otlp)),
     ("console", Some(TraceBackend::Console)),
     ("file", Some(TraceBackend::File)),
 ];
 
-pub(super) const CONTENTS: &[(&str, TraceContent)] =
+const CONTENTS: &[(&str, TraceContent)] =
     &[("full", TraceContent::Full), ("redacted", TraceContent::Redacted), ("none", TraceContent::None)];
 
 /// Kinds of spans; `None` = there are none of the kind in this version.
-pub(super) const EVENTS: &[(&str, Option<TracedEvents>)] = &[
+const EVENTS: &[(&str, Option<TracedEvents>)] = &[
     ("llm", Some(TracedEvents::Llm)),
     ("tool", Some(TracedEvents::Tool)),
     ("handoff", None),
     ("guardrail", None),
 ];
 
-/// The words that mean something in this version.
-pub(super) fn known<T>(choices: &[(&'static str, Option<T>)]) -> Vec<&'static str> {
-    choices.iter().filter(|(_, choice)| choice.is_some()).map(|(word, _)| *word).collect()
-}
+pub(super) const TRACING: FieldRow<AgentDefinition> = section!(
+    "tracing", TRACING_FIELDS,
+    "Where else the spans of its runs are sent, and which parts of them. It can only narrow what the settings `tracing` say.",
+    example: "tracing: { enabled: false }",
+    narrowing: FieldNarrowing::Narrows, loss: Some(FieldLoss::of("`tracing`"))
+);
 
-pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> AgentTracing {
-    let Some(node) = fields.get("tracing") else { return AgentTracing::default() };
-    let Some(fields) = KnownFields::open(node, "tracing", TRACING_FIELDS, findings) else {
-        return AgentTracing::default();
-    };
-    let sample_rate =
-        fields.number("sampleRate", "a number from 0 to 1", |rate| (0.0..=1.0).contains(&rate), findings);
-    AgentTracing {
-        enabled: fields.flag("enabled", findings),
-        events: words(&fields, "events", EVENTS, findings),
-        backend: words(&fields, "backend", BACKENDS, findings),
-        sample_rate,
-        content: fields.one_of("content", CONTENTS, findings),
-    }
-}
-
-/// Words in a list, or one alone; each once. One that means nothing yet is told and left out.
-fn words<T: Copy + PartialEq>(
-    fields: &KnownFields<'_>,
-    name: &str,
-    choices: &'static [(&'static str, Option<T>)],
-    findings: &mut FileFindings,
-) -> Option<Vec<T>> {
-    let node = fields.get(name)?;
-    let path = fields.path(name);
-    let expected = format!("a list of {}", fields::listed(&known(choices)));
-    let nodes = match &node.content {
-        YamlContent::List(nodes) => nodes.iter().collect(),
-        YamlContent::Scalar { .. } => vec![node],
-        YamlContent::Map(_) => {
-            findings.expected(node, &path, WrongType, &expected);
-            return None;
-        }
-    };
-    let mut chosen = Vec::new();
-    for node in nodes {
-        let word = node.as_raw_text();
-        match word.and_then(|text| choices.iter().find(|(word, _)| *word == text.trim())) {
-            Some((_, Some(choice))) if chosen.contains(choice) => {}
-            Some((_, Some(choice))) => chosen.push(*choice),
-            Some((word, None)) => {
-                let message = format!("`{path}`: `{word}` has no effect in this version");
-                findings.warning(Some(node.mark), UnknownField, message, None);
-            }
-            None => {
-                let code = if word.is_some() { BadValue } else { WrongType };
-                findings.expected(node, &path, code, &expected);
-            }
-        }
-    }
-    Some(chosen)
-}
+const TRACING_FIELDS: &[FieldRow<AgentDefinition>] = &[
+    field!(
+        "enabled", tracing.enabled, FlagShape,
+        "False: its spans go nowhere but into the daemon's database. Default: true.",
+        example: "tracing: { enabled: false }"
+    ),
+    field!(
+        "events", tracing.events, WordListShape(EVENTS),
+        "Kinds of spans; runs, turns and questions always go with them. Default: all.",
+        example: "tracing: { events: [llm] }"
+    ),
+    field!(
+        "backend", tracing.backend, WordListShape(BACKENDS),
+        "Where they go: to the collector of the settings (`otlp`), into files (`file`), into the daemon's log (`console`). The \
+         daemon's database (`sqlite`) has them anyway. Default, and at most: what the setting `tracing.backend` says.",
+        example: "tracing: { backend: [sqlite, file] }"
+    ),
+    field!(
+        "sampleRate", tracing.sample_rate,
+        NumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" },
+        "The part of traces whose texts go with them, from 0 to 1. Default: 1.",
+        example: "tracing: { sampleRate: 0.5 }"
+    ),
+    field!(
+        "content", tracing.content, WordShape(CONTENTS),
+        "Texts as the daemon has them (`full`), their sizes (`redacted`), or none. Default: `full`.",
+        example: "tracing: { content: redacted }"
+    ),
+];

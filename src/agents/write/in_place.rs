@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        definition::FIELDS,
+        definition::FIELD_NAMES,
         field_names::camel_case,
         file_sections::{PromptBody, split},
         yaml::{self, YamlContent},
@@ -90,7 +90,7 @@ impl<'a> WantedChange<'a> {
             if wanted.fields.iter().any(|earlier| earlier.name == name) {
                 return Err(bad(key, "is given a second time, in another spelling"));
             }
-            let key = if FIELDS.contains(&name.as_str()) { name.clone() } else { key.clone() };
+            let key = if FIELD_NAMES.contains(&name.as_str()) { name.clone() } else { key.clone() };
             wanted.fields.push(WantedField { name, key, value });
         }
         wanted.fields.sort_by_key(|field| rank(&field.name));
@@ -100,7 +100,7 @@ impl<'a> WantedChange<'a> {
 
 /// Where a reader expects the field among others; unknown ones come last.
 fn rank(name: &str) -> usize {
-    FIELDS.iter().position(|field| *field == name).unwrap_or(FIELDS.len())
+    FIELD_NAMES.iter().position(|field| *field == name).unwrap_or(FIELD_NAMES.len())
 }
 
 /// A file by its lines.
@@ -280,7 +280,7 @@ impl<'a> FileLines<'a> {
             wanted.fields.iter().any(|it| it.name == field.name && it.value.is_none())
         };
         let rank_of_new = rank(name);
-        let is_unknown = rank_of_new == FIELDS.len();
+        let is_unknown = rank_of_new == FIELD_NAMES.len();
         let before = self.fields.iter().filter(|field| !goes(field));
         let before = before.filter(|field| is_unknown || rank(&field.name) < rank_of_new);
         let last = before.max_by_key(|field| if is_unknown { field.lines.start } else { rank(&field.name) });

@@ -3,6 +3,16 @@
 //!
 //! A token belongs to one server's address and to whoever issued it; it goes nowhere else. It is kept in a file, renewed before
 //! it ends and once when it is refused, and hidden from everything that is shown before it is used.
+//!
+//! Note: `rmcp` has an OAuth client (feature `auth`, 3.11 at the time of writing). It does not replace this one, even with an
+//! HTTP client of ours below it. It accepts a server that never asked for a sign-in, a token endpoint at another origin than
+//! the issuer's, an authorization endpoint over plain HTTP, metadata without `code_challenge_methods_supported`, a redirect with
+//! two `state`s, and a token of any type. We could check these around it, but not mend the following: registration fails when
+//! the answer has no `redirect_uris`; the resource of a sign-in can neither be read nor be restored from a file; stored
+//! credentials lack the client's secret, and the issuer's metadata, not the registration, decide how it is sent; of the errors
+//! that end a sign-in only `invalid_grant` can be told apart; the code and an `id_token` are logged at level `debug`. Once these
+//! are mended, its discovery and its exchange can take the place of ours. The checks, the listener, the file and the revocation
+//! stay ours in any case.
 
 use std::{
     collections::BTreeMap,

@@ -112,7 +112,7 @@ impl HandlerParts {
         let is_inside = |folder: &PathBuf| roots.iter().any(|root| folder.starts_with(root));
         let worked = self.owner_programs.worked_folders();
         let home = self.environment.iter().find(|(name, _)| name == "HOME");
-        let ground = OwnGround { worked: &worked, home: home.map(|(_, value)| Path::new(value)) };
+        let ground = OwnGround::of_process(&worked, home.map(|(_, value)| Path::new(value)));
         let folders = self.program_folders.iter();
         let folders = folders.filter(|folder| !is_inside(folder) && !ground.is_of_agents(folder));
         let folders: Vec<&str> = folders.filter_map(|folder| folder.to_str()).collect();

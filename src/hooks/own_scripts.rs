@@ -97,7 +97,7 @@ pub(super) fn led_astray(
     if home.is_none() && by_home {
         return Some("the daemon's environment has no HOME, and its command names files by it".to_owned());
     }
-    let ground = OwnGround { worked, home: home.as_deref() };
+    let ground = OwnGround::of_process(worked, home.as_deref());
     let text = HookText { command, args: args.as_deref() };
     if let WorkspaceReach::CouldRun { words } = reach::of_hook(
         text,

@@ -7,7 +7,7 @@ use super::{
     programs::{self, ServerOwner, ServerPrograms, digest_of_place},
 };
 use protocol::McpTransport;
-use sys::{programs::is_roots_alone, worked_folders::WorkedFolders};
+use sys::{beyond_reach::FileOwner, programs::is_roots_alone, worked_folders::WorkedFolders};
 
 /// A file that a server of the user's own is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +68,12 @@ impl ProjectReader {
             &self.shared.environment,
             &trust,
         );
-        let is_of_agents =
-            |path: &Path| agents.iter().any(|root| path.starts_with(root)) || worked.holding(path).is_some();
+        let user = FileOwner::of_process();
+        let is_of_agents = |path: &Path| {
+            let lies_there =
+                agents.iter().any(|root| path.starts_with(root)) || worked.holding(path).is_some();
+            lies_there && !user.cannot_change(path)
+        };
         let files = programs.into_iter().map(|it| {
             let path = Path::new(&it.root).join(&it.path);
             let is_by_name = places.iter().any(|place| place.canonicalize().is_ok_and(|real| real == path));

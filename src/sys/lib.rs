@@ -1,6 +1,7 @@
 //! The seam to the machine: clock, ids, the service manager. Everything that a test must be able to replace, and what only
 //! Linux has, lives here; and what everybody needs who reads what people wrote: where it stands, and what was meant.
 
+pub mod beyond_reach;
 pub mod children;
 pub mod clock;
 pub mod current;

@@ -5,12 +5,13 @@
 //! whatever mechanism confines them.
 
 use std::{
-    io::Read as _,
+    io::{ErrorKind, Read as _},
     path::{Path, PathBuf},
 };
 
 use crate::{
-    first_line::whole_first_line, guarded::ResolvedPath, regular_file, worked_folders::WorkedFolders,
+    beyond_reach::FileOwner, first_line::whole_first_line, guarded::ResolvedPath, regular_file,
+    worked_folders::WorkedFolders,
 };
 
 /// Programs that run a file that they are given, or load others at their start, whatever they are made of.
@@ -22,6 +23,17 @@ const LOADING: &[&str] = &[
 /// Programs that look for modules, or for what says how a script is run, in every folder above it (https://nodejs.org/api/modules.html,
 /// https://bun.sh/docs/runtime/bunfig, https://docs.deno.com/runtime/fundamentals/configuration).
 const FROM_ABOVE: &[&str] = &["node", "nodejs", "bun", "deno", "tsx", "ts-node"];
+/// Names for which these look there.
+const LOOKED_FOR_ABOVE: &[&str] = &[
+    "node_modules",
+    "package.json",
+    "tsconfig.json",
+    "jsconfig.json",
+    "bunfig.toml",
+    "deno.json",
+    "deno.jsonc",
+    ".env",
+];
 const SCRIPT_ENDS_OF_NODE: &[&str] = &["js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx"];
 
 /// Folders of a home in which no command of an agent writes, or what it writes is put aside.
@@ -34,10 +46,18 @@ pub struct OwnGround<'a> {
     pub worked: &'a WorkedFolders,
     /// The person's home, by whatever links; `None` = nobody knows it.
     pub home: Option<&'a Path>,
+    /// The one as whom agents write: what that user cannot change, none of them has made.
+    pub user: FileOwner,
 }
 
-impl OwnGround<'_> {
-    /// True of a path that lies in such a folder, or leads through one by a link, whether it is there or not. Blocks on the file system.
+impl<'a> OwnGround<'a> {
+    /// As agents of this daemon have written.
+    pub fn of_process(worked: &'a WorkedFolders, home: Option<&'a Path>) -> OwnGround<'a> {
+        OwnGround { worked, home, user: FileOwner::of_process() }
+    }
+
+    /// True of a path that lies in such a folder, or leads through one by a link, whether it is there or not; not of a file that only root, or
+    /// another user of the system's, can change. Blocks on the file system.
     pub fn is_of_agents(&self, path: &Path) -> bool {
         let way = ResolvedPath::to(path);
         let home = self.home.map(|home| ResolvedPath::to(home).end);
@@ -54,7 +74,7 @@ impl OwnGround<'_> {
     /// `words`: of the command that runs it. Blocks on the file system.
     pub fn takes_from_agents_above<'w>(&self, path: &Path, words: impl IntoIterator<Item = &'w str>) -> bool {
         let real = ResolvedPath::to(path).end;
-        if self.worked.all_holding(&real).is_empty() {
+        if self.worked.all_holding(&real).is_empty() || self.is_beyond_with_above(&real) {
             return false;
         }
         let end = real.extension().and_then(|end| end.to_str()).unwrap_or_default();
@@ -71,7 +91,19 @@ impl OwnGround<'_> {
             let first = path.strip_prefix(folder).ok().and_then(|below| below.iter().next());
             home == Some(folder) && first.is_some_and(|it| KEPT_OF_HOME.iter().any(|kept| it == *kept))
         };
-        self.worked.is_one(path) || !self.worked.all_holding(path).iter().all(is_kept)
+        let is_within = self.worked.is_one(path) || !self.worked.all_holding(path).iter().all(is_kept);
+        is_within && !self.user.cannot_change(path)
+    }
+
+    /// True of a file without links that agents cannot have written, and beside and above which they cannot have put what its interpreter looks
+    /// for.
+    fn is_beyond_with_above(&self, file: &Path) -> bool {
+        let looked_for =
+            || file.ancestors().skip(1).flat_map(|it| LOOKED_FOR_ABOVE.iter().map(|name| it.join(name)));
+        let is_missing =
+            |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        self.user.cannot_change(file)
+            && looked_for().all(|it| is_missing(&it) || self.user.cannot_exchange(&it))
     }
 }
 
@@ -117,7 +149,7 @@ mod tests {
         symlink(home.join("bin/x.sh"), home.join("dot/out")).unwrap();
         symlink(home.join("dot/bin"), home.join("folder")).unwrap();
         let worked = WorkedFolders::default();
-        let ground = OwnGround { worked: &worked, home: Some(&home) };
+        let ground = OwnGround::of_process(&worked, Some(&home));
         let of_agents = |names: &[&str]| -> Vec<bool> {
             names.iter().map(|name| ground.is_of_agents(&home.join(name))).collect()
         };
@@ -145,5 +177,26 @@ mod tests {
         assert!(!above(".claude/hooks/x.sh", "sh x.sh"));
         worked.add(home.parent().map(Path::to_owned));
         assert_eq!(of_agents(&[".config/x"]), [true]);
+    }
+    #[test]
+    fn what_root_alone_can_change_is_no_agents_wherever_they_worked() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join("x.sh"), "x").unwrap();
+        symlink("/bin/sh", root.join("linked")).unwrap();
+        let shell = Path::new("/bin/sh").canonicalize().unwrap();
+        let worked = WorkedFolders::default();
+        worked.add([PathBuf::from("/")]);
+        let of = |user: FileOwner| OwnGround { worked: &worked, home: None, user };
+        let ground = of(FileOwner::PERSON);
+        assert!(!ground.is_of_agents(Path::new("/bin/sh")) && !ground.loads_from_agents(&shell));
+        assert!(!ground.takes_from_agents_above(&shell, ["node"]));
+        // The link is anybody's who can write into its folder; what a folder holds, or what is not there yet, nobody has looked at.
+        for path in [root.join("linked"), root.join("x.sh"), "/usr".into(), "/usr/none".into()] {
+            assert!(ground.is_of_agents(&path), "{}", path.display());
+        }
+        assert!(ground.takes_from_agents_above(&root.join("x.sh"), ["node"]));
+        // An agent of root's may have written all of them.
+        assert!(of(FileOwner::ROOT).is_of_agents(&shell));
     }
 }

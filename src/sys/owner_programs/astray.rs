@@ -12,10 +12,10 @@ impl OwnerPrograms {
         let worked = self.worked_folders();
         let noted: Vec<&Path> = program.files.iter().map(|file| file.path.as_path()).collect();
         let home = std::env::home_dir();
-        let found = leading::leading(words, &noted, &worked, home.as_deref());
+        let ground = OwnGround::of_process(&worked, home.as_deref());
+        let found = leading::leading(words, &noted, ground);
         // By its name alone it may be found there, too.
         let by_name = || {
-            let ground = OwnGround { worked: &worked, home: home.as_deref() };
             let is_theirs = !worked.all().is_empty() && ground.loads_from_agents(&program.path);
             is_theirs.then(|| program.path.display().to_string())
         };

@@ -10,7 +10,6 @@ use crate::{
     own_ground::OwnGround,
     plain_text::{PlainCommand, PlainScript, PlainWord},
     word_paths::{absolute, pieces},
-    worked_folders::WorkedFolders,
 };
 
 /// Programs that only read what they are given: a key may lie anywhere.
@@ -135,17 +134,13 @@ const DEEPEST: usize = 3;
 
 /// The first of the words' paths, or of the commands in a text among them, by which an agent may decide what is run, as it stands in them. Files in
 /// `noted` are held to what they were. Blocks on the file system.
-pub(super) fn leading(
-    words: &[String],
-    noted: &[&Path],
-    worked: &WorkedFolders,
-    home: Option<&Path>,
-) -> Option<String> {
+pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> Option<String> {
+    let OwnGround { worked, home, .. } = own;
     let folders = worked.all();
     if folders.is_empty() {
         return None;
     }
-    let ground = AgentsGround { folders: &folders, noted, home, own: OwnGround { worked, home } };
+    let ground = AgentsGround { folders: &folders, noted, home, own };
     let words = words.iter().map(|word| PlainWord { text: word.clone() }).collect();
     let command = PlainCommand { words, files: Vec::new() };
     of_command(&command, &ground, (0, false))
@@ -329,6 +324,7 @@ fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{beyond_reach::FileOwner, worked_folders::WorkedFolders};
 
     #[test]
     fn a_folder_of_agents_and_what_is_not_there_yet_lead_into_it() {
@@ -346,7 +342,8 @@ mod tests {
         let found = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let noted = [home.join("dotfiles/notify.sh")];
-            leading(&words, &noted.each_ref().map(PathBuf::as_path), &worked, Some(&home))
+            let own = OwnGround::of_process(&worked, Some(&home));
+            leading(&words, &noted.each_ref().map(PathBuf::as_path), own)
         };
         let absolute = format!("cd {}/dotfiles && ./notify.sh", home.display());
         let leading = [
@@ -428,6 +425,27 @@ mod tests {
             &["bash", "-c", r#"exec ~/bin/notify "$X""#],
         ] {
             assert_eq!(found(words), None, "{words:?}");
+        }
+    }
+    #[test]
+    fn programs_of_the_system_lead_nowhere_though_an_agent_once_worked_above_them() {
+        let worked = WorkedFolders::default();
+        worked.add([PathBuf::from("/")]);
+        let found = |user: FileOwner, words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            leading(&words, &[], OwnGround { worked: &worked, home: None, user })
+        };
+        let of_system =
+            [&["/bin/sh", "/bin/sh"][..], &["sh", "-c", "logger agent 2>/dev/null"], &["cat", "/etc/passwd"]];
+        for words in of_system {
+            assert_eq!(found(FileOwner::PERSON, words), None, "{words:?}");
+        }
+        assert!(found(FileOwner::ROOT, of_system[0]).is_some());
+        let own = tempfile::NamedTempFile::new().unwrap();
+        for words in
+            [&["sh", own.path().to_str().unwrap()][..], &["make", "-C", "/usr"], &["sh", "/usr/none"]]
+        {
+            assert!(found(FileOwner::PERSON, words).is_some(), "{words:?}");
         }
     }
 }

@@ -197,7 +197,7 @@ impl OwnerPrograms {
 }
 
 fn is_of_agents(file: &Path, worked: &WorkedFolders) -> bool {
-    OwnGround { worked, home: std::env::home_dir().as_deref() }.is_of_agents(file)
+    OwnGround::of_process(worked, std::env::home_dir().as_deref()).is_of_agents(file)
 }
 
 impl OwnerProgram {

@@ -3,6 +3,8 @@
 //! What is shown is what is acknowledged: the digests that a person saw are those that are sent, and a file that changed
 //! in between is refused by the daemon.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,6 +18,7 @@ use protocol::{
     TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
 };
 
+mod folders;
 mod programs;
 mod skills;
 
@@ -45,6 +48,12 @@ pub(super) struct TrustArguments {
     /// Show the programs named in your settings that have changed, instead of a folder, and ask
     #[arg(long, conflicts_with_all = ["target", "no"])]
     programs: bool,
+    /// List the folders in which agents work, or have worked: scripts there do not run with your rights
+    #[arg(long, conflicts_with_all = ["target", "no", "yes", "programs"])]
+    folders: bool,
+    /// Ask whether nothing in a folder is an agent's any more, so that scripts there may run with your rights
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "no", "yes", "programs", "folders"])]
+    forget_folder: Option<PathBuf>,
     /// What stdout gets: a sentence, or the daemon's answer
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
@@ -55,6 +64,12 @@ pub(super) fn trust(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
+    if arguments.folders {
+        return folders::list_folders(arguments, link, surroundings);
+    }
+    if let Some(folder) = &arguments.forget_folder {
+        return folders::forget_folder(folder, arguments, link, surroundings);
+    }
     if arguments.programs {
         return programs::trust_programs(arguments, link, surroundings);
     }

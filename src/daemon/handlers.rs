@@ -48,6 +48,7 @@ mod tools;
 mod traces;
 mod undo;
 mod usage;
+mod worked_folders;
 mod workspaces;
 
 pub(super) use extensions::{
@@ -77,6 +78,7 @@ pub(super) fn methods(services: &DaemonServices, reloader: &Arc<SettingsReloader
     hooks::register(&mut api, services);
     policy::register(&mut api, services);
     programs::register(&mut api, services);
+    worked_folders::register(&mut api, services);
     prompts::register(&mut api, services);
     skills::register(&mut api, services, reloader);
     extensions::register(&mut api, services);

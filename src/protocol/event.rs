@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationEdited, ConfirmationRequested, ConfirmationResolved,
     ConfirmationRevised, ExtensionChanged, ExtensionRef, FileChanged, FileRestored, FinishReason,
-    MemorySaved, OnDisconnect, PolicyChanged, ProgramNoted, Risk, RuleOrigin, RunEndReason, RunId,
-    RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal, UsdAmount,
-    WorkspaceTrusted, reread,
+    FolderForgotten, MemorySaved, OnDisconnect, PolicyChanged, ProgramNoted, Risk, RuleOrigin, RunEndReason,
+    RunId, RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal,
+    UsdAmount, WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -187,6 +187,8 @@ events! {
     /// A program that the settings name may be run with these files, and with no others in their place: it is run for the first
     /// time, or a person has acknowledged what changed.
     "program.noted" => ProgramNoted;
+    /// A person said that nothing in a folder is an agent's any more, though agents have worked there.
+    "folder.forgotten" => FolderForgotten;
     /// A person installed, enabled, disabled or removed an extension. What it brings along counts from the next run and turn on.
     "extension.changed" => ExtensionChanged;
     /// Settings were read anew, and these have other values than before.

@@ -29,6 +29,7 @@ mod skills;
 mod tools;
 mod traces;
 mod usage;
+mod worked_folders;
 
 pub use agent_files::*;
 pub use agents::*;
@@ -53,6 +54,7 @@ pub use skills::*;
 pub use tools::*;
 pub use traces::*;
 pub use usage::*;
+pub use worked_folders::*;
 
 /// The protocol versions this daemon speaks; within one, only additions happen.
 pub const PROTOCOL_VERSIONS: &[&str] = &["1"];
@@ -310,6 +312,12 @@ methods! {
     call "programs/list" => ProgramsList(NoParams) -> ProgramsListResult;
     /// A person has looked at a program that changed: it may be run as it is now.
     call "programs/acknowledge" => ProgramsAcknowledge(ProgramsAcknowledgeParams) -> ProgramsAcknowledgeResult;
+    /// The folders in which agents work, or have worked, whatever became of their sessions. A program of the settings that is a script
+    /// there is not run, and a hook of the user's own that has to do with files there runs in the sandbox.
+    call "workedFolders/list" => WorkedFoldersList(NoParams) -> WorkedFoldersListResult;
+    /// A person says that nothing in a folder is an agent's any more: what lies there may run with that person's rights. Refused
+    /// (`CONFLICT`) while a session that is not deleted has it as one of its folders; `details.sessions` names the newest of them.
+    call "workedFolders/forget" => WorkedFoldersForget(WorkedFoldersForgetParams) -> WorkedFoldersForgetResult;
     /// Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the run
     /// will end exactly once, whatever dies. Without `sessionId` in a new session.
     call "run/start" => RunStart(RunStartParams) -> RunStartResult;

@@ -319,6 +319,14 @@ pub struct ProgramNoted {
     pub acknowledged: bool,
 }
 
+/// Data of `folder.forgotten`: a folder in which agents have worked, and that counts as one of theirs no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FolderForgotten {
+    /// Absolute, without links. It counts again once a session begins there.
+    pub folder: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use std::{
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use protocol::{EventBody, EventSeq, SessionId, Timestamp};
+use protocol::{EventSeq, SessionId, Timestamp};
 use sys::{
     clock::Clock,
     histogram::{DurationCounts, DurationHistogram},
@@ -41,6 +41,7 @@ mod retention;
 mod schema;
 mod tail;
 mod wire_errors;
+mod worked;
 mod writer;
 
 pub use consumer_rows::EventConsumer;
@@ -92,6 +93,20 @@ struct StoreState {
     is_at_work: AtomicBool,
     /// Held while the store lives: a second daemon on the same database is refused. Its time says when a daemon was at work last.
     lock: std::fs::File,
+}
+
+/// What came of asking to forget a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FolderForgettingOutcome {
+    Gone {
+        seq: EventSeq,
+    },
+    /// No agent is known to have worked there.
+    Unknown,
+    /// These sessions have it as one of their folders, the one that was active last first; not all of very many.
+    InUse {
+        sessions: Vec<SessionId>,
+    },
 }
 
 /// What became of a session that was to be removed.
@@ -181,12 +196,12 @@ impl EventStore {
         let commit_times = Arc::new(DurationHistogram::new(COMMIT_BOUNDS_US));
         let mut connection = opened.writer;
         let removals = Arc::new(removals::SessionRemovals::load(&mut connection).await?);
-        let news = (Arc::clone(&tail), Arc::clone(&commit_times), Arc::clone(&removals));
+        let worked = WorkedFolders::default();
+        worked.add(worked::folders(&opened.readers).await?);
+        let news = (Arc::clone(&tail), Arc::clone(&commit_times), Arc::clone(&removals), worked.clone());
         let writer =
             writer::StoreWriter::new(connection, opened.options, opened.head, news, Arc::clone(&clock), room);
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
-        let worked = WorkedFolders::default();
-        worked.add(read::sessions::worked_folders(&opened.readers).await?);
         let shared = StoreState {
             worked,
             path: opened.path,
@@ -212,7 +227,7 @@ impl EventStore {
         Ok(EventStore { shared: Arc::new(shared) })
     }
 
-    /// The folders of all sessions that there are, or were since the store was opened.
+    /// The folders of all sessions that there are, or were, those apart that a person had it forget.
     pub fn worked_folders(&self) -> &WorkedFolders {
         &self.shared.worked
     }
@@ -252,12 +267,6 @@ impl EventStore {
         keyed: Option<KeyedAnswer>,
         is_urgent: bool,
     ) -> Result<(EventSeq, EventSeq), StoreError> {
-        // Before anybody can work there.
-        for event in &events {
-            if let EventBody::SessionCreated(created) = &event.body {
-                self.shared.worked.add(created.roots.iter().map(PathBuf::from));
-            }
-        }
         let (reply, answer) = oneshot::channel();
         let request = writer::WriterRequest::append(events, keyed, is_urgent, reply)?;
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;

@@ -1,6 +1,6 @@
 //! The projections: what the tables beside the log hold, computed from events by one function.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -23,6 +23,8 @@ pub(super) mod usage;
 #[derive(Default)]
 pub(super) struct ProjectionBatch {
     sessions: BTreeMap<SessionId, (SessionCreated, Timestamp)>,
+    /// Folders that are no longer known as those of sessions, unless one begins there behind it.
+    forgotten: BTreeSet<String>,
     updated: BTreeMap<SessionId, SessionUpdated>,
     /// Modes that answers gave to sessions, after what is `updated`.
     modes: BTreeMap<SessionId, ApprovalMode>,
@@ -49,9 +51,13 @@ impl ProjectionBatch {
     /// The one function that says what an event means for the tables.
     pub fn add(&mut self, seq: EventSeq, event: &EncodedEvent) {
         self.people.add(seq, event);
+        if let EventBody::FolderForgotten(data) = &event.body {
+            self.forgotten.insert(data.folder.clone());
+        }
         let Some(session) = &event.session else { return };
         match &event.body {
             EventBody::SessionCreated(data) => {
+                self.forgotten.retain(|folder| !data.roots.contains(folder));
                 self.sessions.insert(session.clone(), (data.clone(), event.at));
             }
             EventBody::SessionUpdated(data) => {
@@ -157,6 +163,7 @@ impl ProjectionBatch {
     pub fn statements(self) -> Vec<SqlStatement> {
         let ProjectionBatch {
             sessions,
+            forgotten,
             updated,
             modes,
             closed,
@@ -185,6 +192,7 @@ impl ProjectionBatch {
         });
         let created: Vec<Value> = created.collect();
         push(INSERT_WORKED_FOLDERS, created.clone());
+        push(FORGET_FOLDERS, forgotten.iter().map(|folder| json!(folder)).collect());
         push(INSERT_SESSIONS, created);
         let contexts = rows.values().map(RunRow::context);
         push(INSERT_CONTEXTS, contexts.collect());
@@ -227,10 +235,14 @@ from jsonb_each(?)";
 
 /// Kept when the session is deleted: what its agents wrote is there all the same.
 const INSERT_WORKED_FOLDERS: &str = "
-insert into worked_folders (folder)
-select root.value from jsonb_each(?) as session, json_each(session.value->>1) as root
+insert into worked_folders (folder, session_id, last_us)
+select root.value, session.value->>0, session.value->>5
+from jsonb_each(?) as session, json_each(session.value->>1) as root
 where true
-on conflict do nothing";
+on conflict (folder) do update set session_id = excluded.session_id, last_us = excluded.last_us
+where coalesce(worked_folders.last_us, 0) <= excluded.last_us";
+
+const FORGET_FOLDERS: &str = "delete from worked_folders where folder in (select value from json_each(?))";
 
 const INSERT_CONTEXTS: &str = "
 insert into contexts (context_id, session_id, agent, parent_run_id, created_us, last_active_us)

@@ -35,6 +35,7 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "uncounted", include_str!("../../migrations/0010_uncounted.sql")),
     (11, "worked_folders", include_str!("../../migrations/0011_worked_folders.sql")),
     (12, "wire_terms", include_str!("../../migrations/0012_wire_terms.sql")),
+    (13, "worked_sessions", include_str!("../../migrations/0013_worked_sessions.sql")),
 ];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread

@@ -27,6 +27,7 @@ mod statements;
 mod texts;
 mod usage;
 mod wire_terms;
+mod worked;
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);

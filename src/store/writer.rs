@@ -19,11 +19,14 @@ use super::{
     tail::LogTail,
 };
 use protocol::{EventSeq, SessionId};
-use sys::{clock::Clock, histogram::DurationHistogram};
+use sys::{clock::Clock, histogram::DurationHistogram, worked_folders::WorkedFolders};
 
 mod commit;
 mod consumers;
 mod delete;
+mod forget;
+
+pub(super) use forget::FolderForgetting;
 
 /// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
 const BATCH: usize = 256;
@@ -40,6 +43,7 @@ type AppendReply = oneshot::Sender<Result<(EventSeq, EventSeq), StoreError>>;
 pub(super) enum WriterRequest {
     Append(AppendRequest),
     Delete(SessionDeletion),
+    ForgetFolder(FolderForgetting),
     /// Answered when what was asked before is done.
     Ping(oneshot::Sender<()>),
     OpenConsumer(consumers::ConsumerOpening),
@@ -152,6 +156,8 @@ pub(super) struct StoreWriter {
     tail: Arc<LogTail>,
     commit_times: Arc<DurationHistogram>,
     removals: Arc<SessionRemovals>,
+    /// The folders of sessions.
+    worked: WorkedFolders,
     clock: Arc<dyn Clock>,
     sweeper: AnswerSweeper,
     room: DiskSpace,
@@ -164,7 +170,12 @@ impl StoreWriter {
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         head: EventSeq,
-        (tail, commit_times, removals): (Arc<LogTail>, Arc<DurationHistogram>, Arc<SessionRemovals>),
+        (tail, commit_times, removals, worked): (
+            Arc<LogTail>,
+            Arc<DurationHistogram>,
+            Arc<SessionRemovals>,
+            WorkedFolders,
+        ),
         clock: Arc<dyn Clock>,
         room: DiskSpace,
     ) -> StoreWriter {
@@ -176,6 +187,7 @@ impl StoreWriter {
             tail,
             commit_times,
             removals,
+            worked,
             clock,
             sweeper: AnswerSweeper::new(),
             room,
@@ -216,6 +228,11 @@ impl StoreWriter {
                         // In the order of asking: what was appended before is removed with the rest.
                         self.commit_all(std::mem::take(&mut appends)).await;
                         self.delete(deletion).await;
+                    }
+                    WriterRequest::ForgetFolder(forgetting) => {
+                        // Sessions that were asked for before are there.
+                        self.commit_all(std::mem::take(&mut appends)).await;
+                        self.forget_folder(forgetting).await;
                     }
                     WriterRequest::Ping(reply) => pings.push(reply),
                     WriterRequest::OpenConsumer(opening) => {

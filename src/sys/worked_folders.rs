@@ -17,6 +17,11 @@ impl WorkedFolders {
         self.0.write().unwrap_or_else(PoisonError::into_inner).extend(folders);
     }
 
+    /// From now on nothing there counts as theirs, unless it does by a folder above or below it.
+    pub fn remove(&self, folder: &Path) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(folder);
+    }
+
     /// The folder of agents that a path without links lies in, the innermost; the folder itself lies in none but those above it.
     pub fn holding(&self, path: &Path) -> Option<PathBuf> {
         let folders = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -490,7 +490,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");
-    expect!["<home>/state/subagentd.db was written by a newer version: it has migration 999, this version knows 12; start that newer version, or point --state-dir elsewhere"].assert_eq(&refused);
+    expect!["<home>/state/subagentd.db was written by a newer version: it has migration 999, this version knows 13; start that newer version, or point --state-dir elsewhere"].assert_eq(&refused);
     assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
     // Whoever goes back to the newer version finds everything.
     set(999, 1).await;

@@ -121,3 +121,4 @@ mod unready;
 mod walls;
 mod watching;
 mod web;
+mod worked_folders;

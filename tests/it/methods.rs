@@ -1936,6 +1936,36 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "workedFolders/list",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: |result| {
+                let folders = result["folders"].as_array().unwrap().iter();
+                folders
+                    .map(|it| json!([it["folder"], it["lastSessionId"].is_string(), it["sessions"]]))
+                    .collect()
+            },
+            again: same,
+            // A run that went on may have ended meanwhile.
+            restarted: |first, again| {
+                assert_eq!(first["folders"][0]["folder"], again["folders"][0]["folder"])
+            },
+            golden: expect![[r#""#]],
+        },
+        Row {
+            method: "workedFolders/forget",
+            good: &[|_| json!({ "folder": "/no/such/folder" })],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "folder": "code/shop" }),
+                |facts| json!({ "folder": facts.work }),
+            ],
+            brief: Value::clone,
+            again: |first, again| assert_eq!(first["forgotten"], again["forgotten"]),
+            restarted: |first, again| assert_eq!(first["forgotten"], again["forgotten"]),
+            golden: expect![[r#""#]],
+        },
+        Row {
             method: "run/start",
             good: &[
                 |facts| json!({ "workspace": facts.work, "agent": "reader", "prompt": "p", "model": "script" }),

@@ -79,6 +79,10 @@ impl ProgressState {
                     self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
                 }
             }),
+            "folder.forgotten" => with(envelope, |data: FolderForgottenView| {
+                let sentence = format!("what lies in {} is no agent's any more", data.folder);
+                self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
+            }),
             "extension.changed" => with(envelope, |data: ExtensionChangedView| {
                 let sentence = format!("the extension {} is {}", data.extension.name, data.change);
                 self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
@@ -332,6 +336,12 @@ impl PolicyChangedView {
 struct ProgramNotedView {
     name: String,
     acknowledged: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FolderForgottenView {
+    folder: String,
 }
 
 #[derive(Default, Deserialize)]

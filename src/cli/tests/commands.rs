@@ -505,6 +505,11 @@ pub(super) fn rows() -> Vec<Row> {
             ],
             ..Row::plain(&["trust", "--yes"], "", json!({}))
         },
+        Row::plain(
+            &["trust", "--folders"],
+            "workedFolders/list",
+            json!({"folders": [{"folder": "/w", "sessions": 1}]}),
+        ),
         Row::new(&["run", "scout", "-p", "q", "--detach"], "run/start", started.clone()),
         Row::new(&["There is a bug", "--detach"], "run/start", {
             let mut started = started;

@@ -348,6 +348,77 @@ fn programs_that_changed_are_acknowledged_as_they_were_shown() {
     }
 }
 
+/// By a person on a terminal alone: nothing that is given says yes.
+#[test]
+fn a_folder_is_forgotten_by_a_person_who_saw_what_that_means() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().canonicalize().unwrap().join("dotfiles");
+    let path = gone.to_str().unwrap().to_owned();
+    let row = |sessions: u64| json!({"folder": path, "lastSessionId": "s1", "sessions": sessions});
+    let listed = |folders: Value| json!({"folders": folders});
+    let command = |arguments: &[&str]| Command {
+        is_terminal: true,
+        press_after: AGREES.to_vec(),
+        ..Command::new(&[&["trust", "--forget-folder", &path], arguments].concat())
+    };
+    let known = listed(json!([row(0)]));
+    let meant = path.clone();
+    let script: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("workedFolders/list", known);
+        let reply = json!({"folder": meant, "forgotten": true, "stillWithin": ["/h"], "seq": 3});
+        assert_eq!(peer.answer("workedFolders/forget", reply), json!({"folder": meant}));
+    });
+    let ran = command(&[]).against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{ran:?}");
+    let seen = settled(&ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        seen.contains("scripts below it that agents may have written will run with your rights"),
+        "{seen}"
+    );
+    assert!(ran.stdout.contains("counts as your own again; but it lies in /h"), "{ran:?}");
+    for (folders, expected) in [
+        (listed(json!([row(2)])), "2 sessions that nobody has deleted work there"),
+        (listed(json!([])), "no agent is known to have worked in"),
+    ] {
+        let script: DaemonScript = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("workedFolders/list", folders);
+        });
+        let ran = command(&[]).against(vec![script]);
+        let seen = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.exit_code == 1 && seen.contains(expected), "{ran:?}");
+    }
+    let refused = [
+        Command::new(&["trust", "--forget-folder", &path]),
+        command(&["--yes"]),
+        command(&["--no"]),
+        command(&["--folders"]),
+    ];
+    for command in refused {
+        assert_eq!(command.run(folder.path()).exit_code, 2);
+    }
+}
+
+#[test]
+fn folders_in_which_agents_worked_are_listed_with_their_sessions() {
+    let listed = json!({"folders": [
+        {"folder": "/h/shop", "lastSessionId": "s2", "lastAt": "2026-11-21T21:15:51.600Z", "sessions": 1},
+        {"folder": "/h/dotfiles", "lastSessionId": "s1", "lastAt": "2026-11-20T08:02:11.000Z", "sessions": 0},
+        {"folder": "/h/old", "sessions": 0},
+    ]});
+    let script: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("workedFolders/list", listed);
+    });
+    let ran = Command::new(&["trust", "--folders"]).against(vec![script]);
+    expect![[r#"
+        /h/shop      2026-11-21 21:15:51Z  s2
+        /h/dotfiles  2026-11-20 08:02:11Z  s1 (deleted)
+        /h/old       before that was kept
+    "#]].assert_eq(&ran.stdout);
+}
+
 #[test]
 fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
     let agent = json!({

@@ -174,6 +174,8 @@ fn api(bed: Arc<Bed>) -> MethodHandlers {
     api.method::<DaemonGc, _, _>(async |_, _, _| not_found());
     api.cancellable::<ProgramsList, _, _>(async |_, _, _| not_found());
     api.method::<ProgramsAcknowledge, _, _>(async |_, _, _| not_found());
+    api.cancellable::<WorkedFoldersList, _, _>(async |_, _, _| not_found());
+    api.method::<WorkedFoldersForget, _, _>(async |_, _, _| not_found());
     api.method::<ToolsRegister, _, _>(async |_, _, _| not_found());
     api.method::<ToolsResult, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());

@@ -108,6 +108,7 @@ impl RunFacts {
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ProgramNoted(_)
+            | EventBody::FolderForgotten(_)
             | EventBody::ExtensionChanged(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)

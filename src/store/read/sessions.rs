@@ -1,9 +1,7 @@
 //! Which sessions are there, and what is in one?
 
-use std::path::PathBuf;
-
 use futures_util::TryStreamExt as _;
-use sqlx::{Row as _, SqlitePool, sqlite::SqliteRow};
+use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
     ListPage, calls, newest, people,
@@ -52,14 +50,6 @@ pub struct SessionView {
 pub(crate) const SESSIONS_BEFORE: &str = "
 select * from sessions where (last_active_us, session_id) < (?1, ?2)
 order by last_active_us desc, session_id desc";
-
-pub(crate) const WORKED_FOLDERS: &str = "select folder from worked_folders";
-
-/// The folders of all sessions, also of deleted ones.
-pub(crate) async fn worked_folders(readers: &SqlitePool) -> Result<Vec<PathBuf>, StoreError> {
-    let rows = sqlx::query(WORKED_FOLDERS).fetch_all(readers).await?;
-    Ok(rows.iter().map(|row| PathBuf::from(row.get::<String, _>("folder"))).collect())
-}
 
 /// Live ones always, however old; of the others the newest.
 pub(crate) const SESSION_RUNS: &str = "

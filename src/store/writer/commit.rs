@@ -1,6 +1,6 @@
 //! One transaction: what goes into it, and what is true when it fails.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _};
@@ -11,7 +11,7 @@ use crate::{
     project::{ProjectionBatch, SqlStatement},
     read,
 };
-use protocol::{EventSeq, SessionId};
+use protocol::{EventBody, EventSeq, SessionId};
 
 /// A transaction, ready to be written.
 pub(super) struct WriteBatch {
@@ -56,6 +56,10 @@ impl StoreWriter {
                 seq = EventSeq(seq.0 + 1);
                 row.push_to(&mut rows, seq);
                 projections.add(seq, event);
+                if let EventBody::SessionCreated(created) = &event.body {
+                    // Before anybody can work there; in the order of the log, since others are forgotten.
+                    self.worked.add(created.roots.iter().map(PathBuf::from));
+                }
                 stored.push(Arc::new(event.stored(seq)));
             }
             let session = append.events.first().and_then(|(event, _)| event.session.as_ref());

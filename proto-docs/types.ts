@@ -2151,6 +2151,15 @@ export type FinishReason =
   }
   | (string & {});
 
+/**
+ * Data of `folder.forgotten`: a folder in which agents have worked, and that counts as one of theirs no
+ * longer.
+ */
+export interface FolderForgotten {
+  /** Absolute, without links. It counts again once a session begins there. */
+  folder: string;
+}
+
 /** An output that was longer than the model's budget. `tools/output` gives it by page. */
 export interface FullOutput {
   /**
@@ -6465,6 +6474,46 @@ export interface WireLimits {
   maxBatch: number;
 }
 
+/** A folder in which agents work, or have worked: whatever lies there, one may have written. */
+export interface WorkedFolder {
+  /** Absolute, without links as it was when a session began there. */
+  folder: string;
+  /**
+   * The session that began there last; it may have been deleted. Missing = it was deleted before the daemon
+   * kept that.
+   */
+  lastSessionId?: SessionId | null;
+  /** The time at which that session was active last, or at which it began, if it is deleted. */
+  lastAt?: Timestamp | null;
+  /**
+   * Sessions that have it as one of their folders, deleted ones apart. While there are some it cannot be
+   * forgotten.
+   */
+  sessions: number;
+}
+
+export interface WorkedFoldersForgetParams {
+  /** Absolute, as `workedFolders/list` tells it, or by a link. It need not be there any more. */
+  folder: string;
+}
+
+export interface WorkedFoldersForgetResult {
+  /** The folder that was meant, without links. */
+  folder: string;
+  /** False = it was none of these folders, so nothing was changed. */
+  forgotten: boolean;
+  /** Folders above it in which agents work, or have worked: what lies in it counts by them as before. */
+  stillWithin?: string[];
+  seq: EventSeq;
+}
+
+export interface WorkedFoldersListResult {
+  /** Those in which agents worked last come first; at most 1,000. */
+  folders: WorkedFolder[];
+  /** There are more. */
+  more?: boolean;
+}
+
 /** What a workspace's discovery of tools came to. */
 export interface WorkspaceDiscovery {
   /** As the setting has it, without secrets. */
@@ -6841,6 +6890,18 @@ export interface Methods {
   /** A person has looked at a program that changed: it may be run as it is now. */
   "programs/acknowledge": { params: ProgramsAcknowledgeParams; result: ProgramsAcknowledgeResult };
   /**
+   * The folders in which agents work, or have worked, whatever became of their sessions. A program of the
+   * settings that is a script there is not run, and a hook of the user's own that has to do with files there
+   * runs in the sandbox.
+   */
+  "workedFolders/list": { params: NoParams; result: WorkedFoldersListResult };
+  /**
+   * A person says that nothing in a folder is an agent's any more: what lies there may run with that person's
+   * rights. Refused (`CONFLICT`) while a session that is not deleted has it as one of its folders;
+   * `details.sessions` names the newest of them.
+   */
+  "workedFolders/forget": { params: WorkedFoldersForgetParams; result: WorkedFoldersForgetResult };
+  /**
    * Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the
    * run will end exactly once, whatever dies. Without `sessionId` in a new session.
    */
@@ -7073,6 +7134,8 @@ export interface Events {
    * run for the first time, or a person has acknowledged what changed.
    */
   "program.noted": ProgramNoted;
+  /** A person said that nothing in a folder is an agent's any more, though agents have worked there. */
+  "folder.forgotten": FolderForgotten;
   /**
    * A person installed, enabled, disabled or removed an extension. What it brings along counts from the next
    * run and turn on.

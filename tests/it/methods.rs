@@ -1950,7 +1950,11 @@ fn rows() -> Vec<Row> {
             restarted: |first, again| {
                 assert_eq!(first["folders"][0]["folder"], again["folders"][0]["folder"])
             },
-            golden: expect![[r#""#]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [["<home>/work",true,2]]
+            "#]],
         },
         Row {
             method: "workedFolders/forget",
@@ -1963,7 +1967,14 @@ fn rows() -> Vec<Row> {
             brief: Value::clone,
             again: |first, again| assert_eq!(first["forgotten"], again["forgotten"]),
             restarted: |first, again| assert_eq!(first["forgotten"], again["forgotten"]),
-            golden: expect![[r#""#]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /folder: is required
+                INVALID_PARAMS
+                  /folder: must be an absolute path: the daemon does not know your working directory
+                CONFLICT: agents work in <home>/work: session <id 1> is there, so it cannot be forgotten
+                {"folder":"/no/such/folder","forgotten":false,"seq":"<seq>"}
+            "#]],
         },
         Row {
             method: "run/start",

@@ -416,7 +416,8 @@ fn folders_in_which_agents_worked_are_listed_with_their_sessions() {
         /h/shop      2026-11-21 21:15:51Z  s2
         /h/dotfiles  2026-11-20 08:02:11Z  s1 (deleted)
         /h/old       before that was kept
-    "#]].assert_eq(&ran.stdout);
+    "#]]
+    .assert_eq(&ran.stdout);
 }
 
 #[test]

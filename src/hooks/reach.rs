@@ -15,7 +15,7 @@ mod own_programs;
 use super::{Hook, HookHandler, WorkspaceReach, pins::filled};
 use known_commands::{is_known, run_file, text_for_shell};
 use own_programs::{OwnFolder, OwnPlaces};
-use sys::plain_text::{DATA, OWN_VALUE, PlainCommand, PlainScript, PlainWord};
+use sys::plain_text::{DATA, OWN_VALUE, PlainCommand, PlainRedirection, PlainScript, PlainWord};
 
 /// The variable with the folder of a plugin's files.
 const PLUGIN_FOLDER: &str = "CLAUDE_PLUGIN_ROOT";
@@ -72,7 +72,7 @@ pub(super) fn repeats_input(handler: &HookHandler) -> bool {
         };
         match program {
             "echo" | "printf" => given.iter().all(|word| word.literal().is_some()),
-            "cat" => command.files.iter().any(|file| file.text == "/dev/null"),
+            "cat" => command.files.iter().any(|it| it.file.text == "/dev/null"),
             "true" | "false" | "exit" | ":" | "sleep" | "cd" | "mkdir" => true,
             _ => run_file(&command.words, &places).is_some(),
         }

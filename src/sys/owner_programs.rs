@@ -28,6 +28,7 @@ use super::{first_line::whole_first_line, programs, regular_file, worked_folders
 
 mod astray;
 mod leading;
+mod readers;
 mod scripts;
 
 pub use scripts::{OwnerScript, interpreter_of, names_on_first_line};

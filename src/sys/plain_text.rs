@@ -50,7 +50,15 @@ pub struct PlainScript {
 pub struct PlainCommand {
     pub words: Vec<PlainWord>,
     /// Files that it reads from or writes to by a redirection.
-    pub files: Vec<PlainWord>,
+    pub files: Vec<PlainRedirection>,
+}
+
+/// A file that a command reads from, or writes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainRedirection {
+    pub file: PlainWord,
+    /// `<`; otherwise it is written.
+    pub is_read: bool,
 }
 
 /// A word, known variables filled in, each other value as [`DATA`] or [`OWN_VALUE`].
@@ -78,7 +86,8 @@ impl PlainCommand {
     /// Its words for a person.
     pub fn shown(&self) -> String {
         let words = self.words.iter().map(|word| word.text.clone());
-        let files = self.files.iter().map(|file| format!("> {}", file.text));
+        let files =
+            self.files.iter().map(|it| format!("{} {}", if it.is_read { '<' } else { '>' }, it.file.text));
         let shown: Vec<String> = words.chain(files).collect();
         shown.join(" ").replace([DATA, OWN_VALUE], "$…")
     }
@@ -210,7 +219,7 @@ impl TextReader<'_> {
             None | Some('<' | '>' | '&' | '|' | '(' | ')' | ';' | '\n' | '#') => None,
             Some(_) => {
                 let file = self.word()?;
-                command.files.push(file);
+                command.files.push(PlainRedirection { file, is_read });
                 Some(())
             }
         }

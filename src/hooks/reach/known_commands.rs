@@ -6,7 +6,7 @@
 use std::{ffi::OsStr, path::Path};
 
 use super::{
-    DATA, OWN_VALUE, PlainCommand, PlainWord,
+    DATA, OWN_VALUE, PlainCommand, PlainRedirection, PlainWord,
     own_programs::{ENDS_OF_CODE, OwnPlaces, is_plain_option},
 };
 
@@ -64,7 +64,7 @@ pub(super) fn text_for_shell(command: &PlainCommand) -> Option<&str> {
 pub(super) fn written(command: &PlainCommand) -> impl Iterator<Item = &PlainWord> {
     let words = behind_wrappers(&command.words);
     let is_tee = words.first().is_some_and(|word| word.text == "tee" || word.text.ends_with("/tee"));
-    let files = command.files.iter().chain(words.iter().skip(1).filter(move |_| is_tee));
+    let files = command.files.iter().map(|it| &it.file).chain(words.iter().skip(1).filter(move |_| is_tee));
     files.filter(|file| !file.text.starts_with("/dev/"))
 }
 
@@ -74,12 +74,12 @@ pub(super) fn operands(command: &PlainCommand) -> impl Iterator<Item = &PlainWor
     let words = behind_wrappers(&command.words);
     let is_opening =
         words.first().is_some_and(|word| OPENING.contains(&word.text.rsplit('/').next().unwrap_or_default()));
-    command.files.iter().chain(words.iter().skip(1).filter(move |_| is_opening))
+    command.files.iter().map(|it| &it.file).chain(words.iter().skip(1).filter(move |_| is_opening))
 }
 
 /// True of a command that is known to be harmless whatever an agent has written.
 pub(super) fn is_known(command: &PlainCommand, places: &OwnPlaces<'_>) -> bool {
-    let is_own = |file: &PlainWord| file.literal().is_some_and(|file| places.is_own_target(file));
+    let is_own = |it: &PlainRedirection| it.file.literal().is_some_and(|file| places.is_own_target(file));
     command.files.iter().all(is_own) && is_known_program(&command.words, places)
 }
 

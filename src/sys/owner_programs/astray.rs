@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{OwnerProgram, OwnerPrograms, leading};
+use super::{
+    OwnerProgram, OwnerPrograms,
+    leading::{self, Led},
+};
 use crate::own_ground::OwnGround;
 
 impl OwnerPrograms {
@@ -17,13 +20,10 @@ impl OwnerPrograms {
         // By its name alone it may be found there, too.
         let by_name = || {
             let is_theirs = !worked.all().is_empty() && ground.loads_from_agents(&program.path);
-            is_theirs.then(|| program.path.display().to_string())
+            is_theirs.then(|| Led::Path(program.path.display().to_string()))
         };
         let found = found.or_else(by_name)?;
-        Some(format!(
-            "is not run: `{found}` in its words leads to a folder in which agents work, or it cannot be told that it does not, so an agent may \
-             decide what it runs; name a script by its full path, and keep it elsewhere, such as in ~/.config/subagentd"
-        ))
+        Some(format!("is not run: {}", found.why()))
     }
 
     /// Sentences about programs that were not run for that reason since the settings were read; looks at none.

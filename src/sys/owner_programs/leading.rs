@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::readers::{OF_SYSTEM, is_one_of, reads_data};
 use crate::{
     lexical::lexical,
     own_ground::OwnGround,
@@ -12,10 +13,6 @@ use crate::{
     word_paths::{absolute, pieces},
 };
 
-/// Programs that only read what they are given: a key may lie anywhere.
-const READERS: &[&str] = &["cat", "head", "gpg", "age", "sops", "base64", "jq", "cut", "tr", "grep"];
-/// Options of theirs by which they load what says more than a key does: settings that name programs, libraries of filters.
-const LOADING_OPTIONS: &[&str] = &["--homedir", "--options", "--library-path", "-L", "--from-file"];
 /// Shells, that take a text of commands behind an option with a `c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 /// Interpreters, of which only a script by its full path is known.
@@ -127,14 +124,55 @@ const RUNNERS: &[&str] = &[
     "task", "npx", "npm", "git", "flock", "script", "su", "sudo", "doas", "runuser", "chroot", "unshare",
     "nsenter", "busybox", "toybox", "entr", "direnv", "mise",
 ];
-/// Folders of programs that are found by their names: there a path says no more than the name.
-const OF_SYSTEM: &[&str] = &["/bin", "/sbin", "/usr", "/opt", "/snap", "/nix", "/home/linuxbrew"];
 /// Texts within texts that are read.
 const DEEPEST: usize = 3;
 
+/// The thing in the words by which an agent may decide what is run, as it stands in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Led {
+    /// A path that leads where agents work.
+    Path(String),
+    /// A script whose interpreter takes modules from where agents work, above it.
+    Modules(String),
+    /// A command that reads a file there, and may run what it reads.
+    Input(String),
+    /// A command that writes to a file there.
+    Output(String),
+    /// A command, or a part of a text, of which nobody can tell where it leads.
+    Unread(String),
+}
+
+impl Led {
+    /// What is wrong and what helps, as the end of a sentence.
+    pub(super) fn why(&self) -> String {
+        match self {
+            Led::Path(path) => format!(
+                "`{path}` in its words leads to a folder in which agents work, or have worked (`subagent trust --folders`), so an agent may \
+                 decide what it runs; name a script by its full path, and keep it elsewhere, such as in ~/.config/subagentd"
+            ),
+            Led::Modules(path) => format!(
+                "what runs `{path}` takes modules from every folder above it, and agents work, or have worked, in one of those \
+                 (`subagent trust --folders`); use a shell or Python"
+            ),
+            Led::Input(command) => format!(
+                "`{command}` reads a file in a folder in which agents work, or have worked (`subagent trust --folders`), and may run what it \
+                 reads; keep that file elsewhere, such as in ~/.config/subagentd"
+            ),
+            Led::Output(command) => format!(
+                "`{command}` writes to a file in a folder in which agents work, who can have that lead to another file; write to one \
+                 elsewhere, such as in ~/.config/subagentd, or to /dev/null"
+            ),
+            Led::Unread(text) => format!(
+                "nobody can tell where `{text}` in its words leads, so an agent may decide what it runs; put these words into a script, keep \
+                 it where no agent works, such as in ~/.config/subagentd, and name it by its full path"
+            ),
+        }
+    }
+}
+
 /// The first of the words' paths, or of the commands in a text among them, by which an agent may decide what is run, as it stands in them. Files in
 /// `noted` are held to what they were. Blocks on the file system.
-pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> Option<String> {
+pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> Option<Led> {
     let OwnGround { worked, home, .. } = own;
     let folders = worked.all();
     if folders.is_empty() {
@@ -151,29 +189,30 @@ fn of_command(
     command: &PlainCommand,
     ground: &AgentsGround<'_>,
     (depth, is_of_text): (usize, bool),
-) -> Option<String> {
-    let unknown = || Some(command.shown());
+) -> Option<Led> {
+    let unknown = || Some(Led::Unread(command.shown()));
     let words = behind_wrappers(&command.words);
     let Some((program, given)) = words.split_first() else {
         // A redirection alone, or a wrapper of which nobody knows what it starts.
-        return if command.words.is_empty() { ground.named_files(command) } else { unknown() };
+        return if command.words.is_empty() { ground.named_files(command, false) } else { unknown() };
     };
     let Some(program) = program.literal().filter(|program| !program.contains('=')) else { return unknown() };
     let name = program.rsplit('/').next().unwrap_or(program);
     let is_path =
         program.starts_with(['/', '~']) && !OF_SYSTEM.iter().any(|it| Path::new(program).starts_with(it));
     let literals: Vec<String> = words.iter().filter_map(|word| word.literal().map(str::to_owned)).collect();
-    let named = || ground.named(&literals).or_else(|| ground.named_files(command));
+    let reads = reads_data(words);
+    let named = || ground.named(&literals, reads).or_else(|| ground.named_files(command, reads));
     if is_one_of(name, SHELLS) || is_one_of(name, INTERPRETERS) {
         return match script_or_text(name, given) {
             Some(ScriptOrText::Script) => named(),
             Some(ScriptOrText::Text(text)) => {
-                of_text(text, ground, depth).or_else(|| ground.named_files(command))
+                of_text(text, ground, depth).or_else(|| ground.named_files(command, false))
             }
             None => unknown(),
         };
     }
-    if TELLERS.contains(&name) || is_path {
+    if TELLERS.contains(&name) || is_path || reads {
         return named();
     }
     // Of a program by its name nobody knows what it takes for a command; nothing with a shell's signs is one word of its own.
@@ -220,13 +259,13 @@ fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<ScriptOrText
 }
 
 /// The first command of a text by which an agent may decide what is run.
-fn of_text(text: &str, ground: &AgentsGround<'_>, depth: usize) -> Option<String> {
+fn of_text(text: &str, ground: &AgentsGround<'_>, depth: usize) -> Option<Led> {
     let home = ground.home.map(|home| home.to_string_lossy().into_owned());
     let known = |name: &str| home.clone().filter(|_| name == "HOME");
     let script = match PlainScript::read(text, &known) {
         Ok(script) if depth < DEEPEST => script,
-        Ok(_) => return Some(text.to_owned()),
-        Err(unread) => return Some(unread),
+        Ok(_) => return Some(Led::Unread(text.to_owned())),
+        Err(unread) => return Some(Led::Unread(unread)),
     };
     script.commands.iter().find_map(|command| of_command(command, ground, (depth + 1, true)))
 }
@@ -259,11 +298,6 @@ fn is_harmless(name: &str) -> bool {
         || name.len() == 1
 }
 
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    names.contains(&name) || names.contains(&bare)
-}
-
 /// The folders in which agents work, and the files there that are held to what they were.
 struct AgentsGround<'a> {
     folders: &'a [PathBuf],
@@ -273,36 +307,44 @@ struct AgentsGround<'a> {
 }
 
 impl AgentsGround<'_> {
-    /// The first part of these words that leads there.
-    fn named(&self, words: &[String]) -> Option<String> {
+    /// The first part of these words that leads there. `reads`: their program only reads what they name.
+    fn named(&self, words: &[String], reads: bool) -> Option<Led> {
         let AgentsGround { folders, noted, home, own } = self;
         let words: Vec<String> = words.iter().map(|word| word.replace("${HOME}", "$HOME")).collect();
-        let pieces: Vec<&str> = words.iter().flat_map(|word| pieces(word)).collect();
-        let is_relative = |piece: &&str| piece.contains('/') && !piece.starts_with(['/', '~', '$', '-']);
-        let reads =
-            words.first().is_some_and(|word| READERS.contains(&word.rsplit('/').next().unwrap_or_default()))
-                && !words.iter().any(|word| LOADING_OPTIONS.iter().any(|option| word.starts_with(option)));
-        let has_relative = pieces.iter().any(is_relative);
-        let leads = |piece: &&&str| {
-            let Some(path) = absolute(piece, *home) else { return false };
+        // The program itself is run, whatever it does with its words.
+        let parts = words.iter().enumerate();
+        let parts = parts.flat_map(|(at, word)| pieces(word).map(move |piece| (piece, reads && at != 0)));
+        let parts: Vec<(&str, bool)> = parts.collect();
+        let is_relative = |piece: &str| piece.contains('/') && !piece.starts_with(['/', '~', '$', '-']);
+        let has_relative = parts.iter().any(|(piece, _)| is_relative(piece));
+        parts.iter().find_map(|(piece, is_read)| {
+            let path = absolute(piece, *home)?;
             let real = real(&path);
+            let is_file = path.is_file();
             let is_above_of_node = || own.takes_from_agents_above(&path, words.iter().map(String::as_str));
-            let is_of_node = path.is_file() && !reads && is_above_of_node();
-            let is_within = own.is_of_agents(&path) || is_of_node;
+            let is_of_node = is_file && !is_read && is_above_of_node();
+            let is_within = own.is_of_agents(&path);
             // From there a relative name may lead into it.
             let is_above = has_relative && folders.iter().any(|folder| folder.starts_with(&real));
-            let is_held =
-                || reads || noted.contains(&real.as_path()) && !is_of_node && !own.loads_from_agents(&path);
-            (is_within || is_above) && !(path.is_file() && is_held())
-        };
-        pieces.iter().find(leads).map(|piece| (*piece).to_owned())
+            let is_held = || {
+                *is_read || noted.contains(&real.as_path()) && !is_of_node && !own.loads_from_agents(&path)
+            };
+            let leads = (is_within || is_of_node || is_above) && !(is_file && is_held());
+            let led = if is_within || is_above { Led::Path } else { Led::Modules };
+            leads.then(|| led((*piece).to_owned()))
+        })
     }
 
-    /// The first file of a redirection that lies there.
-    fn named_files(&self, command: &PlainCommand) -> Option<String> {
-        let is_there = |file: &str| !file.starts_with('/') || self.own.is_of_agents(Path::new(file));
-        let is_unknown = |file: &&PlainWord| file.literal().is_none_or(is_there);
-        command.files.iter().find(is_unknown).map(|_| command.shown())
+    /// The first file of a redirection that lies there. `reads`: the command's program only reads what it is given.
+    fn named_files(&self, command: &PlainCommand, reads: bool) -> Option<Led> {
+        command.files.iter().find_map(|it| {
+            let Some(file) = it.file.literal().map(Path::new).filter(|file| file.is_absolute()) else {
+                return Some(Led::Unread(command.shown()));
+            };
+            let is_data = it.is_read && reads && file.is_file();
+            let led = if it.is_read { Led::Input } else { Led::Output };
+            (!is_data && self.own.is_of_agents(file)).then(|| led(command.shown()))
+        })
     }
 }
 
@@ -322,130 +364,4 @@ fn real(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{beyond_reach::FileOwner, worked_folders::WorkedFolders};
-
-    #[test]
-    fn a_folder_of_agents_and_what_is_not_there_yet_lead_into_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
-        for path in ["dotfiles/lib", "bin", "own"] {
-            std::fs::create_dir_all(home.join(path)).unwrap();
-        }
-        for path in ["dotfiles/notify.sh", "dotfiles/made-later", "bin/notify", "own/key"] {
-            std::fs::write(home.join(path), "x").unwrap();
-        }
-        std::os::unix::fs::symlink(home.join("dotfiles/later"), home.join("own/later")).unwrap();
-        std::os::unix::fs::symlink(home.join("dotfiles"), home.join("own/link")).unwrap();
-        let worked = WorkedFolders::default();
-        let found = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let noted = [home.join("dotfiles/notify.sh")];
-            let own = OwnGround::of_process(&worked, Some(&home));
-            leading(&words, &noted.each_ref().map(PathBuf::as_path), own)
-        };
-        let absolute = format!("cd {}/dotfiles && ./notify.sh", home.display());
-        let leading = [
-            &["sh", "-c", "cd ~/dotfiles && ./notify.sh"][..],
-            &["sh", "-c", &absolute],
-            &["make", "-s", "-C", "~/dotfiles", "tell"],
-            &["make", "-s", "-C~/dotfiles", "tell"],
-            &["sh", "-c", "[ -f ~/dotfiles/later.sh ] && sh ~/dotfiles/later.sh"],
-            &["env", "PYTHONPATH=~/dotfiles/lib", "python3", "-m", "tell"],
-            &["sh", "-c", r#"sh "${HOME}"/dotfiles/notify.sh; dotfiles/x"#],
-            &["sh", "-c", r#"sh ~/"dotfiles"/later"#],
-            &["sh", "-c", r#"sh "$(dirname ~/x)"/dotfiles/notify.sh"#],
-            &["sh", "-c", r#""$DOTFILES/notify.sh""#],
-            &["sh", "-c", r#"cd "$DOTFILES" && ./notify.sh"#],
-            &["sh", "-c", r#"N=dotfiles; sh "$HOME/$N/notify.sh""#],
-            &["sh", "-c", "sh ${HOME:-/root}/dotfiles/notify.sh"],
-            &["sh", "-c", "cd ~; cd dotfiles; sh notify.sh"],
-            &["sh", "-c", "cd ~ && make -s -C dotfiles tell"],
-            &["sh", "-c", "cd && dotfiles/notify.sh"],
-            &["sh", "-c", "cd ~/.config && sh -c 'cd ../dotfiles && sh notify.sh'"],
-            &["sh", "-c", "sh ~/dot*/notify.sh"],
-            &["bash", "-c", "sh ~/{dotfiles,x}/notify.sh"],
-            &["sh", "-c", r#"sh ~/dot\files/notify.sh"#],
-            &["sh", "-c", r#"find ~ -name notify.sh -exec sh {} \;"#],
-            &["sh", "-c", "for f in ~/*/notify.sh; do sh $f; done"],
-            &["env", "A=1", "bash", "-ec", "eval x"],
-            &["sh", "-c", "if cd; then sh dotfiles/notify.sh; fi"],
-            &["sh", "-c", "command cd ~; sh dotfiles/notify.sh"],
-            &["bash", "-ce", "cd ~; cd dotfiles; sh notify.sh"],
-            &["bash", "-c", "--", "cd; sh dotfiles/notify.sh"],
-            &["env", "-S", "sh -c 'cd; sh dotfiles/notify.sh'"],
-            &["python3", "-Ic", "x"],
-            &["perl", "-le", "x"],
-            &["awk", "BEGIN{system(\"x\")}"],
-            &["flock", "/tmp/x", "-c", "cd; sh dotfiles/notify.sh"],
-            &["timeout", "5", "sh", "-c", "cd; sh dotfiles/notify.sh"],
-            &["script", "-qc", "cd; sh dotfiles/notify.sh"],
-            &["tmux", "run-shell", "cd; sh dotfiles/notify.sh"],
-            &["find", "/h", "-name", "notify.sh", "-exec", "sh", "{}", ";"],
-            &["env", "BASH_ENV=x", "bash", "/h/x.sh"],
-            &["sh", "-c", "make"],
-            &["python3", "-c", "import os; os.system(os.environ['HOME'] + '/dotfiles/notify.sh')"],
-            &["bash", "-c", r#"'~/x'; sh "$X""#],
-            &["sh", "-c", "echo x >> ~/dotfiles/log"],
-            &["sh", "-c", "cd $HOME && dotfiles/notify.sh"],
-            &["sh", "-c", r#"cd "${HOME}" && sh dotfiles/notify.sh"#],
-            &["~/own/later"],
-            &["node", "~/dotfiles/notify.sh"],
-            &["env", "GNUPGHOME=/h/dotfiles", "gpg", "-dq", "/h/k.gpg"],
-            &["gpg", "--options", "~/dotfiles/made-later", "-dq", "/h/k.gpg"],
-            &["nix", "run", "~/dotfiles#tell"],
-            &["sh", "-c", "sh ~/dotfiles/made-later"],
-            &["make", "-C", "~/own/link"],
-            // What a script loads there, nobody has looked at.
-            &["~/dotfiles/notify.sh", "x"],
-            &["sh", "-c", r#"~/dotfiles/notify.sh "$1""#],
-            &["timeout", "5", "bash", "~/dotfiles/notify.sh"],
-            &["sh", "-c", r#"sh ~/dotfiles/notify.sh "$(cat)" >> ~/own/log"#],
-        ];
-        for words in leading {
-            assert_eq!(found(words), None, "{words:?}");
-        }
-        worked.add([home.join("dotfiles")]);
-        for words in leading {
-            assert!(found(words).is_some(), "{words:?}");
-        }
-        for words in [
-            &["~/bin/notify", "--text", "a/b"][..],
-            &["cat", "~/own/key"],
-            &["env", "LANG=C", "python3", "-u", "~/bin/notify", "a b"],
-            &["zenity", "--info", "--text", "a $b"],
-            &["cat", "~/dotfiles/made-later"],
-            &["pass", "show", "mail/key"],
-            &["sh", "-c", "secret-tool lookup a b | head -n 1"],
-            &["sh", "-c", "gopass show -o openai"],
-            &["sh", "-c", "printenv OPENAI_API_KEY"],
-            &["sh", "-c", "lpass show --password x | tr -d '\\n'"],
-            &["sh", "-c", r#"notify-send "Agent" "$(jq -r .title)""#],
-            &["bash", "-c", r#"exec ~/bin/notify "$X""#],
-        ] {
-            assert_eq!(found(words), None, "{words:?}");
-        }
-    }
-    #[test]
-    fn programs_of_the_system_lead_nowhere_though_an_agent_once_worked_above_them() {
-        let worked = WorkedFolders::default();
-        worked.add([PathBuf::from("/")]);
-        let found = |user: FileOwner, words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            leading(&words, &[], OwnGround { worked: &worked, home: None, user })
-        };
-        let of_system =
-            [&["/bin/sh", "/bin/sh"][..], &["sh", "-c", "logger agent 2>/dev/null"], &["cat", "/etc/passwd"]];
-        for words in of_system {
-            assert_eq!(found(FileOwner::PERSON, words), None, "{words:?}");
-        }
-        assert!(found(FileOwner::ROOT, of_system[0]).is_some());
-        let own = tempfile::NamedTempFile::new().unwrap();
-        for words in
-            [&["sh", own.path().to_str().unwrap()][..], &["make", "-C", "/usr"], &["sh", "/usr/none"]]
-        {
-            assert!(found(FileOwner::PERSON, words).is_some(), "{words:?}");
-        }
-    }
-}
+mod tests;

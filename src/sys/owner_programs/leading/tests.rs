@@ -1,0 +1,183 @@
+//! Which words lead where agents work?
+
+use super::*;
+use crate::{beyond_reach::FileOwner, worked_folders::WorkedFolders};
+
+#[test]
+fn a_folder_of_agents_and_what_is_not_there_yet_lead_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    for path in ["dotfiles/lib", "bin", "own"] {
+        std::fs::create_dir_all(home.join(path)).unwrap();
+    }
+    for path in ["dotfiles/notify.sh", "dotfiles/made-later", "bin/notify", "own/key"] {
+        std::fs::write(home.join(path), "x").unwrap();
+    }
+    std::os::unix::fs::symlink(home.join("dotfiles/later"), home.join("own/later")).unwrap();
+    std::os::unix::fs::symlink(home.join("dotfiles"), home.join("own/link")).unwrap();
+    let worked = WorkedFolders::default();
+    let found = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let noted = [home.join("dotfiles/notify.sh")];
+        let own = OwnGround::of_process(&worked, Some(&home));
+        leading(&words, &noted.each_ref().map(PathBuf::as_path), own)
+    };
+    let absolute = format!("cd {}/dotfiles && ./notify.sh", home.display());
+    let leading = [
+        &["sh", "-c", "cd ~/dotfiles && ./notify.sh"][..],
+        &["sh", "-c", &absolute],
+        &["make", "-s", "-C", "~/dotfiles", "tell"],
+        &["make", "-s", "-C~/dotfiles", "tell"],
+        &["sh", "-c", "[ -f ~/dotfiles/later.sh ] && sh ~/dotfiles/later.sh"],
+        &["env", "PYTHONPATH=~/dotfiles/lib", "python3", "-m", "tell"],
+        &["sh", "-c", r#"sh "${HOME}"/dotfiles/notify.sh; dotfiles/x"#],
+        &["sh", "-c", r#"sh ~/"dotfiles"/later"#],
+        &["sh", "-c", r#"sh "$(dirname ~/x)"/dotfiles/notify.sh"#],
+        &["sh", "-c", r#""$DOTFILES/notify.sh""#],
+        &["sh", "-c", r#"cd "$DOTFILES" && ./notify.sh"#],
+        &["sh", "-c", r#"N=dotfiles; sh "$HOME/$N/notify.sh""#],
+        &["sh", "-c", "sh ${HOME:-/root}/dotfiles/notify.sh"],
+        &["sh", "-c", "cd ~; cd dotfiles; sh notify.sh"],
+        &["sh", "-c", "cd ~ && make -s -C dotfiles tell"],
+        &["sh", "-c", "cd && dotfiles/notify.sh"],
+        &["sh", "-c", "cd ~/.config && sh -c 'cd ../dotfiles && sh notify.sh'"],
+        &["sh", "-c", "sh ~/dot*/notify.sh"],
+        &["bash", "-c", "sh ~/{dotfiles,x}/notify.sh"],
+        &["sh", "-c", r#"sh ~/dot\files/notify.sh"#],
+        &["sh", "-c", r#"find ~ -name notify.sh -exec sh {} \;"#],
+        &["sh", "-c", "for f in ~/*/notify.sh; do sh $f; done"],
+        &["env", "A=1", "bash", "-ec", "eval x"],
+        &["sh", "-c", "if cd; then sh dotfiles/notify.sh; fi"],
+        &["sh", "-c", "command cd ~; sh dotfiles/notify.sh"],
+        &["bash", "-ce", "cd ~; cd dotfiles; sh notify.sh"],
+        &["bash", "-c", "--", "cd; sh dotfiles/notify.sh"],
+        &["env", "-S", "sh -c 'cd; sh dotfiles/notify.sh'"],
+        &["python3", "-Ic", "x"],
+        &["perl", "-le", "x"],
+        &["awk", "BEGIN{system(\"x\")}"],
+        &["flock", "/tmp/x", "-c", "cd; sh dotfiles/notify.sh"],
+        &["timeout", "5", "sh", "-c", "cd; sh dotfiles/notify.sh"],
+        &["script", "-qc", "cd; sh dotfiles/notify.sh"],
+        &["tmux", "run-shell", "cd; sh dotfiles/notify.sh"],
+        &["find", "/h", "-name", "notify.sh", "-exec", "sh", "{}", ";"],
+        &["env", "BASH_ENV=x", "bash", "/h/x.sh"],
+        &["sh", "-c", "make"],
+        &["python3", "-c", "import os; os.system(os.environ['HOME'] + '/dotfiles/notify.sh')"],
+        &["bash", "-c", r#"'~/x'; sh "$X""#],
+        &["sh", "-c", "echo x >> ~/dotfiles/log"],
+        &["sh", "-c", "cd $HOME && dotfiles/notify.sh"],
+        &["sh", "-c", r#"cd "${HOME}" && sh dotfiles/notify.sh"#],
+        &["~/own/later"],
+        &["node", "~/dotfiles/notify.sh"],
+        &["env", "GNUPGHOME=/h/dotfiles", "gpg", "-dq", "/h/k.gpg"],
+        &["gpg", "--options", "~/dotfiles/made-later", "-dq", "/h/k.gpg"],
+        &["nix", "run", "~/dotfiles#tell"],
+        &["sh", "-c", "sh ~/dotfiles/made-later"],
+        &["make", "-C", "~/own/link"],
+        // What a script loads there, nobody has looked at.
+        &["~/dotfiles/notify.sh", "x"],
+        &["sh", "-c", r#"~/dotfiles/notify.sh "$1""#],
+        &["timeout", "5", "bash", "~/dotfiles/notify.sh"],
+        &["sh", "-c", r#"sh ~/dotfiles/notify.sh "$(cat)" >> ~/own/log"#],
+    ];
+    for words in leading {
+        assert_eq!(found(words), None, "{words:?}");
+    }
+    worked.add([home.join("dotfiles")]);
+    for words in leading {
+        assert!(found(words).is_some(), "{words:?}");
+    }
+    for words in [
+        &["~/bin/notify", "--text", "a/b"][..],
+        &["cat", "~/own/key"],
+        &["env", "LANG=C", "python3", "-u", "~/bin/notify", "a b"],
+        &["zenity", "--info", "--text", "a $b"],
+        &["cat", "~/dotfiles/made-later"],
+        &["pass", "show", "mail/key"],
+        &["sh", "-c", "secret-tool lookup a b | head -n 1"],
+        &["sh", "-c", "gopass show -o openai"],
+        &["sh", "-c", "printenv OPENAI_API_KEY"],
+        &["sh", "-c", "lpass show --password x | tr -d '\\n'"],
+        &["sh", "-c", r#"notify-send "Agent" "$(jq -r .title)""#],
+        &["bash", "-c", r#"exec ~/bin/notify "$X""#],
+        // Files that are read, and of which nothing is run.
+        &["sh", "-c", "tr -d '\\n' < ~/dotfiles/made-later"],
+        &["sh", "-c", "cat < ~/dotfiles/made-later | tr -d x"],
+        &["sh", "-c", "timeout 5 gpg -dq ~/dotfiles/made-later 2>/dev/null"],
+        &["gpg", "-d", "~/dotfiles/made-later"],
+        &["yq", "-r", ".a[0]", "~/dotfiles/made-later"],
+        &["notify-send", "-i", "~/dotfiles/made-later", "a b"],
+        &["sh", "-c", r#"notify-send -i ~/dotfiles/made-later "$(jq -r .title)""#],
+        &["terminal-notifier", "-message", "a b", "-appIcon", "~/dotfiles/made-later"],
+        &["sh", "-c", r#"terminal-notifier -message "$(jq -r .title)""#],
+        &["ntfy", "publish", "--file", "~/dotfiles/made-later", "agents"],
+        &["sh", "-c", r#"ntfy publish agents "$(jq -r .title)""#],
+        &["curl", "-sS", "--upload-file", "~/dotfiles/made-later", "https://h/a b"],
+        &["curl", "-sd@~/dotfiles/made-later", "https://h"],
+        &["op", "read", "op://a/b/c"],
+        &["secret-tool", "lookup", "a", "b"],
+        &["paplay", "~/dotfiles/made-later"],
+    ] {
+        assert_eq!(found(words), None, "{words:?}");
+    }
+    let path = |text: &str| Some(Led::Path(text.to_owned()));
+    let h = home.display();
+    for (words, led) in [
+        // What runs its input, takes settings or is not known to only read.
+        (
+            &["sh", "-c", "sh < ~/dotfiles/made-later"][..],
+            Led::Unread(format!("sh < {h}/dotfiles/made-later")),
+        ),
+        (
+            &["sh", "-c", "psql < ~/dotfiles/made-later"],
+            Led::Input(format!("psql < {h}/dotfiles/made-later")),
+        ),
+        (
+            &["sh", "-c", "~/bin/notify < ~/dotfiles/made-later"],
+            Led::Input(format!("{h}/bin/notify < {h}/dotfiles/made-later")),
+        ),
+        (&["sh", "-c", "cat < ~/dotfiles/missing"], Led::Input(format!("cat < {h}/dotfiles/missing"))),
+        (&["sh", "-c", "echo done >> ~/dotfiles/log"], Led::Output(format!("echo done > {h}/dotfiles/log"))),
+        (
+            &["sh", "-c", "cat ~/own/key > ~/dotfiles/made-later"],
+            Led::Output(format!("cat {h}/own/key > {h}/dotfiles/made-later")),
+        ),
+    ] {
+        assert_eq!(found(words), Some(led), "{words:?}");
+    }
+    for words in [
+        &["ntfy", "--config", "~/dotfiles/made-later", "publish", "agents"][..],
+        &["curl", "-K", "~/dotfiles/made-later"],
+        &["curl", "-so", "~/dotfiles/made-later", "https://h"],
+        &["terminal-notifier", "-message", "a", "-execute", "~/dotfiles/made-later"],
+        &["jq", "-f", "~/dotfiles/made-later"],
+        &["~/bin/notify", "~/dotfiles/made-later"],
+        &["sqlite3", "~/dotfiles/made-later", ".dump"],
+    ] {
+        assert_eq!(found(words), path("~/dotfiles/made-later"), "{words:?}");
+    }
+    // A script is none of these programs, whatever its name is.
+    std::fs::write(home.join("dotfiles/cat"), "x").unwrap();
+    assert_eq!(found(&["~/dotfiles/cat", "~/own/key"]), path("~/dotfiles/cat"));
+    let led = found(&["sh", "-c", "~/dotfiles/cat ~/own/key"]);
+    assert_eq!(led, path(&format!("{h}/dotfiles/cat")));
+}
+#[test]
+fn programs_of_the_system_lead_nowhere_though_an_agent_once_worked_above_them() {
+    let worked = WorkedFolders::default();
+    worked.add([PathBuf::from("/")]);
+    let found = |user: FileOwner, words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        leading(&words, &[], OwnGround { worked: &worked, home: None, user })
+    };
+    let of_system =
+        [&["/bin/sh", "/bin/sh"][..], &["sh", "-c", "logger agent 2>/dev/null"], &["cat", "/etc/passwd"]];
+    for words in of_system {
+        assert_eq!(found(FileOwner::PERSON, words), None, "{words:?}");
+    }
+    assert!(found(FileOwner::ROOT, of_system[0]).is_some());
+    let own = tempfile::NamedTempFile::new().unwrap();
+    for words in [&["sh", own.path().to_str().unwrap()][..], &["make", "-C", "/usr"], &["sh", "/usr/none"]] {
+        assert!(found(FileOwner::PERSON, words).is_some(), "{words:?}");
+    }
+}

@@ -31,6 +31,7 @@ pub enum RunMessageOutcome {
 pub type RunMessageReply = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
 
 /// Something for a living run.
+#[expect(clippy::large_enum_variant, reason = "nearly all are inputs, and answers are rare")]
 pub enum RunMessage {
     Input(RunInput),
     Answer(AnswerMessage),

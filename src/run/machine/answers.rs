@@ -8,6 +8,7 @@ use protocol::{
 
 /// The effect of an answer, once it was checked. Who asked is known by its kind.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "each is in a box of its input")]
 pub enum AnswerEffect {
     Call(CallAnswer),
     Budget(BudgetAnswer),

@@ -79,6 +79,7 @@ const READERS: &[(&str, &str)] = &[
     ("sys/warden", "a process of its own, which has an end of its own"),
     ("sys/key_file", "the daemon's own, without waiting, its owner checked"),
     ("sys/guarded", "the kernel's own files of this process, and handles that open nothing"),
+    ("sys/beyond_reach", "handles that open nothing"),
     ("sandbox/own_program", "the daemon's own program, by a handle that opens nothing"),
     ("sandbox/stairs", "folders alone, by handles that open nothing"),
     ("sandbox/walls", "folders alone, by handles that open nothing"),

@@ -48,8 +48,8 @@ impl AutorunPath {
 mod home;
 mod table;
 
-pub use home::automatic_at_home;
 pub(crate) use home::homes;
+pub use home::{automatic_at_home, is_settings_folder_of_home};
 use table::AGENT_SETTINGS;
 pub use table::{AUTOMATIC, GIT_CONFIG, GIT_HOOKS};
 

@@ -32,6 +32,7 @@ mod covers;
 mod judging;
 mod kept;
 mod report;
+mod settings_folder;
 mod still;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ use covers::CoveredCommands;
 pub use judging::JudgingTurns;
 pub use kept::{ConfinedProgram, GitUse, KeptPlaces};
 pub use report::{report, signal_name};
+use settings_folder::settings_folder_among;
 pub use still::{ServerFiles, StillFiles, StillHold};
 
 /// The variable by which programs are told of the span that they are part of.
@@ -175,6 +177,8 @@ pub struct CommandStarter {
     workspace: Arc<Workspace>,
     skills: ActiveSkills,
     roots: Vec<PathBuf>,
+    /// The folder of the workspace for which commands only read, since programs of the home run what lies there.
+    settings_folder: Option<PathBuf>,
 }
 
 impl CommandRuntime {
@@ -312,14 +316,22 @@ impl CommandRuntime {
 
 impl CommandStarter {
     pub fn of(cx: &PrepareContext) -> CommandStarter {
+        let roots: Vec<PathBuf> = cx.workspace.roots().map(PathBuf::from).collect();
+        let mut rules = cx.command_rules.clone();
+        let is_written = rules.confinement.profile == SandboxProfile::WorkspaceWrite;
+        let settings_folder = settings_folder_among(&roots).filter(|_| is_written);
+        if settings_folder.is_some() {
+            rules.confinement.profile = SandboxProfile::ReadOnly;
+        }
         CommandStarter {
             commands: Arc::clone(&cx.commands),
-            rules: cx.command_rules.clone(),
+            rules,
             own_files: Arc::clone(&cx.own_files),
             redactor: cx.redactor.clone(),
             workspace: Arc::clone(&cx.workspace),
             skills: cx.skills.clone(),
-            roots: cx.workspace.roots().map(PathBuf::from).collect(),
+            roots,
+            settings_folder,
         }
     }
 
@@ -333,6 +345,11 @@ impl CommandStarter {
         self.rules.confinement = rules;
         self.rules.sockets = Arc::default();
         self
+    }
+
+    /// The folder for which commands only read, although the settings let them write in the workspace.
+    pub fn settings_folder(&self) -> Option<&Path> {
+        self.settings_folder.as_deref()
     }
 
     /// The workspace's first folder.
@@ -358,7 +375,11 @@ impl CommandStarter {
                 SandboxMechanism::Nothing(why) => by_nothing(format!("no sandbox: {why}")),
                 mechanism => {
                     let reached = if network { "network" } else { "no network" };
-                    let words = format!("{} ({}, {reached})", mechanism.name(), profile.as_str());
+                    let since = match &self.settings_folder {
+                        Some(folder) => format!(", since programs run what lies in {}", folder.display()),
+                        None => String::new(),
+                    };
+                    let words = format!("{} ({}{since}, {reached})", mechanism.name(), profile.as_str());
                     EffectiveConfinement {
                         words,
                         by: CommandConfinement { profile, network, sockets: self.rules.sockets.to_vec() },

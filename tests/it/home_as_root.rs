@@ -187,3 +187,36 @@ async fn keys_that_are_not_there_yet_are_high_to_make_and_the_settings_are_read_
     drop(asking);
     served.stop().await;
 }
+
+/// Programs of the person's run what lies in such a folder, and nothing that a script writes there could be told from that.
+#[tokio::test]
+async fn commands_only_read_in_a_folder_of_settings_and_say_why() {
+    let home = home();
+    let rules = home.path("config/subagentd/policies");
+    fs::create_dir_all(&rules).unwrap();
+    fs::write(rules.join("all.toml"), "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n").unwrap();
+    let served = home.start().await;
+    let words =
+        ["tools", "call", "run_shell_command", "--args", "command=cat a.sh; echo x >> a.sh; echo y > new"];
+    let folders = [
+        (".bashrc.d", false),
+        (".vim/plugin", false),
+        (".config", false),
+        (".dotfiles", true),
+        ("work", true),
+    ];
+    for (folder, is_written) in folders {
+        let folder = home.path(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("a.sh"), "theirs\n").unwrap();
+        let called = home.companion(&words).current_dir(&folder).output().await.unwrap();
+        let said = [called.stdout, called.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("theirs"), "{}: {said}", folder.display());
+        assert_eq!(said.contains("is not written by commands"), !is_written, "{}: {said}", folder.display());
+        assert_eq!(folder.join("new").exists(), is_written, "{}: {said}", folder.display());
+        let text = fs::read_to_string(folder.join("a.sh")).unwrap();
+        assert_eq!(text == "theirs\n", !is_written, "{}", folder.display());
+    }
+    served.stop().await;
+}

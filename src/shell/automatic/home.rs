@@ -25,6 +25,9 @@ const HARMLESS: &[&str] = &[
 /// Folders of a home in which all programs keep what is theirs.
 const SHARED: &[&str] = &[".config", ".local", ".local/bin", ".local/lib", ".local/share", ".local/state"];
 
+/// Folders in those of agents' products from which these run something.
+const OF_PRODUCTS: &[&str] = &["agents", "commands", "extensions", "hooks", "plugins", "scripts", "skills"];
+
 /// Answers who runs or obeys what lies at an absolute path, because of its place in the home: in a root that is the home or holds it everything
 /// below a name with a dot in front counts but for a few, since it is for programs that all such names are there; in a root that lies
 /// below such a name, what the table has under it. No path has links.
@@ -55,6 +58,26 @@ pub fn automatic_at_home(path: &Path, root: &Path, home: &Path) -> Option<&'stat
     }
     // Products of agents keep their worktrees there.
     row.filter(|row| row.why != AGENT_SETTINGS && root.starts_with(home)).map(|row| row.why)
+}
+
+/// True of a folder below a home in which programs find what they run or obey, by its place: what the table has there, in it or around it. No path
+/// has links.
+pub fn is_settings_folder_of_home(folder: &Path, home: &Path) -> bool {
+    let below = folder.strip_prefix(home).map(names).unwrap_or_default();
+    if !below.first().is_some_and(|name| name.starts_with('.')) {
+        return false;
+    }
+    let is_shared = SHARED.iter().any(|shared| home.join(shared) == folder);
+    let has_row = AUTOMATIC.iter().any(|row| {
+        let wanted: Vec<&str> = row.path.split('/').collect();
+        let is_met = wanted.iter().zip(&below).all(|(wanted, name)| is_named(name, wanted));
+        // Products of agents keep their worktrees beside these.
+        let is_elsewhere = row.why == AGENT_SETTINGS
+            && wanted.len() < below.len()
+            && !OF_PRODUCTS.contains(&below[wanted.len()].as_str());
+        is_met && !is_elsewhere
+    });
+    is_shared || has_row
 }
 
 impl PathTarget {
@@ -94,6 +117,32 @@ pub(crate) fn homes(home: Option<&Path>, resolve: &dyn Fn(&Path) -> PathBuf) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_of_settings_are_told_from_those_that_happen_to_lie_below_a_dot() {
+        let home = Path::new("/h/me");
+        let is_one = |folder: &str| is_settings_folder_of_home(&home.join(folder), home);
+        for folder in [
+            ".config",
+            ".config/nvim",
+            ".config/nvim/lua",
+            ".config/fish",
+            ".config/git",
+            ".bashrc.d",
+            ".vim/plugin",
+            ".local/bin",
+            ".claude",
+            ".claude/hooks",
+        ] {
+            assert!(is_one(folder), "{folder}");
+        }
+        for folder in
+            ["", "work", "work/.vim", ".dotfiles", ".local/share/chezmoi", ".claude/worktrees/x", ".cache/x"]
+        {
+            assert!(!is_one(folder), "{folder}");
+        }
+        assert!(!is_settings_folder_of_home(Path::new("/elsewhere/.vim"), home));
+    }
 
     /// Tried in a root that is the home, in one above it, in one below a name with a dot in front, and in one beside all that.
     #[test]

@@ -84,6 +84,13 @@ fn told(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool)
     {
         end_line(&mut text);
         text.push_str(&boundaries(name, rules));
+        if let Some(folder) = starter.settings_folder() {
+            text.push_str(&format!(
+                "\n[The workspace `{}` is not written by commands, since programs of the person's run what lies there: change its files with \
+                 the file tools, for which the person is asked. Commands write there if the person sets `sandbox.profile` to `full`.]",
+                folder.display()
+            ));
+        }
     }
     if failed && problems.contains(SETTINGS_IN_USE) {
         end_line(&mut text);

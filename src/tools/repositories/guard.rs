@@ -359,7 +359,8 @@ impl FolderWatching {
 fn more_of(root: &WatchedRoot) -> Vec<PathBuf> {
     let itself = root.may_become_bare().then(|| root.state.path.clone());
     let links = root.known_gitlinks().iter().filter(|folder| folder.is_dir()).cloned();
-    itself.into_iter().chain(root.loose_folder()).chain(links).collect()
+    let hooks = root.loose_folder().map(|folder| folder.join("hooks")).filter(|hooks| hooks.is_dir());
+    itself.into_iter().chain(root.loose_folder()).chain(hooks).chain(links).collect()
 }
 
 impl Drop for RepositoryGuard {

@@ -6,10 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Dir, symlinkat};
+use rustix::fs::{Dir, FileType, symlinkat};
 use serde::{Deserialize, Serialize};
 
-use super::folder::{ASIDE, again, bytes_in, folder_at, folder_in, link_in, mode_in, put_aside, write_in};
+use super::folder::{
+    ASIDE, again, bytes_in, folder_at, folder_in, kind_in, link_in, mode_in, put_aside, write_in,
+};
 use crate::digest;
 
 /// Entries of a folder of hooks that are looked at: git's own samples are some fifteen.
@@ -51,7 +53,10 @@ impl PartialEq for NotedHook {
 
 /// All in the folder of a repository. One that is a link has none of its own.
 pub fn hooks_in(path: &Path, repository: &OwnedFd) -> NotedHooks {
-    let Some(folder) = folder_in(repository, "hooks") else { return Some(Vec::new()) };
+    let Some(folder) = folder_in(repository, "hooks") else {
+        // git gets by a name at what lies in a folder that nobody can list.
+        return (kind_in(repository, "hooks") != Some(FileType::Directory)).then(Vec::new);
+    };
     let entries = Dir::read_from(&folder).ok()?;
     let mut hooks = Vec::new();
     let (mut left, mut kept) = (MOST_BYTES, 0);

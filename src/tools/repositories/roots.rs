@@ -243,12 +243,23 @@ impl WatchedRoot {
             }
             _ => (),
         }
-        let Some((real, repository)) = repository_of(&self.state.path, &self.folder, &now) else { return };
-        if !is_taken(&repository) {
+        let Some((real, repository)) = repository_of(&self.state.path, &self.folder, &now) else {
+            // git gets by a name at what lies in a folder that nobody can list.
+            let was_open = now != self.state.dot || self.dot.is_some();
+            // It may have been taken away since its name was looked up.
+            let is_there = matches!(now, DotGit::Folder(_)) && dot_in(&self.folder) == now;
+            if is_there && was_open {
+                look.put(path, MendedPart::NewRepository, put_aside(&self.folder, DOT_GIT));
+            }
+            return;
+        };
+        let before = self.state.other.as_ref().filter(|before| before.path == real);
+        let is_one = is_taken(&repository);
+        let new = RepositoryState::harmless(before, (&real, &repository), named).ok();
+        // What git would run by it counts also while git takes it for none: the next command, or a person's `git init`, makes it one.
+        if !is_one && new.is_some() {
             return;
         }
-        let before = self.state.other.as_ref().filter(|before| before.path == real);
-        let new = RepositoryState::harmless(before, (&real, &repository), named).ok();
         // It may have been exchanged since its name was looked up.
         let is_it = |new: &RepositoryState| !matches!(&now, DotGit::Folder(id) if *id != new.id);
         let Some(new) = new.filter(is_it) else {

@@ -192,7 +192,11 @@ impl RepositoryState {
                 return Some("it has addresses of remotes as they were kept of old".to_owned());
             }
         }
-        if before.is_none() && now.settings.iter().any(|settings| settings.link.is_some()) {
+        let had_link = |now: &SettingsState| {
+            let mut had = before.iter().flat_map(|before| &before.settings);
+            had.any(|it| it.name == now.name && it.link == now.link)
+        };
+        if now.settings.iter().any(|settings| settings.link.is_some() && !had_link(settings)) {
             return Some("its settings lie elsewhere".to_owned());
         }
         let hooks = before.map_or_else(|| Some(Vec::new()), |before| before.hooks.clone());

@@ -76,6 +76,50 @@ const CASES: &[Case] = &[
     Case { name: "a new one", before: None, scripts: &["make .git"] },
     Case { name: "a new one in two steps", before: None, scripts: &["mkdir .git", "make .git"] },
     Case {
+        name: "settings first",
+        before: None,
+        scripts: &[
+            "mkdir .git; evil > .git/config",
+            "true",
+            "mkdir -p .git/objects .git/refs/heads; echo 'ref: refs/heads/main' > .git/HEAD",
+        ],
+    },
+    Case {
+        name: "a hook first",
+        before: None,
+        scripts: &[
+            "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ../ran\\n' > .git/hooks/post-index-change; chmod 755 .git/hooks/*",
+            "mkdir -p .git/objects .git/refs/heads; echo 'ref: refs/heads/main' > .git/HEAD",
+        ],
+    },
+    Case {
+        name: "commondir first",
+        before: None,
+        scripts: &[
+            "make r; mkdir .git; echo ../r > .git/commondir",
+            "echo 'ref: refs/heads/main' > .git/HEAD",
+        ],
+    },
+    Case {
+        name: "settings of a worktree first",
+        before: None,
+        scripts: &[
+            "mkdir .git; printf '[extensions]\\n\\tworktreeConfig = true\\n[core]\\n\\trepositoryformatversion = 1\\n' > .git/config; \
+             evil > .git/config.worktree",
+            "mkdir -p .git/objects .git/refs/heads; echo 'ref: refs/heads/main' > .git/HEAD",
+        ],
+    },
+    Case {
+        name: "settings that are a link first",
+        before: None,
+        scripts: &[
+            "mkdir .git; echo > cfg; ln -s ../cfg .git/config",
+            "mkdir -p .git/objects .git/refs/heads; echo 'ref: refs/heads/main' > .git/HEAD",
+            "evil > cfg",
+        ],
+    },
+    Case { name: "one that nobody can list", before: None, scripts: &["make .git; chmod 111 .git"] },
+    Case {
         name: "all names aside are there",
         before: None,
         scripts: &["for n in {0..99}; do echo > .git.not-by-git-$n; done; make .git"],
@@ -116,6 +160,10 @@ async fn what_a_command_makes_of_repositories_runs_nothing_for_the_person() {
             let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
             client.ended(&run).await;
             drop(client);
+            // Who makes one there keeps settings that are there.
+            if case.name == "settings first" {
+                git(&work, &["init", "-q"]);
+            }
             // As a prompt and an editor do at any time; and the daemon's end changes nothing about it.
             for _ in 0..2 {
                 let is_one = git(&work, &["status"]) && git(&work, &["add", "-A"]);

@@ -209,3 +209,61 @@ fn hooks_do_not_become_a_link_and_a_worktree_keeps_what_it_says() {
     assert!(fs::symlink_metadata(root.join(".git/hooks")).unwrap().is_dir());
     assert_eq!(fs::read_to_string(worktree.join("commondir")).unwrap(), "../..\n");
 }
+
+/// The next command, or a person's `git init`, makes a repository of it.
+#[test]
+fn what_is_half_a_repository_and_would_run_something_is_put_aside() {
+    type Step = fn(&Path);
+    let cases: [(&str, Step); 5] = [
+        ("settings", |git| fs::write(git.join("config"), "[core]\n\tfsmonitor = x\n").unwrap()),
+        ("of a worktree", |git| fs::write(git.join("config.worktree"), "[core]\n\tfsmonitor = x\n").unwrap()),
+        ("commondir", |git| fs::write(git.join("commondir"), "../r\n").unwrap()),
+        ("a hook", |git| {
+            fs::create_dir(git.join("hooks")).unwrap();
+            fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+        }),
+        ("settings elsewhere", |git| {
+            fs::write(git.join("../cfg"), "").unwrap();
+            symlink("../cfg", git.join("config")).unwrap();
+        }),
+    ];
+    for (name, harm) in cases {
+        for was_there in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let git = root.join(".git");
+            if was_there {
+                fs::create_dir(&git).unwrap();
+            }
+            let guard = guarding(&root, GuardedSettings::Covered);
+            fs::create_dir_all(&git).unwrap();
+            harm(&git);
+            drop(guard);
+            assert!(!git.exists() && root.join(".git.not-by-git-0").is_dir(), "{name} {was_there}");
+        }
+    }
+    // What a person left there, and what git itself writes first.
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let git = root.join(".git");
+    fs::create_dir_all(git.join("hooks")).unwrap();
+    fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+    let guard = guarding(&root, GuardedSettings::Covered);
+    fs::write(git.join("hooks/update.sample"), "#!/bin/sh\n").unwrap();
+    fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
+    drop(guard);
+    assert!(git.join("hooks/pre-commit").exists() && git.join("config").exists());
+}
+
+#[test]
+fn hooks_that_nobody_can_list_are_told_from_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    repository(&root);
+    let hooks = root.join(".git/hooks");
+    let guard = guarding(&root, GuardedSettings::Written { named: Vec::new(), is_at_once: false });
+    fs::write(hooks.join("pre-commit"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&hooks, fs::Permissions::from_mode(0o111)).unwrap();
+    drop(guard);
+    assert!(!hooks.join("pre-commit").exists());
+}

@@ -25,7 +25,7 @@ mod shadowing;
 mod start_files;
 mod states;
 
-pub use further::further_places;
+pub use further::{further_places, is_obeyed_at_home};
 pub use git_runs::{GitCommits, git_runs_programs};
 pub use kept::{AgentProgram, AutorunGuard, AutorunGuards, GitBrings, RunningProgram, WritesTold};
 

@@ -67,7 +67,8 @@ pub fn is_settings_folder_of_home(folder: &Path, home: &Path) -> bool {
     if !below.first().is_some_and(|name| name.starts_with('.')) {
         return false;
     }
-    let is_shared = SHARED.iter().any(|shared| home.join(shared) == folder);
+    // Nothing but settings lies in the first of them.
+    let is_shared = below[0] == ".config" || SHARED.iter().any(|shared| home.join(shared) == folder);
     let has_row = AUTOMATIC.iter().any(|row| {
         let wanted: Vec<&str> = row.path.split('/').collect();
         let is_met = wanted.iter().zip(&below).all(|(wanted, name)| is_named(name, wanted));
@@ -128,6 +129,7 @@ mod tests {
             ".config/nvim/lua",
             ".config/fish",
             ".config/git",
+            ".config/unknown/scripts",
             ".bashrc.d",
             ".vim/plugin",
             ".local/bin",

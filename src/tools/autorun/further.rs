@@ -168,6 +168,13 @@ pub(super) fn is_of_what_waits(path: &Path) -> bool {
     path.ends_with(REBASE_TODO) || STRATEGIES.iter().any(|name| path.ends_with(name))
 }
 
+/// True of a folder of a home that is such a place, lies in one or holds one.
+pub fn is_obeyed_at_home(folder: &Path, home: &Path) -> bool {
+    let is_met = |place: PathBuf| folder.starts_with(&place) || place.starts_with(folder);
+    let is_below = folder.starts_with(home) && folder != home;
+    is_below && OBEYED_AT_HOME.iter().any(|name| is_met(home.join(name)))
+}
+
 /// Places beside those of the table.
 #[derive(Debug, Clone, Default)]
 pub struct FurtherPlaces {

@@ -47,6 +47,12 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
             own.extend(look.links);
             let kept = hidden.kept_in(&launch.roots);
             own.extend(kept.present.into_iter().chain(kept.missing).chain(kept.links));
+            // Beside what is closed nothing new is made, so to close one thing more there takes nothing else away.
+            let takes_nothing_new = |place: &&PathBuf| {
+                place.parent().is_some_and(|folder| own.iter().any(|it| it.starts_with(folder)))
+            };
+            let beside: Vec<PathBuf> = launch.read_only.iter().filter(takes_nothing_new).cloned().collect();
+            own.extend(beside);
             &mut files.writable
         }
     };

@@ -112,7 +112,7 @@ pub struct CommandLaunch {
     /// A folder of the program's own, which it has as it has the roots although it lies in what is hidden: absolute, without links.
     pub own_data: Option<PathBuf>,
     /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
-    /// back what it allowed (Landlock), it can.
+    /// back what it allowed (Landlock), it can, unless nothing new is made in the folder around it anyway.
     pub read_only: Vec<PathBuf>,
     /// Places that stay where they are although they and what lies in them can be written, where the mechanism can see to that: existing paths
     /// without links.

@@ -1,8 +1,9 @@
 //! Does a file of the person's own lie where agents could have written it, or what it loads?
 //!
 //! What lies in a folder in which agents work may be noted by its digest. What it loads from around it, in whatever language, nobody has
-//! looked at: so a script there is not the person's own. In a home that is such a folder, agents write neither in `.claude` nor in `.config`,
-//! whatever mechanism confines them.
+//! looked at: so a script there is not the person's own. In a home that is such a folder, agents write neither in `.claude` nor in
+//! `.config/subagentd`, whatever mechanism confines them. Other folders of `.config` are theirs: Landlock keeps commands from few of them, and
+//! nobody knows any more which mechanism an earlier session had.
 
 use std::{
     io::{ErrorKind, Read as _},
@@ -36,8 +37,8 @@ const LOOKED_FOR_ABOVE: &[&str] = &[
 ];
 const SCRIPT_ENDS_OF_NODE: &[&str] = &["js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx"];
 
-/// Folders of a home in which no command of an agent writes, or what it writes is put aside.
-const KEPT_OF_HOME: &[&str] = &[".claude", ".config"];
+/// Folders of a home in which no command and no server of an agent writes, by whatever mechanism it is confined.
+const KEPT_OF_HOME: &[&str] = &[".claude", ".config/subagentd"];
 
 /// The folders of agents, as the person's home sees them.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +89,8 @@ impl<'a> OwnGround<'a> {
 
     fn is_free(&self, path: &Path, home: Option<&Path>) -> bool {
         let is_kept = |folder: &PathBuf| {
-            let first = path.strip_prefix(folder).ok().and_then(|below| below.iter().next());
-            home == Some(folder) && first.is_some_and(|it| KEPT_OF_HOME.iter().any(|kept| it == *kept))
+            let below = path.strip_prefix(folder);
+            home == Some(folder) && below.is_ok_and(|it| KEPT_OF_HOME.iter().any(|kept| it.starts_with(kept)))
         };
         let is_within = self.worked.is_one(path) || !self.worked.all_holding(path).iter().all(is_kept);
         is_within && !self.user.cannot_change(path)
@@ -170,13 +171,15 @@ mod tests {
         assert!(!ground.loads_from_agents(&home.join("dot/bin/tell")));
         worked.add([home.clone()]);
         assert_eq!(of_agents(&all), [true, true, true, true, true, true, false]);
-        assert_eq!(of_agents(&[".config/x", ".local/bin/x", ".dotfiles/x"]), [false, true, true]);
+        let others =
+            [".config/subagentd/x", ".config/tools/lib/x", ".config/x", ".local/bin/x", ".dotfiles/x"];
+        assert_eq!(of_agents(&others), [false, true, true, true, true]);
         // Node looks in the home, too.
         let above = |name: &str, words: &str| ground.takes_from_agents_above(&home.join(name), [words]);
         assert!(above(".claude/hooks/x.js", "x") && above(".claude/hooks/x.sh", "exec node \"$0\""));
         assert!(!above(".claude/hooks/x.sh", "sh x.sh"));
         worked.add(home.parent().map(Path::to_owned));
-        assert_eq!(of_agents(&[".config/x"]), [true]);
+        assert_eq!(of_agents(&[".config/subagentd/x"]), [true]);
     }
     #[test]
     fn what_root_alone_can_change_is_no_agents_wherever_they_worked() {

@@ -36,3 +36,24 @@ async fn what_is_readable_shows_nothing_hidden_that_lies_in_it() {
         assert_eq!(house.run(launch).await.1, "made\n", "{mechanism:?}");
     }
 }
+
+/// A folder of settings beside hidden files, in which nothing new is made anyway.
+#[tokio::test]
+async fn what_is_read_only_beside_something_hidden_is_not_written_by_whatever_confines_it() {
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |home| {
+            fs::create_dir_all(home.join(".claude/lib")).unwrap();
+            fs::write(home.join(".claude/lib/x.sh"), "mine").unwrap();
+        });
+        let script = "echo x > ../.claude/lib/x.sh; echo x > ../.claude/lib/new; echo made > made; cat ../.claude/lib/x.sh";
+        let read_only = vec![house.home().join(".claude")];
+        let (_, said) = house.run(CommandLaunch { read_only, ..house.launch(script) }).await;
+        assert!(said.contains("mine"), "{mechanism:?}: {said}");
+        assert!(!house.home().join(".claude/lib/new").exists(), "{mechanism:?}: {said}");
+        assert_eq!(
+            fs::read_to_string(house.home().join("work/made")).unwrap(),
+            "made\n",
+            "{mechanism:?}: {said}"
+        );
+    }
+}

@@ -32,6 +32,7 @@ mod covers;
 mod judging;
 mod kept;
 mod report;
+mod server_calls;
 mod settings_folder;
 mod still;
 #[cfg(test)]
@@ -44,6 +45,7 @@ use covers::CoveredCommands;
 pub use judging::JudgingTurns;
 pub use kept::{ConfinedProgram, GitUse, KeptPlaces};
 pub use report::{report, signal_name};
+pub use server_calls::ServerCallWatch;
 use settings_folder::settings_folder_among;
 pub use still::{ServerFiles, StillFiles, StillHold};
 

@@ -16,6 +16,7 @@ mod given;
 pub mod http;
 mod inline;
 mod issuer;
+mod kept;
 mod later;
 mod of_agents;
 pub mod server;

@@ -71,6 +71,8 @@ pub struct WritesTold {
     pub git: Option<GitBrings>,
     /// It keeps data of its own in the folders of agents' products, as their hooks do.
     pub keeps_data: bool,
+    /// A server writes them, at a call.
+    pub is_of_server: bool,
 }
 
 impl WritesTold {
@@ -127,8 +129,11 @@ impl AutorunGuard {
         has_covers: bool,
         (reports, guards, session): (WorkspaceReports, &AutorunGuards, &Path),
     ) -> io::Result<(AutorunGuard, Vec<PathBuf>)> {
-        let kind =
-            if told.git.is_some_and(|git| git.is_plain) { AgentProgram::Git } else { AgentProgram::Other };
+        let kind = match told.git.is_some_and(|git| git.is_plain) {
+            true => AgentProgram::Git,
+            false if told.is_of_server => AgentProgram::Server,
+            false => AgentProgram::Other,
+        };
         let program = guards.program_begins(roots, kind);
         let mut watched = WatchedPlaces::of(roots, further, told, (reports, session.to_owned()));
         watched.notes = guards.notes.clone();
@@ -140,20 +145,8 @@ impl AutorunGuard {
         let mut covered = Vec::new();
         let (mut bytes_left, mut dotted_left) = (MOST_BYTES, MOST_DOTTED);
         for (path, why) in watched.places(&[]) {
-            let is_link = fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
-            // What a link leads to is nobody's by that link's name alone.
-            let has_covers = match why == DOTTED {
-                true => watched.further.dotted.has_mounts && !is_link && 0 < dotted_left,
-                false => has_covers,
-            };
-            dotted_left -= usize::from(why == DOTTED && has_covers);
-            let real = path.canonicalize().ok().filter(|real| {
-                roots.iter().any(|root| real.starts_with(root))
-                    && !roots.iter().any(|root| root.starts_with(real))
-            });
-            // The folder around it is kept by others.
-            let is_written = watched.names_within(&path, &[]);
-            let real = real.filter(|real| has_covers && !is_written && !is_of_what_waits(real));
+            let is_link = path.is_symlink();
+            let real = watched.covered((&path, why), has_covers, &mut dotted_left);
             let is_covered = real.is_some();
             covered.extend(real);
             if is_covered && why != DOTTED {
@@ -185,6 +178,19 @@ impl AutorunGuard {
         }
         drop(noted);
         Ok((AutorunGuard { watched, guards: guards.clone(), program }, covered))
+    }
+
+    /// The places of these folders that mounts keep from a program which goes on for as long as anybody wants: nobody could tell at its end what
+    /// it wrote from what a person did meanwhile. Blocks for a moment.
+    pub fn covers(roots: &[PathBuf], further: FurtherPlaces) -> Vec<PathBuf> {
+        let records = (WorkspaceReports::default(), PathBuf::new());
+        let watched = WatchedPlaces::of(roots, further, WritesTold::default(), records);
+        let mut dotted_left = MOST_DOTTED;
+        let mut covered = Vec::new();
+        for (path, why) in watched.places(&[]) {
+            covered.extend(watched.covered((&path, why), true, &mut dotted_left));
+        }
+        covered
     }
 
     /// Looks at what is there by now, puts aside what is not to be there, and answers in words what was done. Only the first time does
@@ -238,6 +244,27 @@ impl WatchedPlaces {
         let links = links.filter_map(|link| fs::read_link(&link).ok().map(|to| (link, to))).collect();
         watched.links = links;
         watched
+    }
+
+    /// The end of a place's path, if a mount can keep it. `dotted_left`: mounts that are left for entries of a home.
+    fn covered(
+        &self,
+        (path, why): (&Path, &'static str),
+        has_covers: bool,
+        dotted_left: &mut usize,
+    ) -> Option<PathBuf> {
+        // What a link leads to is nobody's by that link's name alone.
+        let has_covers = match why == DOTTED {
+            true => self.further.dotted.has_mounts && !path.is_symlink() && 0 < *dotted_left,
+            false => has_covers,
+        };
+        *dotted_left -= usize::from(why == DOTTED && has_covers);
+        let real = path.canonicalize().ok()?;
+        let is_below = self.roots.iter().any(|root| real.starts_with(root))
+            && !self.roots.iter().any(|root| root.starts_with(&real));
+        // The folder around it is kept by others.
+        let is_written = self.names_within(path, &[]);
+        (is_below && has_covers && !is_written && !is_of_what_waits(&real)).then_some(real)
     }
 
     /// Waits until one that begins has taken note, and until one that ends has put all right.
@@ -388,10 +415,12 @@ impl WatchedPlaces {
         *noted = NotedPlaces::default();
         drop(noted);
         let by = self.roots.first().map(|path| path.display().to_string()).unwrap_or_default();
-        let told = self.tell(
-            done,
-            format!("a command of an agent in {by} touched files that programs run by themselves: "),
-        );
+        let who = if self.told.is_of_server {
+            "an MCP server, called by an agent"
+        } else {
+            "a command of an agent"
+        };
+        let told = self.tell(done, format!("{who} in {by} touched files that programs run by themselves: "));
         drop(note);
         told
     }

@@ -181,22 +181,27 @@ impl CommandRuntime {
             let is_plain = git.brings.is_some_and(|brings| brings.is_plain)
                 && !autorun::git_runs_programs(&roots, &git.directory, git.commits)?;
             let leave = GitLeave { may_bring: is_plain && writes.is_some(), ..leave };
-            let kept = repositories::kept_from_commands(&roots, leave, found)?;
+            let mut kept = repositories::kept_from_commands(&roots, leave, found)?;
+            // Scripts of hooks run from there outside of any sandbox. A hook itself keeps its data there.
+            if !has_covers && !is_hook {
+                kept.read_only.extend(own_folder(&roots));
+            }
             if git.is_alone {
                 watched.git_begins();
             }
+            let (secrets, names) = (hidden.names_of_secrets(), hidden.names());
+            let secrets = secrets.iter().map(PathBuf::as_path);
+            let mut further =
+                autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_plain))?;
             let Some(mut writes) = writes else {
-                let kind = if is_server { AgentProgram::Server } else { AgentProgram::Other };
-                return Ok((guard, kept, Err(watched.program_begins(&roots, kind))));
+                kept.read_only
+                    .extend(has_covers.then(|| AutorunGuard::covers(&roots, further)).unwrap_or_default());
+                return Ok((guard, kept, Err(watched.program_begins(&roots, AgentProgram::Server))));
             };
             let is_fetched =
                 |remotes: &Vec<String>| repositories::fetches_from_elsewhere(&roots, &git.directory, remotes);
             let fetches = is_plain && git.fetches.as_ref().is_some_and(is_fetched);
             writes.git = git.brings.map(|brings| GitBrings { is_plain, fetches, ..brings });
-            let (secrets, names) = (hidden.names_of_secrets(), hidden.names());
-            let secrets = secrets.iter().map(PathBuf::as_path);
-            let mut further =
-                autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_plain))?;
             if git.may_configure {
                 further.leave_settings();
             }
@@ -234,6 +239,14 @@ impl CommandRuntime {
         });
         Ok(KeptPlaces { read_only, stays, hold: Some(hold) })
     }
+}
+
+/// The folder of a home in these folders that is the person's own although agents work in the home. Blocks on the file system.
+fn own_folder(roots: &[PathBuf]) -> Option<PathBuf> {
+    let home = std::env::home_dir()?.canonicalize().ok()?;
+    let folder = home.join(".claude");
+    let is_folder = fs::symlink_metadata(&folder).is_ok_and(|it| it.is_dir());
+    (is_folder && roots.iter().any(|root| home.starts_with(root))).then_some(folder)
 }
 
 /// Since when the commands of a session may have made something: their folder is made for the first of them.

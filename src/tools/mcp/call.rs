@@ -16,8 +16,8 @@ use super::{
 use crate::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema};
 use models::MediaSupport;
 use protocol::{
-    CallLocation, ConfirmationDetails, ExtensionRef, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
-    ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
+    CallLocation, ConfirmationDetails, ExtensionRef, McpServerTools, McpTool, MessagePart, ReplaySafety,
+    ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
 };
 
 /// Characters of a call's arguments in its description, and of each of their texts where a person is asked.
@@ -199,6 +199,18 @@ impl McpToolInvocation {
             let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
             return failed(&of, why);
         }
+        let watch = tokio::select! {
+            biased;
+            watch = of.servers.watch_call(&server) => watch,
+            () = cx.cancel.cancelled() => return crate::work::cancelled(),
+        };
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(why) => {
+                let how = format!("was not called: the workspace cannot be watched meanwhile: {why}");
+                return failed(&of, &how);
+            }
+        };
         let begun = cx.clock.monotonic();
         let silence = Duration::from_millis(server.entry.timeout_ms);
         let bounds = RequestBounds { silence, total: cx.deadline, cancel: &cx.cancel };
@@ -216,7 +228,12 @@ impl McpToolInvocation {
             span: cx.span,
         };
         let answer = ready.connection.call(arguments, &bounds, caller).await;
-        let result = match answer {
+        let took = cx.clock.monotonic().saturating_sub(begun);
+        let told = match watch {
+            Some(watch) => watch.finish().await,
+            None => Vec::new(),
+        };
+        let mut result = match answer {
             Ok(answer) => content::result(&answer, media),
             Err(McpRequestError::Cancelled) => crate::work::cancelled(),
             Err(McpRequestError::TimedOut(time)) => {
@@ -232,7 +249,8 @@ impl McpToolInvocation {
             }
             Err(error) => failed(&of, &format!("refused the call: {error}")),
         };
-        server.count(&canonical, cx.clock.monotonic().saturating_sub(begun), result.error.is_some());
+        result.llm_content.extend(told.iter().map(|told| MessagePart::text(format!("[{told}.]"))));
+        server.count(&canonical, took, result.error.is_some());
         result
     }
 }

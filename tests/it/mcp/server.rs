@@ -171,6 +171,9 @@ fn tools(mode: &str) -> Value {
     if mode == "traced" {
         tools.as_array_mut().unwrap().push(json!({ "name": "span" }));
     }
+    if mode == "writes" {
+        tools.as_array_mut().unwrap().push(json!({ "name": "put" }));
+    }
     if matches!(mode, "asking" | "early") {
         tools.as_array_mut().unwrap().extend([json!({ "name": "asks" }), json!({ "name": "early" })]);
     }
@@ -276,6 +279,13 @@ fn call(params: &Value, id: &Value, cancelled: &Arc<Mutex<HashSet<String>>>) -> 
     match params["name"].as_str().unwrap() {
         "echo" => says(params["arguments"]["text"].as_str().unwrap()),
         "span" => says(params["_meta"]["traceparent"].as_str().unwrap_or("none")),
+        "put" => {
+            let argument = |name: &str| params["arguments"][name].as_str().unwrap();
+            match std::fs::write(argument("path"), argument("text")) {
+                Ok(()) => says("written"),
+                Err(error) => says(&error.to_string()),
+            }
+        }
         "refuses" => Some(Err(json!({ "code": -32602, "message": "not like that" }))),
         "fails" => {
             Some(Ok(json!({ "content": [{ "type": "text", "text": "no such page" }], "isError": true })))

@@ -245,7 +245,8 @@ impl AutorunNote {
             },
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),
         };
-        let told = WritesTold { named: paths(self.named), keeps_data: self.keeps_data, git: None };
+        let told =
+            WritesTold { named: paths(self.named), keeps_data: self.keeps_data, ..WritesTold::default() };
         let session = PathBuf::from(self.session);
         let mut watched = WatchedPlaces::of(&roots, further, told, (reports.clone(), session));
         watched.links = self.links.into_iter().map(|(link, to)| (link.into(), to.into())).collect();

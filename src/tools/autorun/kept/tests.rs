@@ -50,6 +50,26 @@ fn what_a_command_makes_of_each_row_that_no_build_writes_is_not_run() {
     }
 }
 
+/// Mounts keep what is there from a server; what comes at a call is put aside at its end.
+#[test]
+fn of_a_server_what_is_there_is_covered_and_what_comes_at_a_call_is_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, ".vscode/settings.json", "{}");
+    put(&root, "src/main.rs", "");
+    let covered = AutorunGuard::covers(std::slice::from_ref(&root), FurtherPlaces::default());
+    assert_eq!(covered, [root.join(".vscode")]);
+    let told = WritesTold { is_of_server: true, ..WritesTold::default() };
+    let (mut guard, _) = guarded(&root, told, false);
+    for name in [".envrc", ".vscode/settings.json", "src/main.rs"] {
+        put(&root, name, "evil");
+    }
+    assert_eq!(guard.finish().len(), 2);
+    assert!(!root.join(".envrc").exists());
+    assert_eq!(read(&root, ".vscode/settings.json"), "{}");
+    assert_eq!(read(&root, "src/main.rs"), "evil");
+}
+
 #[test]
 fn folders_links_what_is_named_and_what_goes_on_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,6 +15,7 @@ mod further;
 mod git_programs;
 mod git_runs;
 mod home;
+mod home_links;
 mod kept;
 mod modules;
 mod path_folders;

@@ -215,6 +215,11 @@ impl DottedEntries {
     }
 }
 
+/// True of a place of a home in which programs write by themselves.
+pub(super) fn is_left_of(home: &Path, path: &Path) -> bool {
+    LEFT.iter().any(|name| path.starts_with(home.join(name)))
+}
+
 fn is_dotted(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }

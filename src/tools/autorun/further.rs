@@ -229,11 +229,11 @@ pub fn further_places<'a>(
         let (ends, on_way) = if roots.iter().any(|root| home.starts_with(root)) {
             places.extend(of_home(&home, std::env::var_os("PATH").as_deref()));
             dotted = DottedEntries::of(&home, hidden(), roots, has_mounts);
-            home::kept_ends(&home, |path| dotted.is_left(path))
+            home::kept_ends(&home, |path| dotted.is_left(path), true)
         } else {
             // Folders that builds make are linked from there.
             let of_builds = home.join(".local");
-            home::kept_ends(&home, |path| path.starts_with(&of_builds) && path.is_dir())
+            home::kept_ends(&home, |path| path.starts_with(&of_builds) && path.is_dir(), false)
         };
         places.extend(ends);
         links.extend(on_way);

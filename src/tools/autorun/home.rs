@@ -2,26 +2,22 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
 };
 
-use super::git_programs::is_text;
+use super::{
+    git_programs::is_text,
+    home_links::{self, HomeLink},
+};
 use shell::AutorunPlace;
 use sys::guarded::ResolvedPath;
-
-/// Folders of the home in which programs keep theirs, each in a folder of its own.
-const SHARED: &[&str] = &[".config", ".local", ".local/bin", ".local/lib", ".local/share"];
-
-/// Entries of one folder that are looked at for links.
-const MOST_ENTRIES: usize = 10_000;
 
 const LINKED: &str = "a link in the home leads there, from where programs take what they run";
 const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Finds where links lead whose names in a home begin with a dot, or that lie in the folders of programs there.
 pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
-    for path in links(home) {
+    for HomeLink { path, .. } in home_links::links(home) {
         let ResolvedPath { end, links, .. } = ResolvedPath::to(&path);
         let places = links.into_iter().filter(|link| *link != path).chain([end]);
         found.extend(places.map(|path| AutorunPlace { path, why: LINKED }));
@@ -29,14 +25,23 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
 }
 
 /// The ones of these that are kept from commands: folders, and files that are texts; what is none is what builds make. So is what is not there
-/// yet, unless it may be a program. `is_left`: the link lies where programs write by themselves, or such a place below it.
+/// yet, unless it may be a program. `is_left`: the link lies where programs write by themselves, or such a place below it; `is_home_in`: the home
+/// lies in the workspace, so folders below a name with a dot are kept in another way.
 /// Answers the links on the way to them, too.
-pub(super) fn kept_ends(home: &Path, is_left: impl Fn(&Path) -> bool) -> (Vec<AutorunPlace>, Vec<PathBuf>) {
+pub(super) fn kept_ends(
+    home: &Path,
+    is_left: impl Fn(&Path) -> bool,
+    is_home_in: bool,
+) -> (Vec<AutorunPlace>, Vec<PathBuf>) {
     let (mut found, mut on_way) = (Vec::new(), Vec::new());
-    for path in links(home).into_iter().filter(|path| !is_left(path)) {
+    for HomeLink { path, is_deep } in home_links::links(home).into_iter().filter(|it| !is_left(&it.path)) {
         let ResolvedPath { end, links, id } = ResolvedPath::to(&path);
         let may_be_program = || path.starts_with(home.join(".local"));
+        let first = end.strip_prefix(home).ok().and_then(|below| below.iter().next());
+        let is_dotted = first.is_some_and(|first| first.as_encoded_bytes().starts_with(b"."));
         let is_kept = match id {
+            // What a program fills, maybe: a person's own changes there all the time.
+            Some(_) if is_deep && is_home_in && is_dotted && end.is_dir() => false,
             Some(_) => end.is_dir() || is_text(&end),
             None => !may_be_program(),
         };
@@ -46,27 +51,6 @@ pub(super) fn kept_ends(home: &Path, is_left: impl Fn(&Path) -> bool) -> (Vec<Au
         }
     }
     (found, on_way)
-}
-
-fn links(home: &Path) -> Vec<PathBuf> {
-    let mut links = links_in(home, &|name| name.starts_with('.'));
-    for folder in SHARED {
-        let folder = home.join(folder);
-        links.extend(links_in(&folder, &|_| true));
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        links.extend(folders.flat_map(|entry| links_in(&entry.path(), &|_| true)));
-    }
-    links
-}
-
-fn links_in(folder: &Path, is_meant: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let is_link = |entry: &fs::DirEntry| {
-        entry.file_type().is_ok_and(|kind| kind.is_symlink())
-            && is_meant(&entry.file_name().to_string_lossy())
-    };
-    entries.filter(is_link).map(|entry| entry.path()).collect()
 }
 
 /// The folders in which this daemon finds programs. `path`: its own.
@@ -86,9 +70,73 @@ pub(super) fn program_folders(path: Option<&OsStr>) -> Vec<AutorunPlace> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
+
+    /// Places where stow, dotbot and rcm lay links to single files of a repository with dotfiles.
+    const OF_DOTFILES: &str = ".bashrc .zshrc .gitconfig .vimrc .tmux.conf .profile .emacs.d/init.el .emacs.d/early-init.el \
+        .emacs.d/lisp/me.el .ssh/config .ssh/rc .gnupg/gpg-agent.conf .gnupg/gpg.conf .cargo/config.toml \
+        .claude/settings.json .claude/hooks/guard.sh .claude/commands/x.md .claude/CLAUDE.md \
+        .claude/agents/a.md .claude/skills/s/SKILL.md .claude/statusline.sh .codex/config.toml \
+        .codex/hooks.json .gemini/settings.json .cursor/mcp.json .zsh/aliases.zsh .zsh.d/a.zsh \
+        .bashrc.d/10-x.sh .bash.d/x.sh .profile.d/x.sh .oh-my-zsh/custom/aliases.zsh .oh-my-zsh/custom/plugins/me/me.plugin.zsh .oh-my-zsh/custom/themes/me.zsh-theme .config/git/config \
+        .config/git/hooks/pre-commit .git-templates/hooks/post-checkout .config/nvim/init.lua \
+        .config/nvim/lua/me.lua .config/nvim/lua/plugins/x.lua .config/nvim/plugin/x.vim \
+        .config/nvim/after/ftplugin/python.lua .vim/vimrc .vim/plugin/x.vim .vim/autoload/x.vim \
+        .vim/ftplugin/python.vim .config/fish/config.fish .config/fish/conf.d/x.fish \
+        .config/fish/functions/ll.fish .config/fish/completions/x.fish .config/zsh/.zshrc \
+        .config/zsh/aliases.zsh .config/environment.d/x.conf .config/systemd/user/backup.service \
+        .config/systemd/user/backup.timer .config/systemd/user/default.target.wants/b.service \
+        .config/systemd/user/a.service.d/o.conf .config/autostart/x.desktop .config/autostart-scripts/x.sh \
+        .config/plasma-workspace/env/x.sh .config/hypr/hyprland.conf .config/hypr/scripts/x.sh \
+        .config/sway/config .config/sway/config.d/x .config/i3/config .config/i3/scripts/x.sh \
+        .config/waybar/config .config/waybar/scripts/x.sh .config/polybar/launch.sh .config/bspwm/bspwmrc \
+        .config/sxhkd/sxhkdrc .config/kitty/kitty.conf .config/kitty/kittens/x.py \
+        .config/alacritty/alacritty.toml .config/wezterm/wezterm.lua .config/starship.toml \
+        .config/direnv/direnvrc .config/direnv/lib/x.sh .config/mise/config.toml .config/mise/tasks/x \
+        .config/mise/conf.d/x.toml .config/doom/config.el .config/Code/User/settings.json \
+        .config/Code/User/tasks.json .config/zed/settings.json .config/helix/languages.toml \
+        .config/ranger/rc.conf .config/ranger/commands.py .config/lf/lfrc .config/yazi/init.lua \
+        .config/yazi/plugins/x.yazi/init.lua .config/mpv/scripts/x.lua .config/pip/pip.conf \
+        .config/powershell/profile.ps1 .config/nushell/config.nu .config/nushell/scripts/x.nu \
+        .config/qutebrowser/config.py .config/subagentd/settings.json .config/subagentd/agents/a.md \
+        .config/subagentd/policies/p.toml .config/subagentd/hooks/g.sh .config/subagentd/n.sh \
+        .local/bin/tool .local/share/applications/x.desktop .local/share/bash-completion/completions/x \
+        .local/share/nvim/site/plugin/x.vim .local/share/systemd/user/x.service \
+        .local/share/dbus-1/services/x.service .local/share/nautilus/scripts/x .local/share/kservices5/x \
+        .local/lib/python3.13/site-packages/x.pth .ipython/profile_default/startup/x.py \
+        .jupyter/jupyter_config.py .gradle/init.d/x.gradle .gradle/gradle.properties .m2/settings.xml .npmrc \
+        .npm-init.js .hammerspoon/init.lua .xmonad/xmonad.hs .config/awesome/rc.lua .config/qtile/config.py \
+        .tmux/plugins.conf .tmux/scripts/x.sh .password-store/.extensions/x.bash .ghci .gdbinit \
+        .config/gdb/gdbinit .lldbinit .config/pypoetry/config.toml .config/uv/uv.toml .kube/config \
+        .aws/config .docker/config.json .terraformrc .ansible.cfg .ansible/plugins/x.py .psqlrc .inputrc \
+        .dircolors .lesskey .mailcap .muttrc .config/neomutt/neomuttrc .config/msmtp/config .mbsyncrc \
+        .config/aerc/aerc.conf .weechat/python/autoload/x.py .irssi/scripts/autorun/x.pl .finicky.js \
+        .hushlogin .config/tmux/tmux.conf .config/tmux/scripts/x.sh .config/lazygit/config.yml \
+        .config/gh/config.yml .config/jj/config.toml .config/bat/config .config/ripgrep/rc \
+        .config/k9s/plugins.yaml .config/fontconfig/x .config/containers/systemd/x.container \
+        .config/opencode/plugin/x.js .config/opencode/opencode.json .config/goose/config.yaml \
+        .aider.conf.yml .continue/config.yaml .pi/agent/settings.json .pi/agent/extensions/x.ts \
+        .qwen/settings.json";
+
+    #[test]
+    fn a_link_of_dotfiles_is_followed_however_deep_it_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let of_name = |(n, name): (usize, &str)| (home.join(name), home.join(format!("dotfiles/f{n}")));
+        let all: Vec<(PathBuf, PathBuf)> = OF_DOTFILES.split_whitespace().enumerate().map(of_name).collect();
+        for (link, target) in &all {
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(target, link).unwrap();
+        }
+        let mut found = Vec::new();
+        led_to(&home, &mut found);
+        let is_found = |target: &PathBuf| found.iter().any(|place| place.path == *target);
+        let missed: Vec<&PathBuf> =
+            all.iter().filter(|(_, target)| !is_found(target)).map(|(link, _)| link).collect();
+        assert!(missed.is_empty(), "{missed:?}");
+    }
 
     #[test]
     fn folders_of_programs_are_found_where_links_of_the_path_lead() {
@@ -138,7 +186,7 @@ mod tests {
         fs::write(home.join("dot/bin/x"), "ELF\0").unwrap();
         symlink(home.join("dot/later"), home.join(".local/bin/y")).unwrap();
         symlink(home.join("dot/store"), home.join(".store")).unwrap();
-        let (kept, _) = kept_ends(&home, |path| path.ends_with(".store"));
+        let (kept, _) = kept_ends(&home, |path| path.ends_with(".store"), true);
         let kept: Vec<&Path> = kept.iter().map(|it| it.path.strip_prefix(&home).unwrap()).collect();
         for wanted in ["dot/rc", "dot/app", "dot/kitty"] {
             assert!(kept.contains(&Path::new(wanted)), "{wanted}: {kept:?}");

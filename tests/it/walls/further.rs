@@ -156,25 +156,26 @@ async fn what_a_script_makes_in_a_home_is_put_aside_and_keys_keep_their_names() 
 #[tokio::test]
 async fn what_the_homes_links_and_start_files_lead_to_stays_as_it_was_in_any_workspace() {
     let home = Home::new();
-    let dots = ["zsh/zshrc", "nvim/init.lua", "sh/aliases", "bin/tool", "made/x"];
+    let dots = ["zsh/zshrc", "nvim/init.lua", "vim/me.vim", "sh/aliases", "bin/tool", "made/x"];
     for name in dots {
         let path = home.path("dots").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "a person's\n").unwrap();
     }
-    fs::create_dir_all(home.path(".config")).unwrap();
-    fs::create_dir_all(home.path(".local/bin")).unwrap();
-    fs::create_dir_all(home.path(".local/share")).unwrap();
+    for folder in [".config", ".local/bin", ".local/share", ".vim/plugin"] {
+        fs::create_dir_all(home.path(folder)).unwrap();
+    }
     for (link, to) in [
         (".zshrc", "dots/zsh/zshrc"),
         (".config/nvim", "../dots/nvim"),
+        (".vim/plugin/me.vim", "../../dots/vim/me.vim"),
         (".local/bin/tool", "../../dots/bin/tool"),
         (".local/share/made", "../../dots/made"),
     ] {
         std::os::unix::fs::symlink(to, home.path(link)).unwrap();
     }
     fs::write(home.path(".bashrc"), "source ~/dots/sh/aliases\n").unwrap();
-    let script = "for f in zsh/zshrc nvim/init.lua nvim/later.lua sh/aliases bin/tool made/x made/y; do echo MINE >> $f; done 2>/dev/null; echo over\n";
+    let script = "for f in zsh/zshrc nvim/init.lua nvim/later.lua vim/me.vim sh/aliases bin/tool made/x made/y; do echo MINE >> $f; done 2>/dev/null; echo over\n";
     fs::write(home.path("dots/s.sh"), script).unwrap();
     let rules = home.path("config/subagentd/policies");
     fs::create_dir_all(&rules).unwrap();

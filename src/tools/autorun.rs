@@ -17,6 +17,7 @@ mod git_runs;
 mod home;
 mod home_links;
 mod kept;
+mod mise;
 mod modules;
 mod path_folders;
 mod program_texts;
@@ -83,6 +84,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         }
         settings_of(root, &mut found);
         found.extend(direnv::named(root));
+        found.extend(mise::named(root));
         for repository in repositories::repositories_of_root(root) {
             run_by_git(workspace, root, &repository, &mut found);
         }

@@ -88,17 +88,17 @@ const BUILT: &[&str] =
 
 /// Everything that is named so; absolute, links followed.
 #[derive(Default)]
-struct NamedByEnvrc {
-    files: Vec<PathBuf>,
+pub(super) struct NamedByEnvrc {
+    pub files: Vec<PathBuf>,
     /// The ones among them that are read as `.envrc` is.
-    read_on: Vec<PathBuf>,
+    pub read_on: Vec<PathBuf>,
     /// Folders in which programs are found.
-    folders: Vec<PathBuf>,
+    pub folders: Vec<PathBuf>,
 }
 
 /// The places that the `.envrc` of a folder names, for whoever is asked about a change. Blocks for a bounded look.
 pub(super) fn named(root: &Path) -> Vec<AutorunPlace> {
-    let NamedByEnvrc { files, folders, .. } = NamedByEnvrc::of(root);
+    let NamedByEnvrc { files, folders, .. } = NamedByEnvrc::of(root, [root.join(".envrc")]);
     let files = files.into_iter().map(|path| AutorunPlace { path, why: EVALUATED });
     let linked = folders.iter().flat_map(|folder| linked_in(folder, PROGRAMS)).collect::<Vec<_>>();
     let folders = folders.into_iter().map(|path| AutorunPlace { path, why: PROGRAMS });
@@ -108,7 +108,7 @@ pub(super) fn named(root: &Path) -> Vec<AutorunPlace> {
 /// The ones that are kept from commands: of folders in which programs are found the texts that are there, as what is none is what builds make.
 /// Blocks for a bounded look.
 pub(super) fn named_texts(root: &Path) -> Vec<AutorunPlace> {
-    let NamedByEnvrc { files, mut folders, .. } = NamedByEnvrc::of(root);
+    let NamedByEnvrc { files, mut folders, .. } = NamedByEnvrc::of(root, [root.join(".envrc")]);
     folders.retain(|folder| !is_built(folder, root));
     let files = files.into_iter().map(|path| AutorunPlace { path, why: EVALUATED });
     files.chain(folders.iter().flat_map(|folder| texts_in(folder, PROGRAMS))).collect()
@@ -117,7 +117,8 @@ pub(super) fn named_texts(root: &Path) -> Vec<AutorunPlace> {
 /// The folders in which shells find programs by it, each with whether package managers or builds make programs there. Blocks for a bounded
 /// look.
 pub(super) fn program_folders(root: &Path) -> Vec<(PathBuf, bool)> {
-    let folders: HashSet<PathBuf> = NamedByEnvrc::of(root).folders.into_iter().take(MOST_FOLDERS).collect();
+    let folders: HashSet<PathBuf> =
+        NamedByEnvrc::of(root, [root.join(".envrc")]).folders.into_iter().take(MOST_FOLDERS).collect();
     folders.into_iter().map(|folder| (folder.clone(), is_built(&folder, root))).collect()
 }
 
@@ -128,10 +129,11 @@ pub(super) fn is_built(folder: &Path, root: &Path) -> bool {
 }
 
 impl NamedByEnvrc {
-    fn of(root: &Path) -> NamedByEnvrc {
+    /// The names in these files, and in those that they have read on. Blocks for a bounded look.
+    pub fn of(root: &Path, files: impl IntoIterator<Item = PathBuf>) -> NamedByEnvrc {
         let mut found = NamedByEnvrc::default();
         let mut read: HashSet<PathBuf> = HashSet::new();
-        let mut pending = vec![(root.join(".envrc"), 0)];
+        let mut pending: Vec<(PathBuf, usize)> = files.into_iter().map(|file| (file, 0)).collect();
         while let Some((file, depth)) = pending.pop() {
             if MOST_READ <= read.len() || !read.insert(file.clone()) {
                 continue;
@@ -148,7 +150,8 @@ impl NamedByEnvrc {
         found
     }
 
-    fn read(&mut self, text: &str, base: &Path) {
+    /// Takes what stands in a text that a shell runs in a folder.
+    pub fn read(&mut self, text: &str, base: &Path) {
         for (uses, names) in USED {
             if text.contains(uses) {
                 self.files.extend(names.iter().map(|name| base.join(name)));
@@ -221,7 +224,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// The end of the path below a folder that a word is. A path that is put together while it runs is not seen.
-fn path(word: &str, base: &Path) -> Option<PathBuf> {
+pub(super) fn path(word: &str, base: &Path) -> Option<PathBuf> {
     let word = word.trim_matches(['"', '\'']);
     let word = ["$PWD/", "${PWD}/"].iter().find_map(|own| word.strip_prefix(own)).unwrap_or(word);
     if word.is_empty() || word.contains(['$', '~', '`', '*', '?', '=']) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    direnv, dotted::DottedEntries, git_programs, home, modules::SubmoduleRepositories,
+    direnv, dotted::DottedEntries, git_programs, home, mise, modules::SubmoduleRepositories,
     path_folders::PathFolders, rows::kept_in, shadowing, start_files,
 };
 use crate::{
@@ -239,6 +239,7 @@ pub fn further_places<'a>(
         links.extend(on_way);
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
+    places.extend(roots.iter().flat_map(|root| mise::named_texts(root)));
     places.extend(roots.iter().flat_map(|root| shadowing::missing_by_envrc(root)));
     let path = std::env::var_os("PATH");
     let of_path = PathFolders::in_roots(roots, path.as_deref(), &added, home.as_deref());

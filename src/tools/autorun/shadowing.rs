@@ -1,4 +1,4 @@
-//! Which names in folders that an `.envrc` or a person puts in front of the `PATH` would have another program run than the one that people mean?
+//! Which names in folders that an `.envrc`, mise's settings or a person puts in front of the `PATH` would have another program run than the one that people mean?
 //!
 //! Builds and package managers make programs in such folders, under names of their own. A program that is called like one that people type
 //! every day is run in its place by the next shell that enters the folder.
@@ -8,11 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::direnv;
+use super::{direnv, mise};
 use shell::AutorunPlace;
 
-const INSTEAD: &str =
-    "by `.envrc`, the shell that enters the folder runs it in the place of the program of that name";
+const INSTEAD: &str = "by `.envrc` or mise's settings, the shell that enters the folder runs it in the place of the program of that name";
 
 /// Programs that no package brings along for one project.
 const OF_SYSTEM: &[&str] = &[
@@ -152,7 +151,9 @@ const OF_PACKAGES: &[&str] = &[
 
 /// The ones of a root that are not there. Blocks for a bounded look.
 pub(super) fn missing_by_envrc(root: &Path) -> Vec<AutorunPlace> {
-    missing(&direnv::program_folders(root), INSTEAD)
+    let mut folders = direnv::program_folders(root);
+    folders.extend(mise::program_folders(root));
+    missing(&folders, INSTEAD)
 }
 
 /// The same of folders, each with whether package managers or builds make programs there.

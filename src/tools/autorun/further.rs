@@ -284,6 +284,7 @@ fn named_by_git(
     let mut add = |folder: &Path, repository: &RepositoryAround| {
         let named = GitNamed::by(&workspace, repository);
         git_programs::named_by_settings(folder, repository, &named, &mut found);
+        git_programs::named_modules(folder, repository, (&named, true), &mut found);
         let ends = named.hook_folders.iter().flat_map(|hooks| LinksBelow::of(hooks).ends);
         found.extend(ends.map(|path| AutorunPlace { path, why: GIT_HOOKS }));
         links.extend(git_programs::links_on_way(folder, repository, &named));

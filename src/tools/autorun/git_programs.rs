@@ -35,6 +35,8 @@ const INTERPRETERS: &[&str] = &[
 /// Bytes of a file by which it is told whether it is a text.
 const MOST_OF_BEGINNING: u64 = 4_096;
 
+const MODULE: &str = "the settings or a hook of the repository have Python run a module of that name, and it looks at the top of the repository first";
+
 const NAMED: &str = "the settings or a hook of the repository name it, so git or the hook runs or reads it";
 
 const NAMED_BY_SETTINGS: &str = "git's settings name it, so git runs or reads it by itself";
@@ -48,15 +50,12 @@ pub(super) fn named(
 ) {
     let mut words = words_of_settings(named);
     for hooks in &named.hook_folders {
-        for entry in fs::read_dir(hooks).into_iter().flatten().flatten().take(MOST_HOOKS) {
-            // Those that git lays itself are no hooks.
-            if entry.path().extension().is_some_and(|end| end == "sample") {
-                continue;
-            }
-            let text = text_of(&entry.path(), MOST_OF_HOOK);
+        for hook in hooks_in(hooks) {
+            let text = text_of(&hook, MOST_OF_HOOK);
             words.extend(text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(words_of));
         }
     }
+    named_modules(folder, repository, (named, false), found);
     for (word, path) in paths_of(words, folder, repository) {
         // What is not there yet is a path all the same where it is written as one.
         let is_file = path.is_file() || (word.contains('/') && !word.starts_with('$') && !path.exists());
@@ -81,6 +80,63 @@ pub(super) fn named_by_settings(
             found.push(AutorunPlace { path, why: NAMED_BY_SETTINGS });
         }
     }
+}
+
+/// Finds where Python looks first for modules that the settings and hooks have it run by name (`-m pre_commit`). `is_kept`: only what commands
+/// are kept from: files, and what is not there; a folder is a package that somebody works on. Blocks for a bounded look.
+pub(super) fn named_modules(
+    folder: &Path,
+    repository: &RepositoryAround,
+    (named, is_kept): (&GitNamed, bool),
+    found: &mut Vec<AutorunPlace>,
+) {
+    let mut modules: Vec<String> =
+        named.values.iter().chain(&named.values_of_user).flat_map(|it| modules_of(&it.value)).collect();
+    let common = repository.common.join("hooks");
+    for hooks in named.hook_folders.iter().filter(|hooks| **hooks != common).chain([&common]) {
+        for hook in hooks_in(hooks) {
+            let text = text_of(&hook, MOST_OF_HOOK);
+            modules
+                .extend(text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(modules_of));
+        }
+    }
+    modules.sort();
+    modules.dedup();
+    let tops = repository.tops.iter().map(PathBuf::as_path).filter(|top| *top != folder);
+    let tops: Vec<&Path> = tops.chain([folder]).filter(|top| top.starts_with(folder)).collect();
+    for module in modules.into_iter().take(MOST_HOOKS) {
+        let paths = tops.iter().flat_map(|top| [top.join(format!("{module}.py")), top.join(&module)]);
+        let paths = paths.filter(|path| !is_kept || !path.is_dir());
+        found.extend(paths.map(|path| AutorunPlace { path, why: MODULE }));
+    }
+}
+
+/// The modules that commands of a text have Python run by name (https://docs.python.org/3/using/cmdline.html#cmdoption-m), without what lies
+/// in them.
+fn modules_of(text: &str) -> Vec<String> {
+    let commands = text.split(|letter: char| ";&|()`\n".contains(letter));
+    let modules = commands.filter_map(|command| {
+        let words = command.split(|letter: char| letter.is_whitespace() || "'\"".contains(letter));
+        let is_python = |word: &&str| {
+            let small = word.to_ascii_lowercase();
+            small.contains("python") || small.contains("pypy") || word.starts_with('$')
+        };
+        let mut words = words.filter(|word| !word.is_empty()).skip_while(|word| !is_python(word)).skip(1);
+        let option = words.find(|word| word.starts_with("-m") || !word.starts_with('-'))?;
+        let name = option.strip_prefix("-m")?;
+        let name = if name.is_empty() { words.next()? } else { name };
+        let first = name.split('.').next().unwrap_or_default();
+        let is_name = !first.is_empty() && first.chars().all(|it| it.is_alphanumeric() || it == '_');
+        is_name.then(|| first.to_owned())
+    });
+    modules.collect()
+}
+
+/// The hooks of a folder but for those that git lays there itself.
+fn hooks_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_HOOKS);
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_none_or(|end| end != "sample")).collect()
 }
 
 /// The links on the way to what the settings name. Blocks for a bounded look.
@@ -196,6 +252,39 @@ fn joined(base: &Path, word: &str, home: Option<&Path>) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
+
+    #[test]
+    fn modules_that_python_is_told_to_run_are_found_at_the_top() {
+        for (text, module) in [
+            ("    exec \"$INSTALL_PYTHON\" -mpre_commit \"${ARGS[@]}\"", "pre_commit"),
+            ("\"/usr/bin/python3\" -m nbstripout", "nbstripout"),
+            ("cd x && python -E -m tools.check --all", "tools"),
+        ] {
+            assert_eq!(modules_of(text), [module], "{text}");
+        }
+        for text in ["git commit -m x", "python3 x.py -m y", "grep -m 1 python x", "python3 -m -x"] {
+            assert!(modules_of(text).is_empty(), "{text}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in [".git/hooks", "refs", "mine"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let hook = "#!/bin/bash\n# python -m other\nexec \"$INSTALL_PYTHON\" -mpre_commit\npython -m mine\n";
+        fs::write(root.join(".git/hooks/pre-commit"), hook).unwrap();
+        let repository = RepositoryAround::at(root.join(".git"), &root, true);
+        let by_git = GitNamed::by(&Workspace::open(std::slice::from_ref(&root)).unwrap(), &repository);
+        let names = |is_kept: bool| {
+            let mut found = Vec::new();
+            named_modules(&root, &repository, (&by_git, is_kept), &mut found);
+            let names = found
+                .iter()
+                .map(|place| place.path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+            names.collect::<Vec<String>>()
+        };
+        assert_eq!(names(false), ["mine.py", "mine", "pre_commit.py", "pre_commit"]);
+        assert_eq!(names(true), ["mine.py", "pre_commit.py", "pre_commit"]);
+    }
 
     #[test]
     fn programs_of_settings_and_scripts_of_hooks_are_found() {

@@ -126,6 +126,7 @@ mod tests {
         let home = folder.path().canonicalize().unwrap();
         let of_name = |(n, name): (usize, &str)| (home.join(name), home.join(format!("dotfiles/f{n}")));
         let all: Vec<(PathBuf, PathBuf)> = OF_DOTFILES.split_whitespace().enumerate().map(of_name).collect();
+        fs::create_dir(home.join("dotfiles")).unwrap();
         for (link, target) in &all {
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(target, link).unwrap();

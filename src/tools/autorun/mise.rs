@@ -256,8 +256,7 @@ struct TomlEntry {
     texts: Vec<String>,
 }
 
-/// The entries of a file of TOML (https://toml.io/en/v1.0.0). A table in one line is one entry, with the first of its keys, and the keys
-/// within it count as texts.
+/// The entries of a file of TOML (https://toml.io/en/v1.0.0). A table in one line is one entry, with all texts that stand in it.
 fn entries_of(text: &str) -> Vec<TomlEntry> {
     let mut found: Vec<TomlEntry> = Vec::new();
     let mut section: Vec<String> = Vec::new();

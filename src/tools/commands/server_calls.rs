@@ -23,8 +23,11 @@ pub struct ServerCallWatch {
 impl ServerCallWatch {
     /// Puts aside what is not to be there, and answers in words what was done.
     pub async fn finish(self) -> Vec<String> {
-        let mut watch = self;
-        work::aside(move || watch.autorun.finish()).await
+        work::aside(move || {
+            let mut watch = self;
+            watch.autorun.finish()
+        })
+        .await
     }
 }
 

@@ -4,8 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{calling, ends, house, run};
-use crate::{sandbox::mechanisms, support::confined_by};
+use super::{ALLOW, agent, calling, ends, run, server};
+use crate::{
+    sandbox::mechanisms,
+    support::{House, confined_by},
+};
 
 fn said(end: &Value) -> String {
     let parts = end["result"]["llmContent"].as_array().unwrap().iter();
@@ -15,11 +18,17 @@ fn said(end: &Value) -> String {
 #[tokio::test]
 async fn a_server_writes_ordinary_files_and_what_programs_run_by_themselves_stays_as_it_was() {
     for mechanism in mechanisms() {
-        let put = |path: &str| ("mcp.s.put", json!({ "path": path, "text": "evil" }));
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().canonicalize().unwrap().join("work");
+        let put = |path: &str| ("mcp.s.put", json!({ "path": work.join(path), "text": "evil" }));
         let calls =
             [put("plain.txt"), put(".envrc"), put(".vscode/tasks.json"), put(".git/hooks/pre-commit")];
         let script = calling(&calls);
-        let mut house = house(&script, "writes")
+        let mut house = House::in_folder(folder)
+            .script(&script)
+            .agent("user", &agent("user", "mcp: {servers: [s]}"))
+            .rules("all", ALLOW)
+            .settings(&json!({ "mcpServers": { "s": server::entry("writes") } }))
             .file(".vscode/tasks.json", "{}")
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file(".git/objects/x", "")
@@ -30,7 +39,6 @@ async fn a_server_writes_ordinary_files_and_what_programs_run_by_themselves_stay
         let running = house.boot().await;
         assert_eq!(run(&running).await["reason"], "GOAL", "{mechanism:?}");
         let said: Vec<String> = ends(&running).await.iter().map(said).collect();
-        let work = running.work().to_owned();
         assert_eq!(fs::read_to_string(work.join("plain.txt")).unwrap(), "evil", "{mechanism:?}: {said:?}");
         assert_eq!(said[0], "written", "{mechanism:?}");
         assert!(!work.join(".envrc").exists(), "{mechanism:?}: {said:?}");

@@ -172,7 +172,9 @@ fn tools(mode: &str) -> Value {
         tools.as_array_mut().unwrap().push(json!({ "name": "span" }));
     }
     if mode == "writes" {
-        tools.as_array_mut().unwrap().push(json!({ "name": "put" }));
+        let properties = json!({ "path": { "type": "string" }, "text": { "type": "string" } });
+        let schema = json!({ "type": "object", "properties": properties, "required": ["path", "text"] });
+        tools.as_array_mut().unwrap().push(json!({ "name": "put", "inputSchema": schema }));
     }
     if matches!(mode, "asking" | "early") {
         tools.as_array_mut().unwrap().extend([json!({ "name": "asks" }), json!({ "name": "early" })]);

@@ -194,8 +194,9 @@ impl CommandRuntime {
             let mut further =
                 autorun::further_places(&roots, &below, secrets, (&names, has_covers && !is_plain))?;
             let Some(mut writes) = writes else {
-                kept.read_only
-                    .extend(has_covers.then(|| AutorunGuard::covers(&roots, further)).unwrap_or_default());
+                if has_covers {
+                    kept.read_only.extend(AutorunGuard::covers(&roots, further));
+                }
                 return Ok((guard, kept, Err(watched.program_begins(&roots, AgentProgram::Server))));
             };
             let is_fetched =

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     field_row::{FieldLoss, FieldRow, field, map_schema, names, read_rows, written_section},
     read_schema,
-    shapes::{FieldShape, FieldSlot, FlagShape, TextShape, WORD, json_schema, word_schema},
+    shapes::{FieldShape, FieldSlot, FieldTextShape, FlagShape, WORD, json_schema, word_schema},
 };
 use crate::{
     fields::KnownFields,
@@ -88,7 +88,7 @@ pub(super) const INPUT_FIELDS: &[FieldRow<InputSpec>] = &[
         ..FieldRow::BLANK
     },
     field!(
-        "description", description, TextShape, "What to give.",
+        "description", description, FieldTextShape, "What to give.",
         example: "inputs: { a: { type: string, description: d } }"
     ),
     FieldRow {

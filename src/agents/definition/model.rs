@@ -7,7 +7,7 @@ use super::{
         FieldLoss, FieldNarrowing, FieldRow, field, map_schema, read_section, section, written,
         written_section,
     },
-    shapes::{FieldShape, FieldSlot, NumberShape, WholeShape, WordShape, or_null, text},
+    shapes::{FieldNumberShape, FieldShape, FieldSlot, WholeShape, WordShape, or_null, text},
 };
 use crate::{
     fields::{self, KnownFields},
@@ -51,10 +51,10 @@ pub(super) const MODEL: FieldRow<AgentDefinition> = FieldRow {
     ..FieldRow::BLANK
 };
 
-const SHARE: NumberShape<i32> =
-    NumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" };
-const TEMPERATURE: NumberShape<i32> =
-    NumberShape { is_above_zero: false, most: 2, expected: "a number from 0 to 2" };
+const SHARE: FieldNumberShape<i32> =
+    FieldNumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" };
+const TEMPERATURE: FieldNumberShape<i32> =
+    FieldNumberShape { is_above_zero: false, most: 2, expected: "a number from 0 to 2" };
 
 const MODEL_FIELDS: &[FieldRow<AgentDefinition>] = &[
     FieldRow {
@@ -141,7 +141,7 @@ const RUN_FIELDS: &[FieldRow<AgentDefinition>] = &[
     ),
     field!(
         "maxCostUsd", limits.max_cost,
-        NumberShape { is_above_zero: true, most: MOST_DOLLARS, expected: "a number of US dollars above 0" },
+        FieldNumberShape { is_above_zero: true, most: MOST_DOLLARS, expected: "a number of US dollars above 0" },
         "US dollars that it and the runs below it may cost, by the settings' `models.prices`.",
         example: "run: { maxCostUsd: 0.5 }", strays_to_top: true, loss: LIMITS_LOSS
     ),
@@ -166,8 +166,11 @@ const RUN_FIELDS: &[FieldRow<AgentDefinition>] = &[
 struct MinutesShape;
 
 impl MinutesShape {
-    const NUMBER: NumberShape<f64> =
-        NumberShape { is_above_zero: true, most: LONGEST_MINUTES, expected: "a number of minutes above 0" };
+    const NUMBER: FieldNumberShape<f64> = FieldNumberShape {
+        is_above_zero: true,
+        most: LONGEST_MINUTES,
+        expected: "a number of minutes above 0",
+    };
 }
 
 impl FieldShape for MinutesShape {
@@ -191,7 +194,7 @@ impl FieldShape for MinutesShape {
 struct GraceShape;
 
 impl GraceShape {
-    const NUMBER: NumberShape<f64> = NumberShape {
+    const NUMBER: FieldNumberShape<f64> = FieldNumberShape {
         is_above_zero: false,
         most: LONGEST_MINUTES * 60.0,
         expected: "a number of seconds, 0 or more",

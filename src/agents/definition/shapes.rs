@@ -116,9 +116,9 @@ impl FieldSlot<f64> for Option<UsdAmount> {
 }
 
 /// A text; numbers and booleans need quotes to be one.
-pub(super) struct TextShape;
+pub(super) struct FieldTextShape;
 
-impl FieldShape for TextShape {
+impl FieldShape for FieldTextShape {
     type Value = String;
 
     fn schema(&self) -> Value {
@@ -180,14 +180,14 @@ impl FieldShape for WholeShape {
 }
 
 /// A number from zero, or above it, to `most`.
-pub(super) struct NumberShape<N> {
+pub(super) struct FieldNumberShape<N> {
     pub is_above_zero: bool,
     pub most: N,
     /// Words for the message about another one.
     pub expected: &'static str,
 }
 
-impl<N: Copy + Into<f64> + Into<Value>> FieldShape for NumberShape<N> {
+impl<N: Copy + Into<f64> + Into<Value>> FieldShape for FieldNumberShape<N> {
     type Value = f64;
 
     fn schema(&self) -> Value {

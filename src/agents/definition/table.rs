@@ -14,7 +14,7 @@ use super::{
     model::{MODEL, RUN},
     output::OUTPUT,
     prompt::{MEMORY, PROMPT},
-    shapes::{FieldShape, FieldSlot, FlagShape, TextShape, WordShape, text, word_schema},
+    shapes::{FieldShape, FieldSlot, FieldTextShape, FlagShape, WordShape, text, word_schema},
     skills::SKILLS,
     tools::TOOLS,
     tracing::TRACING,
@@ -76,7 +76,7 @@ pub(super) const FIELDS: &[FieldRow<AgentDefinition>] = &[
         ..FieldRow::BLANK
     },
     field!(
-        "description", description, TextShape,
+        "description", description, FieldTextShape,
         "What the agent is for. Other agents decide by it when to call this one.",
         example: "description: Finds bugs."
     ),

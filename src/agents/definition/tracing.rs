@@ -4,7 +4,7 @@ use super::{
     field_row::{
         FieldLoss, FieldNarrowing, FieldRow, field, map_schema, read_section, section, written_section,
     },
-    shapes::{FieldShape, FieldSlot, FlagShape, NumberShape, WordListShape, WordShape, or_null},
+    shapes::{FieldNumberShape, FieldShape, FieldSlot, FlagShape, WordListShape, WordShape, or_null},
 };
 use protocol::{AgentDefinition, TraceBackend, TraceContent, TracedEvents};
 
@@ -52,7 +52,7 @@ const TRACING_FIELDS: &[FieldRow<AgentDefinition>] = &[
     ),
     field!(
         "sampleRate", tracing.sample_rate,
-        NumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" },
+        FieldNumberShape { is_above_zero: false, most: 1, expected: "a number from 0 to 1" },
         "The part of traces whose texts go with them, from 0 to 1. Default: 1.",
         example: "tracing: { sampleRate: 0.5 }"
     ),

@@ -95,6 +95,7 @@ const NEEDED: &[&str] = &[
     "spans",
     "skills",
     "extensions",
+    "folders",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

@@ -1,3 +1,5 @@
+//! What of a workspace do settings of mise have run, sourced or found?
+
 use super::*;
 
 fn named_by(file: &str, text: &str) -> (tempfile::TempDir, Vec<PathBuf>) {

@@ -1,6 +1,6 @@
 //! Which files do mise's settings in a folder have read, run or evaluated, and in which folders do shells find programs by them?
 //!
-//! mise asks a person when its settings change, not when these do (https://mise.jdx.dev/environments). The grammar is read as far as which
+//! mise asks a person when its settings change, not when these do (<https://mise.jdx.dev/environments>). The grammar is read as far as which
 //! key has which texts. A text of a key that may name both counts as a file and as a folder.
 
 use std::{

@@ -493,11 +493,18 @@ impl Client {
         }
     }
 
-    /// The record of a run that has ended.
+    /// The record of a run that has ended. It may take as many turns as it likes: it is stuck when nothing of it is logged for a while.
     pub async fn ended(&mut self, run: &str) -> Value {
-        let waited = self.call("run/wait", json!({ "runId": run, "timeoutMs": 60_000 })).await;
-        assert_eq!(waited["done"], true, "{waited}");
-        waited["run"].clone()
+        let mut head = Value::Null;
+        loop {
+            let waited = self.call("run/wait", json!({ "runId": run, "timeoutMs": 30_000 })).await;
+            if waited["done"] == true {
+                return waited["run"].clone();
+            }
+            let now = self.call("daemon/status", json!({})).await["database"]["head"].clone();
+            assert_ne!(now, head, "nothing goes on: {waited}");
+            head = now;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `subagent sessions`: which sessions are there, what is in one, and how does one end it?
 
 pub(super) mod contexts;
+mod delete;
 pub(super) mod history;
 mod mode;
 
@@ -19,8 +20,8 @@ use super::{
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{
-    SessionClose, SessionDelete, SessionGet, SessionId, SessionIdParams, SessionList, SessionListParams,
-    SessionState, Timestamp, WorkspaceParam,
+    SessionClose, SessionGet, SessionId, SessionIdParams, SessionList, SessionListParams, SessionState,
+    Timestamp, WorkspaceParam,
 };
 
 #[derive(Args)]
@@ -46,8 +47,8 @@ enum SessionsVerb {
     Mode(mode::ModeArguments),
     /// End a session's runs and accept no more; the history stays, except of an ephemeral session
     Close(ChangeArguments),
-    /// Remove a session and everything in it
-    Delete(ChangeArguments),
+    /// Remove a session and everything in it; asks first
+    Delete(delete::SessionDeleteArguments),
 }
 
 #[derive(Args)]
@@ -102,6 +103,10 @@ pub(super) fn sessions(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
+    if let Some(SessionsVerb::Delete(arguments)) = &arguments.verb {
+        // No daemon is started for what is refused anyway.
+        arguments.check_consent(surroundings)?;
+    }
     // The log says who set a mode, or closed a session.
     link.open_named(person::answering(surroundings)?, &mut surroundings.stderr)?;
     match &arguments.verb {
@@ -121,15 +126,7 @@ pub(super) fn sessions(
             };
             paging::tell(&answer, *format, words, surroundings)?;
         }
-        Some(SessionsVerb::Delete(ChangeArguments { session, format })) => {
-            let params = session.find(link)?;
-            let answer = link.ask_value::<SessionDelete>(&params)?;
-            let events = answer.get("events").and_then(Value::as_u64).unwrap_or(0);
-            let words = || {
-                format!("deleted session {} with its {}", params.session_id, human::count(events, "event"))
-            };
-            paging::tell(&answer, *format, words, surroundings)?;
-        }
+        Some(SessionsVerb::Delete(arguments)) => delete::delete(arguments, link, surroundings)?,
     }
     Ok(0)
 }

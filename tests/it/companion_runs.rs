@@ -141,7 +141,9 @@ async fn runs_and_sessions_are_listed_closed_and_deleted() {
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
 
-    let deleted = place.told(&["sessions", "delete", &session]).await;
+    let unasked = place.subagent(&["sessions", "delete", &session]).await;
+    assert_eq!((unasked.code, &*unasked.stdout), (Some(2), ""), "{}", unasked.stderr);
+    let deleted = place.told(&["sessions", "delete", &session, "--yes"]).await;
     assert!(deleted.starts_with(&format!("deleted session {session} with its ")), "{deleted}");
     assert_eq!(place.told(&["sessions"]).await, "no sessions\n");
     place.running.stop().await;

@@ -288,7 +288,7 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         Row::plain(&["sessions", "close", "s1"], "session/close", json!({"sessionId": "s1", "seq": 3})),
         Row::plain(
-            &["sessions", "delete", "s1"],
+            &["sessions", "delete", "s1", "--yes"],
             "session/delete",
             json!({"sessionId": "s1", "seq": 3, "events": 2}),
         ),

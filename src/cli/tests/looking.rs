@@ -342,8 +342,9 @@ fn sessions_are_closed_and_deleted() {
     ];
     let mut told = String::new();
     for (verb, method, answer) in answers {
-        let ran =
-            Command::new(&["sessions", verb, SESSION]).against(vec![answering(method, params(), answer)]);
+        let mut arguments = vec!["sessions", verb, SESSION];
+        arguments.extend((verb == "delete").then_some("--yes"));
+        let ran = Command::new(&arguments).against(vec![answering(method, params(), answer)]);
         assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, ""));
         told.push_str(&ran.stdout);
     }
@@ -353,7 +354,7 @@ fn sessions_are_closed_and_deleted() {
         peer.refuse("session/delete", json!({"code": -31013, "message": "a run of it lives", "data": data}));
         peer.wait_for_hangup();
     });
-    let ran = Command::new(&["sessions", "delete", SESSION]).against(vec![refusing]);
+    let ran = Command::new(&["sessions", "delete", SESSION, "--yes"]).against(vec![refusing]);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
     told.push_str(&ran.stderr);
     expect![[r#"
@@ -364,6 +365,69 @@ fn sessions_are_closed_and_deleted() {
         hint: cancel its runs first
     "#]]
     .assert_eq(&told);
+}
+
+/// A daemon that is asked what is in the session, and deletes it once somebody agreed.
+fn deleting(live: Value, agrees: bool) -> DaemonScript {
+    Box::new(move |peer| {
+        say_hello(peer);
+        let context = |id: &str, runs: u64, messages: u64| {
+            json!({"contextId": id, "sessionId": SESSION, "agent": "scout", "messages": messages, "metadata": {
+                "runs": runs, "lastRunId": "r1", "model": "offline", "digest": "sha256:00"}})
+        };
+        let session = json!({
+            "sessionId": SESSION, "roots": ["/w"], "state": "open", "title": "Where is it?\u{1b}", "agent": "scout",
+        });
+        peer.answer(
+            "session/get",
+            json!({"session": session, "contexts": [context("c1", 2, 9), context("c2", 1, 3)]}),
+        );
+        let asked = peer.answer("run/list", json!({"runs": live}));
+        assert_eq!((&asked["sessionId"], &asked["active"]), (&json!(SESSION), &json!(true)));
+        if agrees {
+            peer.answer("ping", json!({}));
+            let params =
+                peer.answer("session/delete", json!({"sessionId": SESSION, "seq": 9, "events": 175}));
+            assert_eq!(params, json!({"sessionId": SESSION}));
+        }
+        peer.wait_for_hangup();
+    })
+}
+
+#[test]
+fn a_session_is_deleted_once_somebody_said_so() {
+    let at_a_terminal = |press_after| Command {
+        is_terminal: true,
+        press_after,
+        ..Command::new(&["sessions", "delete", SESSION])
+    };
+    check(at_a_terminal(AGREES.to_vec()), vec![deleting(json!([]), true)], expect![[r#"
+        exit 0
+        --- stdout
+        deleted session 019aa1b2-c3d4-7001-8000-00000000000a with its 175 events
+        --- stderr
+        Delete session 019aa1b2-c3d4 (Where is it?^[ · scout · /w), its 3 runs and 12 messages? It cannot be restored.
+        yes
+    "#]]);
+    let ran = at_a_terminal(vec![("n declines › ", "n")]).against(vec![deleting(json!([]), false)]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);
+    check(
+        at_a_terminal(Vec::new()),
+        vec![deleting(json!([{"runId": "r7", "agent": "scout", "state": "running"}]), false)],
+        expect![[r#"
+            exit 1
+            --- stdout
+            --- stderr
+            error: session 019aa1b2-c3d4 has a live run, so it is not deleted: r7 (scout)
+            hint: `subagent sessions close 019aa1b2-c3d4` ends its runs; then delete it
+        "#]],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let ran =
+        Command { stdin: Some("y\n"), ..Command::new(&["sessions", "delete", SESSION]) }.run(folder.path());
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains(&format!("subagent sessions delete {SESSION} --yes")), "{}", ran.stderr);
 }
 
 #[test]

@@ -194,7 +194,7 @@ enum CliCommand {
     Trace(trace::TraceVerb),
     /// Show tokens and cost: of a run, of a session, or of a period
     Usage(usage::UsageArguments),
-    /// Restore files that agents changed
+    /// Take back what agents changed in files
     Undo(undo::UndoArguments),
     /// List, remove or promote queued runs
     #[command(subcommand)]

@@ -1,12 +1,12 @@
-//! `subagent undo`: puts back files that an agent changed.
+//! `subagent undo`: takes back what an agent changed in files.
 
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, person, safe_text,
-    which_session,
+    ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, person,
+    progress::people::FileRestoredView, safe_text, which_session,
 };
 use protocol::{SessionUndo, SessionUndoParams};
 
@@ -18,7 +18,7 @@ pub(super) struct UndoArguments {
     /// Undo the last turn that changed files (the default)
     #[arg(long)]
     last: bool,
-    /// Also restore files that were changed since; those changes are lost
+    /// Also undo changes of files that were changed since; those later changes are lost
     #[arg(long)]
     force: bool,
     /// In this session; the beginning of its id is enough [default: the current one here]
@@ -33,15 +33,8 @@ pub(super) struct UndoArguments {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SessionUndoReply {
-    restored: Vec<RestoredFileView>,
+    restored: Vec<FileRestoredView>,
     not_restorable: Vec<NotRestorableView>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RestoredFileView {
-    path: String,
-    forced: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -79,10 +72,7 @@ pub(super) fn told(answer: &Value) -> Result<String, CommandFailure> {
 
 fn describe(undone: &SessionUndoReply) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
-    let restored = undone.restored.iter().map(|file| {
-        let forced = if file.forced { ", over what somebody had changed since" } else { "" };
-        format!("restored {}{forced}", line(&file.path))
-    });
+    let restored = undone.restored.iter().map(|file| line(&file.describe()));
     let left = undone.not_restorable.iter().map(|left| {
         format!(
             "cannot be undone: {} (call {}): {}",

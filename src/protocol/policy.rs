@@ -240,6 +240,12 @@ pub struct FileRestored {
     /// Somebody had changed the file since, and that was overwritten.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// The call had created the file, so nothing is at `path` now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// The call had moved the file, which is here again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_back_to: Option<String>,
 }
 
 /// Data of `memory.saved`: a fact was written to a memory file.

@@ -220,7 +220,7 @@ async fn a_question_is_asked_in_place_and_undo_names_the_file_before_it_asks() {
     terminal.types("y");
     terminal.sees("does not › y").await;
     terminal.confirms().await;
-    terminal.sees("restored ").await;
+    terminal.sees("removed ").await;
     assert!(!file.exists());
     terminal.sees("writer › ").await;
     terminal.enters("/undo");

@@ -44,8 +44,7 @@ impl ProgressState {
                 self.line(envelope, screen, TextColor::Dim, "±", &text);
             }),
             "file.restored" => with(envelope, |data: FileRestoredView| {
-                let forced = if data.forced { ", over what somebody had changed since" } else { "" };
-                let text = relative(&format!("restored {}{forced}", data.path), &self.roots);
+                let text = relative(&data.describe(), &self.roots);
                 self.line(envelope, screen, TextColor::Yellow, "↶", &text);
             }),
             "memory.saved" => with(envelope, |data: MemorySavedView| {
@@ -263,10 +262,6 @@ pub(crate) struct FileChangedView {
 }
 
 impl FileChangedView {
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
     /// `modified /w/a.rs`
     pub(crate) fn describe(&self) -> String {
         let FileChangedView { path, from, .. } = self;
@@ -284,11 +279,31 @@ impl FileChangedView {
     }
 }
 
+/// A file whose change was undone.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct FileRestoredView {
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct FileRestoredView {
     path: String,
     forced: bool,
+    removed: bool,
+    moved_back_to: Option<String>,
+}
+
+impl FileRestoredView {
+    /// `restored /w/a.rs`
+    pub(crate) fn describe(&self) -> String {
+        let FileRestoredView { path, forced, removed, moved_back_to } = self;
+        let done = match (removed, moved_back_to) {
+            (true, _) => format!("removed {path}"),
+            (false, Some(back)) => format!("moved {path} back to {back}"),
+            (false, None) => format!("restored {path}"),
+        };
+        match (forced, removed) {
+            (false, _) => done,
+            (true, true) => format!("{done}, with what somebody had changed in it since"),
+            (true, false) => format!("{done}, over what somebody had changed since"),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -4,9 +4,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    ListingFormat, OutputWriter, ProcessIo, ending::RunOutcome, failure::CommandFailure, human, ids,
-    link::DaemonLink, message::show_message, paging, palette, progress::people::FileChangedView,
-    question::ConfirmationView, run::unreadable, safe_text, sessions::history::ContextChangeView,
+    ListingFormat, OutputWriter, ProcessIo,
+    ending::RunOutcome,
+    failure::CommandFailure,
+    human, ids,
+    link::DaemonLink,
+    message::show_message,
+    paging, palette,
+    progress::people::{FileChangedView, FileRestoredView},
+    question::ConfirmationView,
+    run::unreadable,
+    safe_text,
+    sessions::history::ContextChangeView,
     text_color::TextColor,
 };
 use protocol::{
@@ -153,7 +162,7 @@ fn draw(
         let change = FileChangedView::deserialize(&event.data).unwrap_or_default();
         let what = match event.kind.as_str() {
             "file.changed" => change.describe(),
-            _ => format!("restored {}", change.path()),
+            _ => FileRestoredView::deserialize(&event.data).unwrap_or_default().describe(),
         };
         text.push_str(&format!("{}  call {}\n", line(&what), line(&change.call_id)));
     }

@@ -17,7 +17,7 @@ pub(super) const WORDS: [SlashCommand; 15] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
-    word("/undo", "", "put back the files that were changed last; asks first"),
+    word("/undo", "", "take back what was changed last in files; asks first"),
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
     word("/memory", "", "the memory files there are here, and which of them agents are told of"),

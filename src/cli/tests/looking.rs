@@ -401,14 +401,18 @@ fn a_session_is_deleted_once_somebody_said_so() {
         press_after,
         ..Command::new(&["sessions", "delete", SESSION])
     };
-    check(at_a_terminal(AGREES.to_vec()), vec![deleting(json!([]), true)], expect![[r#"
+    check(
+        at_a_terminal(AGREES.to_vec()),
+        vec![deleting(json!([]), true)],
+        expect![[r#"
         exit 0
         --- stdout
         deleted session 019aa1b2-c3d4-7001-8000-00000000000a with its 175 events
         --- stderr
         Delete session 019aa1b2-c3d4 (Where is it?^[ · scout · /w), its 3 runs and 12 messages? It cannot be restored.
         yes
-    "#]]);
+    "#]],
+    );
     let ran = at_a_terminal(vec![("n declines › ", "n")]).against(vec![deleting(json!([]), false)]);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);

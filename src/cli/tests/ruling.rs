@@ -109,7 +109,9 @@ fn a_call_can_be_tried() {
 fn what_was_undone_is_told_and_what_could_not_be() {
     let answer = json!({
         "sessionId": "s1", "seq": 9,
-        "restored": [{"callId": "k2", "path": "/w/a.rs", "undoId": "u2", "forced": true}, {"callId": "k1", "path": "/w/b.rs", "undoId": "u1"}],
+        "restored": [{"callId": "k2", "path": "/w/a.rs", "undoId": "u2", "forced": true}, {"callId": "k1", "path": "/w/b.rs", "undoId": "u1"},
+            {"callId": "k0", "path": "/w/note.txt", "undoId": "u0", "removed": true}, {"callId": "k0", "path": "/w/n", "undoId": "u9", "removed": true, "forced": true},
+            {"callId": "k0", "path": "/w/to", "undoId": "u8", "movedBackTo": "/w/from"}],
         "notRestorable": [{"callId": "k3", "tool": "run_shell_command", "reason": "a command's\n effects are unknown"}],
     });
     check(
@@ -120,6 +122,9 @@ fn what_was_undone_is_told_and_what_could_not_be() {
             --- stdout
             restored /w/a.rs, over what somebody had changed since
             restored /w/b.rs
+            removed /w/note.txt
+            removed /w/n, with what somebody had changed in it since
+            moved /w/to back to /w/from
             cannot be undone: run_shell_command (call k3): a command's effects are unknown
             --- stderr
         "#]],
@@ -478,7 +483,16 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
             json!({"callId": "k1", "path": "/w/b.rs", "change": "moved", "from": "/w/a.rs", "undoId": "u1"});
         let events = [
             envelope(3, "file.changed", changed),
-            envelope(4, "file.restored", json!({"callId": "k1", "path": "/w/b.rs", "undoId": "u1"})),
+            envelope(
+                4,
+                "file.restored",
+                json!({"callId": "k1", "path": "/w/b.rs", "undoId": "u1", "movedBackTo": "/w/a.rs"}),
+            ),
+            envelope(
+                4,
+                "file.restored",
+                json!({"callId": "k1", "path": "/w/new", "undoId": "u2", "removed": true}),
+            ),
             envelope(
                 5,
                 "context.compressed",
@@ -514,7 +528,8 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
 
             files
             moved /w/a.rs to /w/b.rs  call k1
-            restored /w/b.rs  call k1
+            moved /w/b.rs back to /w/a.rs  call k1
+            removed /w/new  call k1
             --- stderr
         "#]],
     );
@@ -536,6 +551,11 @@ fn events_about_people_and_files_are_lines() {
             json!({"callId": "k1", "path": "/w/b", "change": "dreamt", "undoId": "u"}),
         ),
         envelope(3, "file.restored", json!({"callId": "k1", "path": "/w/a", "undoId": "u", "forced": true})),
+        envelope(
+            3,
+            "file.restored",
+            json!({"callId": "k1", "path": "/w/note.txt", "undoId": "u", "removed": true}),
+        ),
         envelope(4, "memory.saved", json!({"callId": "k1", "path": "/m.md", "fact": "it\nrains"})),
         envelope(5, "policy.changed", json!({"added": [rule], "removed": ["y"], "files": ["/p.toml"]})),
         envelope(6, "workspace.trusted", json!({"workspace": "/w", "trusted": false})),

@@ -239,6 +239,8 @@ fn restore(
                 path: done.path,
                 undo_id: change.undo_id.clone(),
                 forced: done.forced,
+                removed: change.before.is_none(),
+                moved_back_to: change.from.clone(),
             }),
             Err(error) => return (restored, Some(error)),
         }

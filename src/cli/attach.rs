@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     ProcessIo,
@@ -15,17 +14,18 @@ use super::{
     paging, person,
     run::{self, OutputFormat},
     run_tree::{RunTree, live_runs, newest_root},
+    safe_text,
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
 use client::SessionFollower;
 use protocol::{
     AttachFrom, AttachFromKeyword, Envelope, ErrorKind, RunGet, RunId, RunIdParams, RunList, RunListParams,
-    SessionId, SessionList, SessionListParams,
+    SessionId,
 };
 
 #[derive(Args)]
 pub(super) struct AttachArguments {
-    /// A session's or a run's id, or the beginning of it [default: the newest session with a live run, else the newest]
+    /// A session's or a run's id, or the beginning of it [default: the session of the newest live run]
     #[arg(value_name = "SESSION|RUN")]
     target: Option<String>,
     /// What stdout gets: the result, the run's record, or every event with the record last
@@ -39,6 +39,8 @@ pub(super) struct AttachArguments {
 struct AttachRunView {
     session_id: SessionId,
     run_id: RunId,
+    #[serde(default)]
+    agent: String,
 }
 
 /// What to follow, and until when.
@@ -60,7 +62,7 @@ pub(super) fn attach(
     }
     let target = match &arguments.target {
         Some(id) => resolve(id, link)?,
-        None => find_newest(link)?,
+        None => find_live(link)?,
     };
     let ProcessIo { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
@@ -101,7 +103,7 @@ fn resolve(text: &str, link: &mut DaemonLink) -> Result<AttachTarget, CommandFai
     let run_id = ids::find_run(text, link)?;
     match link.ask_value::<RunGet>(&RunIdParams { run_id }) {
         Ok(answer) => {
-            let AttachRunView { session_id, run_id } = paging::view(&answer)?;
+            let AttachRunView { session_id, run_id, .. } = paging::view(&answer)?;
             Ok(AttachTarget { session_id, run_id: Some(run_id) })
         }
         // No run has this id; if no session has it either, attaching says so.
@@ -112,24 +114,26 @@ fn resolve(text: &str, link: &mut DaemonLink) -> Result<AttachTarget, CommandFai
     }
 }
 
-/// The session of the newest root run that is alive, else the session that was active last.
-fn find_newest(link: &mut DaemonLink) -> Result<AttachTarget, CommandFailure> {
-    let text =
-        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let params = RunListParams { active: true, roots: true, limit: 1, ..RunListParams::default() };
-    let live = text(&link.ask_value::<RunList>(&params)?, "/runs/0/sessionId");
-    let found = match live {
-        Some(session_id) => Some(session_id),
-        None => {
-            let params = SessionListParams { limit: 1, ..SessionListParams::default() };
-            text(&link.ask_value::<SessionList>(&params)?, "/sessions/0/sessionId")
-        }
-    };
-    match found {
-        Some(session_id) => Ok(AttachTarget { session_id: session_id.into(), run_id: None }),
-        None => Err(CommandFailure::new("there is no session to attach to")
-            .or_hint("start a run with `subagent run AGENT -p PROMPT`")),
+/// The session of the newest root run that is alive.
+fn find_live(link: &mut DaemonLink) -> Result<AttachTarget, CommandFailure> {
+    if let Some(live) = newest_root_run(true, link)? {
+        return Ok(AttachTarget { session_id: live.session_id, run_id: None });
     }
+    let Some(last) = newest_root_run(false, link)? else {
+        return Err(CommandFailure::new("no run is live, and there was none before")
+            .or_hint("start a run with `subagent run AGENT -p PROMPT`"));
+    };
+    let id = ids::shortest(last.run_id.as_str());
+    let agent = safe_text::line(&last.agent, 64);
+    Err(CommandFailure::new(format!("no run is live; the last one was {id} ({agent})")).or_hint(format!(
+        "`subagent attach {id}` shows how it ended, `subagent show {id}` what it did; `subagent runs` lists all"
+    )))
+}
+
+fn newest_root_run(active: bool, link: &mut DaemonLink) -> Result<Option<AttachRunView>, CommandFailure> {
+    let params = RunListParams { active, roots: true, limit: 1, ..RunListParams::default() };
+    let runs: Vec<AttachRunView> = paging::entries(&link.ask_value::<RunList>(&params)?, "runs")?;
+    Ok(runs.into_iter().next())
 }
 
 /// Waits for the end of one run, or of all runs of the session.

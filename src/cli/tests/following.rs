@@ -88,38 +88,28 @@ fn without_a_target_the_newest_live_session_is_taken() {
 }
 
 #[test]
-fn without_a_live_run_the_session_that_was_active_last_is_taken() {
-    let control: DaemonScript = Box::new(move |peer| {
-        say_hello(peer);
-        peer.answer("run/list", json!({"runs": []}));
-        peer.answer("session/list", json!({"sessions": [{"sessionId": "sz"}]}));
-        peer.wait_for_hangup();
-    });
-    let stream: DaemonScript = Box::new(|peer| {
-        assert_eq!(peer.answer("session/attach", json!("1"))["sessionId"], "sz");
-        peer.event(snapshot(vec![], json!([])));
-        peer.wait_for_hangup();
-    });
-    assert_eq!(Command::new(&["attach"]).against(vec![control, stream]).exit_code, 0);
-}
-
-#[test]
-fn nothing_to_attach_to_is_told() {
-    let control: DaemonScript = Box::new(|peer| {
-        say_hello(peer);
-        peer.answer("run/list", json!({"runs": []}));
-        peer.answer("session/list", json!({"sessions": []}));
-    });
-    let ran = Command::new(&["attach"]).against(vec![control]);
-    assert_eq!(ran.exit_code, 1);
+fn without_a_live_run_there_is_nothing_to_attach_to_and_the_last_run_is_named() {
+    let mut told = String::new();
+    let last = record(json!({"runId": "019aa1b2-c3d5-7001-8000-00000000000b", "reason": "GOAL"}));
+    for runs in [json!([last]), json!([])] {
+        let control: DaemonScript = Box::new(move |peer| {
+            say_hello(peer);
+            assert_eq!(peer.answer("run/list", json!({"runs": []}))["active"], true);
+            let params = peer.answer("run/list", json!({"runs": runs}));
+            assert_eq!((&params["active"], &params["roots"]), (&json!(false), &json!(true)));
+        });
+        let ran = Command::new(&["attach"]).against(vec![control]);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+        told.push_str(&ran.stderr);
+    }
     expect![[r#"
-        error: there is no session to attach to
+        error: no run is live; the last one was 019aa1b2-c3d5 (scout)
+        hint: `subagent attach 019aa1b2-c3d5` shows how it ended, `subagent show 019aa1b2-c3d5` what it did; `subagent runs` lists all
+        error: no run is live, and there was none before
         hint: start a run with `subagent run AGENT -p PROMPT`
-    "#]]
-    .assert_eq(&ran.stderr);
+    "#]].assert_eq(&told);
 }
 
-/// A run of another agent in the same session, and a child of the one that is followed, both under way.
 #[test]
 fn a_run_is_followed_with_those_below_it_and_no_other() {
     let running = record(json!({"state": "running"}));

@@ -163,7 +163,9 @@ impl ChatState {
         let Ok(Some(_)) = self.context(link) else { return };
         let Ok(said) = self.said(link) else { return };
         let text = match said.remembered {
-            0 => "it begins anew: its context was cleared".to_owned(),
+            0 if said.was_cleared => "it begins anew: its context was cleared".to_owned(),
+            // A prompt that was refused leaves a context in which nothing was said.
+            0 => return,
             count => format!("it remembers {} of this session", human::count(count, "message")),
         };
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);

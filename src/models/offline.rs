@@ -39,7 +39,8 @@ const DELTA_BYTES: usize = 24;
 
 const CANNOT_SERVE: &str = "The model `offline` follows rules and can only investigate code: it needs the tools \
      `grep` and `read_file`, and an output that is a text or an investigation report, so it cannot serve this request. \
-     `subagent models` lists the models that can.";
+     Take a model of a provider, with `--model` or the setting `models.default`: `subagent models` lists them, and which key each \
+     of them needs.";
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
 pub const OFFLINE: &str = "offline";

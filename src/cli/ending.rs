@@ -233,6 +233,9 @@ impl RunOutcome {
             "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
             "NO_SPACE_LEFT" => "make room on the disk, then run it again",
             "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED" => "the recording belongs to another run; record it anew",
+            "HOOK_STOPPED" => {
+                "mend what the message names, then run it again; `subagent hooks list` shows each hook and its file"
+            }
             _ => "see `subagent logs`",
         };
         advice.to_owned()

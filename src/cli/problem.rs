@@ -17,6 +17,7 @@ pub(super) struct FileProblemView {
     line: Option<u64>,
     column: Option<u64>,
     severity: String,
+    code: String,
     message: String,
     fix: Option<String>,
 }
@@ -25,6 +26,18 @@ impl FileProblemView {
     /// A severity that is not known counts as the worst.
     pub(super) fn is_error(&self) -> bool {
         self.severity != "warning"
+    }
+
+    /// The file, if no word of it can be read: it is no JSON, in an error of a person's own settings.
+    pub(super) fn unreadable_file(&self) -> Option<String> {
+        let is_meant = self.is_error() && self.code == "BAD_JSON";
+        is_meant.then(|| self.place())
+    }
+
+    /// `/c/settings.json:3:7`
+    fn place(&self) -> String {
+        let numbers = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
+        self.path.clone() + &numbers.collect::<String>()
     }
 
     pub(super) fn show(&self, stderr: &mut OutputWriter) {
@@ -55,11 +68,7 @@ pub(super) fn refused(error: DaemonCallError, stderr: &mut OutputWriter) -> Comm
 
 impl fmt::Display for FileProblemView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.path)?;
-        for number in [self.line, self.column].into_iter().flatten() {
-            write!(f, ":{number}")?;
-        }
-        write!(f, ": {}", self.message)?;
+        write!(f, "{}: {}", self.place(), self.message)?;
         self.fix.iter().try_for_each(|fix| write!(f, " ({fix})"))
     }
 }

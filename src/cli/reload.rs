@@ -15,6 +15,9 @@ use super::{
 };
 use protocol::{DaemonReload, NoParams};
 
+/// Everything that counts as soon as it is written, so that no reload tells of it.
+const READ_ANYWAY: &str = "(hooks, agents and skills are read without a reload)";
+
 #[derive(Args)]
 pub(super) struct ReloadArguments {
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
@@ -40,8 +43,12 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
     if has_errors && arguments.format == ListingFormat::Table {
-        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again";
-        show_message(&mut surroundings.stderr, TextColor::Yellow, "hint", text);
+        let text = match reloaded.problems.iter().find_map(FileProblemView::unreadable_file) {
+            Some(place) => format!("mend {place}, then reload again; no prompt is accepted before that"),
+            None => "a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again"
+                .to_owned(),
+        };
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "hint", &text);
     }
     Ok(if has_errors { EXIT_FAILED } else { 0 })
 }
@@ -63,10 +70,7 @@ fn draw(reloaded: &ReloadReply) -> String {
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
     if changed.is_empty() && policies.is_empty() {
-        lines.push(
-            "reloaded; no setting and no rule changed (hooks, agents and skills are read without a reload)"
-                .to_owned(),
-        );
+        lines.push(format!("reloaded; no setting and no rule changed {READ_ANYWAY}"));
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));
@@ -76,6 +80,10 @@ fn draw(reloaded: &ReloadReply) -> String {
     }
     if !needs_restart.is_empty() {
         lines.push(format!("changed, when the daemon starts again: {}", needs_restart.join(", ")));
+    }
+    if !changed.is_empty() {
+        // Whoever changed a hook in the same file misses it in the list.
+        lines.push(READ_ANYWAY.to_owned());
     }
     lines.join("\n")
 }

@@ -14,8 +14,8 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnheldSetting, UnknownPromptModule,
-    decode, hooks,
+    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UNREADABLE_FILE_EFFECT, UnheldSetting,
+    UnknownPromptModule, decode, hooks,
     keys::{KEYS, SettingKey},
     mistake::{SettingMistake, found, kind_of},
     nearest, one_based, problem,
@@ -157,7 +157,9 @@ impl LayerReading<'_> {
 
     /// A whole layer cannot be read: what it set keeps its value.
     fn lost(&mut self, origin: SettingLayer, found: FileProblem) {
-        self.problems.push(found);
+        // As whoever reads hooks tells it, so that it is told once.
+        let fix = found.fix.or_else(|| Some(UNREADABLE_FILE_EFFECT.to_owned()));
+        self.problems.push(FileProblem { fix, ..found });
         let Some(previous) = self.previous else {
             self.config.redaction.is_whole = false;
             return;

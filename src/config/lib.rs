@@ -74,7 +74,7 @@ pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use retention::RetentionSettings;
 pub use schema::schema;
 pub use shown::{NoSuchSetting, SettingChanges, ShownSetting};
-pub use source::{decode, read_bounded, reason};
+pub use source::{UNREADABLE_FILE_EFFECT, decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, ConfigSources, is_of_a_flag};
 pub use tracing::{OtlpExportSettings, OtlpProtocol, TracingSettings};
 pub use unheld::UnheldSetting;

@@ -10,6 +10,9 @@ use sys::{
     regular_file,
 };
 
+/// What comes of a file of the person's own, or of the system, in which nobody can tell which hooks stand.
+pub const UNREADABLE_FILE_EFFECT: &str = "until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has";
+
 /// The bytes of a regular file; `None` when there is no such file.
 ///
 /// A pipe or a device is refused, not read: it could make the reader wait for ever.

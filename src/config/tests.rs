@@ -158,28 +158,28 @@ fn what_is_no_json_object_is_refused_with_its_place() {
     check_problems(
         "{\"run\": {\n  \"maxTurns\": }\n}",
         expect![[r#"
-        error BadJson user.json:2:15: is not JSON with comments: Unexpected close brace
-    "#]],
+            error BadJson user.json:2:15: is not JSON with comments: Unexpected close brace (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+        "#]],
     );
     check_problems(
         "[1]",
         expect![[r#"
-        error WrongType user.json:1:1: expected an object with settings, found a list
-    "#]],
+            error WrongType user.json:1:1: expected an object with settings, found a list (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+        "#]],
     );
     check_problems(
         "{'run': 1}",
         expect![[r#"
-        error BadJson user.json:1:2: is not JSON with comments: Single-quoted strings are not allowed
-    "#]],
+            error BadJson user.json:1:2: is not JSON with comments: Single-quoted strings are not allowed (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+        "#]],
     );
     check_problems("", expect![[""]]);
     check_problems("// only a comment\n", expect![[""]]);
     check_problems(
         &"[".repeat(100_000),
         expect![[r#"
-        error BadJson user.json:1:513: is not JSON with comments: Maximum nesting depth exceeded
-    "#]],
+            error BadJson user.json:1:513: is not JSON with comments: Maximum nesting depth exceeded (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+        "#]],
     );
 }
 

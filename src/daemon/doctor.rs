@@ -246,6 +246,14 @@ async fn settings(state: &DaemonExamination) -> DoctorFinding {
     )
 }
 
+/// Files of settings as they are now that keep every prompt from being accepted, and of which no reload has told yet.
+pub(super) async fn files_that_stop_all(state: &DaemonExamination) -> Vec<FileProblem> {
+    let mut found = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
+    let known = &state.settings.get().problems;
+    found.retain(|it| !known.contains(it));
+    found
+}
+
 /// Everything that is wrong with hooks: those of agents' files, or the others that are no workspace's.
 async fn hooks_of(state: &DaemonExamination, of_agents: bool) -> Result<Vec<FileProblem>, JoinError> {
     let project = state.workspaces.project(Vec::new()).await?;

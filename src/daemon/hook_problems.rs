@@ -14,7 +14,7 @@ use crate::{
     settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use agents::AgentCatalog;
-use config::{ConfigSources, DaemonConfig};
+use config::{ConfigSources, DaemonConfig, UNREADABLE_FILE_EFFECT};
 use hooks::{HookPlaces, KnownTools, read_hooks};
 use project::Project;
 use protocol::{FileProblem, ProblemSeverity};
@@ -57,6 +57,14 @@ pub(super) async fn problems_in_force(state: &HookInspection) -> Result<Vec<File
         read.all_problems(&known_tools(&state.discovery, &project)),
         &state.settings.redactor.get(),
     ))
+}
+
+/// Files of settings as they are now in which nobody can tell which hooks there are, so that nothing is accepted; without secrets.
+pub(super) async fn unreadable_files(state: &HookInspection) -> Result<Vec<FileProblem>, JoinError> {
+    let read = state.hooks.of(Vec::new()).await?;
+    let stops_all = |it: &&FileProblem| it.fix.as_deref() == Some(UNREADABLE_FILE_EFFECT);
+    let found = read.problems.iter().filter(stops_all).cloned().collect();
+    Ok(without_secrets(found, &state.settings.redactor.get()))
 }
 
 /// Acknowledged folders whose hooks are looked at.

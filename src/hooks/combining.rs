@@ -293,11 +293,15 @@ impl<'a> VerdictBuilder<'a> {
             self.verdict.decision = Some(decision);
             self.verdict.reason = Some(reason);
             self.verdict.decided_by = Some(hook.id.clone());
+            self.verdict.is_of_unreadable_file = hook.stands_for_file();
         }
     }
 
     fn fail(&mut self, hook: &Hook, why: &str, answer: &mut HookAnswer) {
-        let told = cut(&format!("the hook {} {why}", hook.id)).0;
+        let told = match hook.stands_for_file() {
+            true => cut(why).0,
+            false => cut(&format!("the hook {} {why}", hook.id)).0,
+        };
         match hook.on_failure {
             HookFailurePolicy::Continue => self.warn(told),
             HookFailurePolicy::Block => {

@@ -217,8 +217,8 @@ impl HandlerParts {
         };
         let bounded = async {
             match &hook.handler {
-                HookHandler::Unreadable { mistake } => {
-                    let why = format!("cannot be asked: {mistake}");
+                HookHandler::Unreadable { mistake, of_file } => {
+                    let why = if *of_file { mistake.clone() } else { format!("cannot be asked: {mistake}") };
                     ended(HandlerEnd::failed(HookOutcome::NotStarted, why))
                 }
                 HookHandler::Command { command, args } => {

@@ -77,8 +77,8 @@ pub enum HookHandler {
     Prompt { prompt: String, model: Option<String> },
     /// A question to an agent that may read.
     Agent { prompt: String, model: Option<String> },
-    /// An entry that cannot be read, and why.
-    Unreadable { mistake: String },
+    /// An entry that cannot be read, and why; `of_file`: the whole file cannot, so that nobody can tell which hooks it has.
+    Unreadable { mistake: String, of_file: bool },
 }
 
 impl HookHandler {
@@ -110,7 +110,7 @@ impl HookHandler {
             }
             HookHandler::Prompt { prompt, .. } => format!("a model is asked: {prompt}"),
             HookHandler::Agent { prompt, .. } => format!("an agent is asked: {prompt}"),
-            HookHandler::Unreadable { mistake } => format!("it cannot be read: {mistake}"),
+            HookHandler::Unreadable { mistake, .. } => format!("it cannot be read: {mistake}"),
         }
     }
 }
@@ -203,6 +203,11 @@ pub struct PinnedProgram {
 }
 
 impl Hook {
+    /// True if it fails in the place of hooks that nobody can read.
+    pub(super) fn stands_for_file(&self) -> bool {
+        matches!(self.handler, HookHandler::Unreadable { of_file: true, .. })
+    }
+
     /// True if it may be in [`HookSet::matching`](super::HookSet::matching): it runs, or fails where it guards.
     pub(super) fn takes_part(&self, event: HookEventName) -> bool {
         if !self.events.contains(&event) {

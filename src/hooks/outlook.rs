@@ -114,7 +114,7 @@ pub(super) fn outlook(hook: &Hook, around: &CommandSurroundings<'_>) -> Option<H
     let fails = |why: String| Some(HookOutlook { why, comes_of_it: hook.on_failure });
     match (&hook.state, &hook.handler) {
         (HookState::Changed { reason }, _) => fails(reason.clone()),
-        (_, HookHandler::Unreadable { mistake }) => fails(format!("it cannot be read: {mistake}")),
+        (_, HookHandler::Unreadable { mistake, .. }) => fails(format!("it cannot be read: {mistake}")),
         (HookState::On, HookHandler::Command { command, args }) => {
             let words = match args {
                 Some(args) => Some(CommandWords::without_shell(command, args, |name| around.known(name))),

@@ -254,7 +254,7 @@ impl PlacesReader<'_> {
                 // Whatever it guarded before: one that nobody reads may guard something else.
                 self.fail(place, &found, None);
             }
-            return self.read.problems.push(found);
+            return self.read.problems.push(failing::with_effect(place, found, counts));
         }
         for mut hook in hooks {
             mend(&mut hook);
@@ -275,7 +275,7 @@ impl PlacesReader<'_> {
         if fails {
             self.fail(place, &problem, self.guarded.get(place.file));
         }
-        self.read.problems.push(problem);
+        self.read.problems.push(failing::with_effect(place, problem, fails));
     }
 
     fn fail(&mut self, place: &ReadingPlace<'_>, problem: &FileProblem, known: Option<&GuardedByFile>) {

@@ -405,7 +405,7 @@ impl HookReader<'_, '_> {
             contract: group.contract,
             matcher: matcher.unwrap_or_else(HookMatcher::everything),
             condition: None,
-            handler: HookHandler::Unreadable { mistake: format!("{named}: {mistake}") },
+            handler: HookHandler::Unreadable { mistake: format!("{named}: {mistake}"), of_file: false },
             on_failure: self.usual_failure(group),
             timeout: Duration::ZERO,
             is_async: false,

@@ -50,7 +50,7 @@ impl HookSet {
             |hook: &&Arc<Hook>| !hook.events.is_empty() && hook.on_failure == HookFailurePolicy::Continue;
         self.hooks.iter().filter(rests).filter_map(|hook| match (&hook.state, &hook.handler) {
             (HookState::Changed { reason }, _) => Some((hook, reason.as_str())),
-            (HookState::Broken, HookHandler::Unreadable { mistake }) => Some((hook, mistake.as_str())),
+            (HookState::Broken, HookHandler::Unreadable { mistake, .. }) => Some((hook, mistake.as_str())),
             _ => None,
         })
     }

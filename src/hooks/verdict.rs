@@ -83,6 +83,8 @@ pub struct HookVerdict {
     pub reason: Option<String>,
     /// `None` = no single hook did, and the reason is a whole sentence.
     pub decided_by: Option<HookId>,
+    /// That is no hook of a file: the file cannot be read, which the reason says in a whole sentence.
+    pub is_of_unreadable_file: bool,
     /// The call's arguments as they are now, in our words; `None` = as they were. Of `BeforeHandoff` the payload.
     pub updated_input: Option<Value>,
     /// The hooks that changed them, in order.
@@ -117,6 +119,7 @@ impl HookVerdict {
                 decision: self.decision.filter(|it| *it == HookDecision::Allow),
                 reason: self.reason.clone(),
                 decided_by: self.decided_by.clone(),
+                is_of_unreadable_file: self.is_of_unreadable_file,
                 ..HookVerdict::default()
             }
     }

@@ -277,8 +277,17 @@ async fn a_guard_whose_settings_are_damaged_refuses_and_says_so() {
     let (run, _) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;
     let log = running.log().await;
-    let says = |it: &Value| it["runId"] == run && it.to_string().contains("expected an object with settings");
-    assert!(log.iter().any(says), "{log:?}");
+    let ended = log.iter().find(|it| it["runId"] == run && it["type"] == "run.completed").unwrap();
+    let why = ended["data"]["error"]["message"].as_str().unwrap();
+    let effect = "until this file is mended, no prompt and no tool call is accepted";
+    assert!(why.starts_with(&*settings.to_string_lossy()) && why.contains(effect), "{why}");
+    assert!(why.contains("expected an object with settings"), "{why}");
+    // Also where no reload has told of it.
+    let status = client.call("daemon/status", json!({})).await;
+    assert!(status["degraded"].to_string().contains(effect), "{status}");
+    let reloaded = client.call("daemon/reload", json!({})).await;
+    assert_eq!(reloaded["problems"].as_array().unwrap().len(), 1, "told once: {reloaded}");
+    assert!(reloaded["problems"].to_string().contains(effect), "{reloaded}");
     fs::write(&settings, guard.to_string()).unwrap();
     let (run, _) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;

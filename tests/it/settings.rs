@@ -239,7 +239,7 @@ async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
         exit Some(1)
         ---
         Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
-          <home>/config/subagentd/settings.json:1:1: is not JSON with comments: Unterminated object
+          <home>/config/subagentd/settings.json:1:1: is not JSON with comments: Unterminated object (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
         fix them; `subagentd --check-config` checks them
     "#]],
     )
@@ -506,6 +506,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         expect![[r#"
         exit Some(0)
         changed: run.maxTurns, access.allowUids
+        (hooks, agents and skills are read without a reload)
         ---
     "#]],
     )

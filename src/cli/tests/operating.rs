@@ -316,3 +316,32 @@ fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
         assert!(matches!(lines[..], ["error: no", hint] if hint.starts_with("hint: ")), "{kind}: {lines:?}");
     }
 }
+
+#[test]
+fn what_comes_of_settings_that_are_no_json_is_said() {
+    let problem = |code: &str, message: &str| json!({"path": "/c/settings.json", "line": 2, "column": 5, "severity": "error", "code": code, "message": message});
+    let mut told = String::new();
+    for (code, message) in
+        [("BAD_JSON", "is not JSON with comments"), ("BAD_VALUE", "`run.maxTurns`: expected more")]
+    {
+        let problems = [problem(code, message)];
+        let reloaded =
+            json!({"changed": ["models.default"], "policies": [], "needsRestart": [], "problems": problems});
+        let script: DaemonScript = Box::new(|peer| {
+            peer.answer("daemon/reload", reloaded);
+        });
+        let ran = Command::new(&["reload"]).against(vec![script]);
+        assert_eq!(ran.exit_code, 1);
+        told.push_str(&(ran.stdout + &ran.stderr));
+    }
+    expect![[r#"
+        changed: models.default
+        (hooks, agents and skills are read without a reload)
+        error: /c/settings.json:2:5: is not JSON with comments
+        hint: mend /c/settings.json:2:5, then reload again; no prompt is accepted before that
+        changed: models.default
+        (hooks, agents and skills are read without a reload)
+        error: /c/settings.json:2:5: `run.maxTurns`: expected more
+        hint: a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again
+    "#]].assert_eq(&told);
+}

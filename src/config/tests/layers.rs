@@ -190,18 +190,18 @@ fn what_is_mistaken_keeps_its_value_when_read_anew() {
     check_reload(
         r#"{"run": {"maxTurns": 6}"#,
         expect![[r#"
-        Error BadJson user.json:1:1: is not JSON with comments: Unterminated object
-        changed []
-        run.maxTurns=5 run.maxDepth=2 tools.exclude=["grep"] redaction.patterns=["secret-[0-9]+"] providers.p={"kind":"gemini","models":["m"]}
-    "#]],
+            Error BadJson user.json:1:1: is not JSON with comments: Unterminated object (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+            changed []
+            run.maxTurns=5 run.maxDepth=2 tools.exclude=["grep"] redaction.patterns=["secret-[0-9]+"] providers.p={"kind":"gemini","models":["m"]}
+        "#]],
     );
     check_reload(
         "[]",
         expect![[r#"
-        Error WrongType user.json:1:1: expected an object with settings, found a list
-        changed []
-        run.maxTurns=5 run.maxDepth=2 tools.exclude=["grep"] redaction.patterns=["secret-[0-9]+"] providers.p={"kind":"gemini","models":["m"]}
-    "#]],
+            Error WrongType user.json:1:1: expected an object with settings, found a list (until this file is mended, no prompt and no tool call is accepted, because nobody can tell which hooks it has)
+            changed []
+            run.maxTurns=5 run.maxDepth=2 tools.exclude=["grep"] redaction.patterns=["secret-[0-9]+"] providers.p={"kind":"gemini","models":["m"]}
+        "#]],
     );
     // What is gone is gone.
     check_reload(
@@ -227,7 +227,9 @@ fn a_file_that_cannot_be_read_keeps_its_values_and_the_environment_still_wins() 
     std::fs::remove_file(&bed.sources.files.user).unwrap();
     std::fs::create_dir(&bed.sources.files.user).unwrap();
     let (config, problems) = before.reload(&bed.sources);
-    assert_eq!(bed.told(problems), "Error Unreadable user.json: is not a regular file\n");
+    let told =
+        format!("Error Unreadable user.json: is not a regular file ({})\n", crate::UNREADABLE_FILE_EFFECT);
+    assert_eq!(bed.told(problems), told);
     assert_eq!(config, before);
 }
 

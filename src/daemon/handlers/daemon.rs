@@ -75,6 +75,7 @@ async fn status(
 ) -> Result<DaemonStatusResult, RpcError> {
     let uptime = state.life.clock.monotonic().saturating_sub(state.life.started);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let degraded = degraded(&state).await;
     Ok(DaemonStatusResult {
         daemon: state.life.info(state.store.log_id()),
         state: daemon_state(&state),
@@ -93,7 +94,7 @@ async fn status(
         sandbox: sandbox(&state),
         counts: state.telemetry.counts(&state.store, &state.executor, &state.clients.places),
         mcp_servers: state.mcp.published.told(&state.mcp.hub),
-        degraded: degraded(&state),
+        degraded,
     })
 }
 
@@ -126,9 +127,10 @@ fn sandbox(state: &DaemonMethods) -> Option<SandboxStatus> {
 }
 
 /// What does not work as it should, one sentence each.
-fn degraded(state: &DaemonMethods) -> Vec<String> {
+async fn degraded(state: &DaemonMethods) -> Vec<String> {
+    let unread = doctor::files_that_stop_all(&state.examination).await;
     let in_force = state.settings.get();
-    let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
+    let settings = in_force.problems.iter().chain(&unread).map(|problem| format!("settings: {problem}"));
     let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
     let rules =

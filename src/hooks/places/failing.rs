@@ -6,6 +6,7 @@ use super::{
     Hook, HookCondition, HookFailurePolicy, HookHandler, HookId, HookMatcher, HookOrigin, HookState,
     ReadingPlace, WorkspaceReach, digest, event,
 };
+use config::UNREADABLE_FILE_EFFECT;
 use protocol::{FileProblem, HookEventName};
 use trust::guard_mark;
 
@@ -114,7 +115,7 @@ pub(super) fn failing_guard(
         contract: place.contract,
         matcher,
         condition: None,
-        handler: HookHandler::Unreadable { mistake },
+        handler: HookHandler::Unreadable { mistake, of_file: false },
         on_failure: event::usual_failure(event),
         timeout: Duration::ZERO,
         is_async: false,
@@ -155,8 +156,11 @@ pub(super) fn guards_of_unreadable(
     problem: &FileProblem,
     known: Option<&GuardedByFile>,
 ) -> Vec<Hook> {
-    let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let mistake = format!("{}{line}: {}", place.file.display(), problem.message);
+    let of_file = place.origin.is_own();
+    let mut mistake = FileProblem { fix: None, ..problem.clone() }.to_string();
+    if of_file {
+        mistake.push_str(&format!("; {UNREADABLE_FILE_EFFECT}"));
+    }
     let events = failing_events(known.map(|known| &known.events));
     let guard = failing_guard(place, events, HookMatcher::everything(), mistake.clone());
     let of_results = known.into_iter().flat_map(|known| &known.results).map(|shown| Hook {
@@ -165,7 +169,18 @@ pub(super) fn guards_of_unreadable(
         ..failing_guard(place, shown.events, shown.matcher.clone(), mistake.clone())
     });
     let all = std::iter::once(guard).chain(of_results);
-    all.map(|hook| Hook { line: problem.line.unwrap_or(0), ..hook }).collect()
+    all.map(|hook| Hook {
+        line: problem.line.unwrap_or(0),
+        handler: HookHandler::Unreadable { mistake: mistake.clone(), of_file },
+        ..hook
+    })
+    .collect()
+}
+
+/// The problem of an unreadable file, with what comes of it where that is not told yet.
+pub(super) fn with_effect(place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) -> FileProblem {
+    let effect = (fails && place.origin.is_own()).then(|| UNREADABLE_FILE_EFFECT.to_owned());
+    FileProblem { fix: problem.fix.or(effect), ..problem }
 }
 
 /// True of a hook that may keep something from happening.

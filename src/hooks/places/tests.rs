@@ -214,6 +214,10 @@ fn a_settings_file_that_is_no_object_fails_what_it_may_guard() {
             assert_eq!(read.set.matching(&firing(prompt)).len(), 1, "{shown}");
             assert_eq!(read.problems.len(), 1, "{shown}");
             assert_eq!(read.problems[0].severity, ProblemSeverity::Error, "{shown}");
+            // What comes of it is told with the problem, and by what is refused.
+            assert_eq!(read.problems[0].fix.as_deref(), Some(config::UNREADABLE_FILE_EFFECT), "{shown}");
+            assert!(matching[0].handler.shown().ends_with(config::UNREADABLE_FILE_EFFECT), "{shown}");
+            assert!(matching[0].stands_for_file(), "{shown}");
         }
     }
 }

@@ -175,5 +175,6 @@ impl SettlingCall {
         self.verdict.decision = Some(HookDecision::Deny);
         self.verdict.reason = Some(reason);
         self.verdict.decided_by = by.cloned();
+        self.verdict.is_of_unreadable_file = false;
     }
 }

@@ -2135,6 +2135,10 @@ export interface FileRestored {
   undoId: string;
   /** Somebody had changed the file since, and that was overwritten. */
   forced?: boolean;
+  /** The call had created the file, so nothing is at `path` now. */
+  removed?: boolean;
+  /** The call had moved the file, which is here again. */
+  movedBackTo?: string | null;
 }
 
 /** The reason why a model stopped. */

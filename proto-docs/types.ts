@@ -1,10 +1,10 @@
-// The protocol of subagentd, version 1. Generated from the daemon's types; README.md explains it.
+// The protocol of subagentd, version 2. Generated from the daemon's types; README.md explains it.
 // Enums that the daemon sends are open, and objects grow: skip what you do not know.
 
 /** What an agent's own file says of which calls ask. */
 export interface AgentApproval {
   /** Risks of calls that run without asking where no rule speaks. */
-  autoApprove?: Risk[];
+  autoApprove: Risk[];
   /** Which calls it makes stricter, in the order of the file; a later one beats those before it. */
   rules?: AgentToolRule[];
 }
@@ -276,7 +276,7 @@ export interface AgentsGetResult {
   /** The tools a run would get, `complete_task` among them. */
   tools?: string[];
   /** What its file says of asking. */
-  approval?: AgentApproval;
+  approval: AgentApproval;
   /**
    * How closely its file wants its commands confined; the settings may confine them further. Missing = as
    * they say.
@@ -591,7 +591,7 @@ export interface BundledMcpServer {
   /** The words with which it is started, or the address. */
   commandOrUrl: string;
   /** The variables or headers that its entry sets, each as `NAME=VALUE`. */
-  variables?: string[];
+  variables: string[];
   /** The reason why it is not used, if it is not: its name is in use, or settings do not allow it. */
   unusedReason?: string | null;
 }
@@ -1941,10 +1941,13 @@ export interface ExtensionChanged {
   installed?: InstalledExtension | null;
 }
 
-/** The things that an extension brings along. */
+/**
+ * The things that an extension brings along. A person agrees to them, so a list is there when it is empty,
+ * too.
+ */
 export interface ExtensionContents {
-  skills?: BundledSkill[];
-  servers?: BundledMcpServer[];
+  skills: BundledSkill[];
+  servers: BundledMcpServer[];
   author?: string | null;
   homepage?: string | null;
   license?: string | null;
@@ -2709,24 +2712,24 @@ export interface ImportedAgent {
   problems?: FileProblem[];
 }
 
-/** What an agent may do by its file. */
+/** What an agent may do by its file. A person agrees to it, so what is empty or false is there, too. */
 export interface ImportedAgentPermissions {
   /**
    * Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
    */
   tools?: ToolName[] | null;
   /** Besides `tools` every tool of these MCP servers. */
-  servers?: string[];
+  servers: string[];
   /** Beats `tools`. */
-  deny?: ToolName[];
+  deny: ToolName[];
   /** Besides `tools` every tool there is. */
-  inherits?: boolean;
+  inherits: boolean;
   /** Besides `tools` every agent that others may call. */
-  agents?: boolean;
+  agents: boolean;
   /** Risks of calls that run without asking where no rule speaks. */
-  autoApprove?: Risk[];
+  autoApprove: Risk[];
   /** Its own MCP servers, which each of its runs starts or reaches, and how, in words. */
-  mcpServers?: string[];
+  mcpServers: string[];
 }
 
 /** A file that a memory file imports. */
@@ -2737,7 +2740,7 @@ export interface ImportedMemoryFile {
 }
 
 export interface InitializeParams {
-  /** `"1"`. */
+  /** `"2"`. */
   protocolVersion: string;
   client: ClientInfo;
   /**
@@ -6541,12 +6544,12 @@ export interface WorkspaceFile {
   /** It was acknowledged, and is another one since. */
   changed?: boolean;
   /** What it changes once it is acknowledged, one sentence each, for the person who is asked. */
-  effects?: string[];
+  effects: string[];
   /**
    * Those of `effects` by which something runs that nobody is asked about; not to be left out of what is
    * shown.
    */
-  runsUnasked?: string[];
+  runsUnasked: string[];
 }
 
 /** What a workspace's own file is. */
@@ -6592,7 +6595,7 @@ export interface WorkspaceRecord {
   /** A person said so, of each root. Of its files those count that are acknowledged as they are now. */
   trusted: boolean;
   /** Its agents, rules and settings, and whether each is acknowledged as it is now. */
-  files?: WorkspaceFile[];
+  files: WorkspaceFile[];
   /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
   problems?: FileProblem[];
   /** What came of `tools.discoveryCommand` here, where one is set. */

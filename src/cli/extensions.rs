@@ -120,8 +120,8 @@ impl ExtensionView {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// What a person agrees to: where the daemon does not say it, there is nothing to be asked.
+#[derive(Deserialize)]
 struct ExtensionContentsView {
     skills: Vec<BundledSkillView>,
     servers: Vec<BundledMcpServerView>,
@@ -130,16 +130,16 @@ struct ExtensionContentsView {
     license: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct BundledSkillView {
     name: String,
     description: String,
     unused_reason: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct BundledMcpServerView {
     name: String,
     is_program: bool,
@@ -176,23 +176,28 @@ fn told(text: String, unused: Option<&str>) -> String {
 }
 
 /// The answer to `extension/get`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ExtensionDetailsView {
+    #[serde(default)]
     extension: ExtensionView,
     contents: ExtensionContentsView,
+    #[serde(default)]
     folder: String,
+    #[serde(default)]
     data_folder: String,
 }
 
 /// The answer to `extension/install`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ExtensionInstallView {
     outcome: String,
+    #[serde(default)]
     extension: ExtensionView,
     before: Option<ExtensionView>,
     contents: ExtensionContentsView,
+    #[serde(default)]
     file_count: u64,
 }
 

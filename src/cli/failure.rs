@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use client::{CallError, ConnectError, ErrorReply, FollowError};
-use protocol::ErrorKind;
+use protocol::{ErrorKind, PROTOCOL_VERSIONS};
 
 /// The command line makes no sense.
 pub(super) const EXIT_USAGE: u8 = 2;
@@ -110,6 +110,9 @@ impl From<FollowError> for CommandFailure {
 }
 
 fn refused(refusal: &ErrorReply) -> CommandFailure {
+    if let Some(failure) = of_another_version(refusal) {
+        return failure;
+    }
     let mut what = match refusal.message.is_empty() {
         true => format!("the daemon refused: {}", refusal.kind),
         false => refusal.message.clone(),
@@ -125,6 +128,23 @@ fn refused(refusal: &ErrorReply) -> CommandFailure {
     let failure =
         CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: None, error: Some(refusal.raw.clone()) };
     failure.or_hint(refusal.hint.clone().unwrap_or_else(|| hint_for(refusal)))
+}
+
+/// Two installations on one machine: the daemon began before the programs were replaced, or they are another build's. What either
+/// says of a question, the other could pass over, so nothing is asked; what the daemon itself advises is meant for whoever writes
+/// clients.
+fn of_another_version(refusal: &ErrorReply) -> Option<CommandFailure> {
+    let supported = refusal.details.as_ref().and_then(|details| details.get("supported")?.as_array());
+    let supported = supported.filter(|_| refusal.is(ErrorKind::UnsupportedVersion))?;
+    let spoken: Vec<&str> = supported.iter().filter_map(Value::as_str).collect();
+    let what = format!(
+        "the running daemon speaks version {} of the protocol, this `subagent` version {}",
+        spoken.join(", "),
+        PROTOCOL_VERSIONS.join(", ")
+    );
+    let hint = "`subagent stop`, then try again: the next command starts the daemon that belongs to it, and runs go on";
+    let error = Some(refusal.raw.clone());
+    Some(CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: Some(hint.to_owned()), error })
 }
 
 /// What breaks the schema, `pointer: message` each; empty for errors of another kind.

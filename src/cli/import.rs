@@ -101,10 +101,10 @@ impl From<ConflictWord> for OnConflict {
 const OF_PROJECT: &str = "/.subagentd/agents/";
 
 /// What became of the files.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct AgentsImportReply {
     files: Vec<ImportedFileView>,
+    #[serde(default)]
     problems: Vec<FileProblemView>,
     origin: Option<ImportOrigin>,
 }
@@ -117,9 +117,11 @@ struct ImportOrigin {
     commit: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// What a person agrees to: where the daemon does not say it, there is nothing to be asked.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ImportedPermissions {
+    /// Missing = the default set.
     tools: Option<Vec<String>>,
     servers: Vec<String>,
     deny: Vec<String>,
@@ -138,7 +140,8 @@ struct ImportedFileView {
     name: String,
     outcome: OpenEnum<ImportOutcome>,
     path: Option<String>,
-    permissions: ImportedPermissions,
+    /// Missing where the file holds no agent.
+    permissions: Option<ImportedPermissions>,
     text: Option<String>,
     problems: Vec<FileProblemView>,
 }
@@ -217,7 +220,7 @@ fn bring(
         let news = coming.files.iter().filter(|file| file.is_new()).count();
         let question = format!("Bring in {}?", human::count(news as u64, "agent"));
         let wants_all = arguments.whole || news == 0;
-        let question = coming.sheet(&surroundings.stderr).show(&question, wants_all, surroundings)?;
+        let question = coming.sheet(&surroundings.stderr)?.show(&question, wants_all, surroundings)?;
         if 0 < news {
             consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
         }
@@ -300,7 +303,13 @@ fn listed(entries: &[String]) -> String {
 
 impl AgentsImportReply {
     /// What would come from a URL, and what it may do.
-    fn sheet(&self, stderr: &OutputWriter) -> Sheet {
+    fn sheet(&self, stderr: &OutputWriter) -> Result<Sheet, CommandFailure> {
+        if let Some(file) = self.files.iter().find(|file| file.is_new() && file.permissions.is_none()) {
+            let text = format!("the daemon's answer does not say what {} may do", file.name);
+            return Err(
+                CommandFailure::new(text).or_hint("nothing was brought in; `subagent stop`, then try again")
+            );
+        }
         let mut sheet = Sheet::of(stderr);
         if let [ImportedFileView { text: Some(file), .. }] = self.files.as_slice() {
             sheet.text(file);
@@ -312,22 +321,23 @@ impl AgentsImportReply {
         }
         let facts = self.files.iter().flat_map(|file| {
             let agent = [("agent", file.name.clone()), ("would be", file.outcome.as_str().to_owned())];
-            agent.into_iter().chain([("tools", file.permissions.tools_in_words())])
+            let tools = file.permissions.iter().map(|permissions| ("tools", permissions.tools_in_words()));
+            agent.into_iter().chain(tools)
         });
         sheet.facts(facts);
         // Next to what is asked, and never left out.
-        let unasked: Vec<&ImportedFileView> =
-            self.files.iter().filter(|file| file.permissions.runs_unasked()).collect();
+        let all = self.files.iter().filter_map(|file| Some((file, file.permissions.as_ref()?)));
+        let unasked: Vec<_> = all.clone().filter(|(_, permissions)| permissions.runs_unasked()).collect();
         match (self.files.as_slice(), unasked.as_slice()) {
-            ([only], _) => sheet.unasked(only.permissions.unasked()),
+            ([_], _) => sheet.unasked(all.flat_map(|(_, permissions)| permissions.unasked())),
             (_, []) => sheet.unasked([("approves", "none, of all of them".to_owned())]),
-            (_, unasked) => sheet.unasked(unasked.iter().flat_map(|file| {
+            (_, unasked) => sheet.unasked(unasked.iter().flat_map(|(file, permissions)| {
                 let name =
                     move |(label, what): (&'static str, String)| (label, format!("{}: {what}", file.name));
-                file.permissions.unasked().map(name)
+                permissions.unasked().map(name)
             })),
         }
-        sheet
+        Ok(sheet)
     }
 
     fn show_origin(&self, surroundings: &mut ProcessIo) {

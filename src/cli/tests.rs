@@ -12,6 +12,7 @@ mod editing;
 mod exchanging;
 mod following;
 mod going_on;
+mod incomplete;
 mod living;
 mod logging;
 mod looking;
@@ -335,7 +336,7 @@ fn say_hello_as(peer: &mut ScriptedPeer, version: &str) {
     });
     let limits = json!({"maxMessageBytes": 1, "maxInFlight": 1, "maxSubscriptions": 1, "maxBatch": 1});
     let hello = json!({
-        "protocolVersion": "1", "daemon": daemon, "clientId": "c1", "limits": limits, "methods": [],
+        "protocolVersion": "2", "daemon": daemon, "clientId": "c1", "limits": limits, "methods": [],
     });
     let params = peer.answer("initialize", hello);
     assert_eq!(params["client"]["kind"], "cli");

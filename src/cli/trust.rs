@@ -96,20 +96,27 @@ pub(super) fn trust(
 }
 
 /// A workspace, and what it brings along.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WorkspaceTrustView {
     roots: Vec<String>,
     trusted: bool,
+    /// Missing where it brings none along.
+    #[serde(default)]
     files: Vec<WorkspaceFileView>,
     /// What is wrong with the files.
+    #[serde(default)]
     problems: Vec<FileProblemView>,
+    #[serde(default)]
     discovery: DiscoveryCommandView,
     /// The ones that count once it is trusted.
+    #[serde(default)]
     memory_files: Vec<String>,
     /// Files that these import.
+    #[serde(default)]
     memory_imports: Vec<ImportedMemoryView>,
     /// Acknowledged, and not there any more.
+    #[serde(default)]
     gone: Vec<String>,
 }
 
@@ -142,10 +149,8 @@ struct WorkspaceFileView {
     #[serde(default)]
     acknowledged: bool,
     /// What it would change, a sentence each.
-    #[serde(default)]
     effects: Vec<String>,
     /// Those of them by which something runs that nobody is asked about.
-    #[serde(default)]
     runs_unasked: Vec<String>,
 }
 
@@ -322,15 +327,16 @@ fn opened_gone(workspace: &WorkspaceTrustView) -> impl Iterator<Item = (&'static
 }
 
 /// The answer to `agents/get`, as far as it says what the agent may do.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct ProjectAgentView {
     #[serde(flatten)]
     summary: ListedAgent,
     prompt: Option<String>,
+    #[serde(default)]
     tools: Vec<String>,
     approval: AgentApprovalView,
-    /// As its file could say it.
+    /// As its file could say it; null where it has errors, and cannot be started.
+    #[serde(default)]
     definition: Value,
 }
 
@@ -342,8 +348,8 @@ impl ProjectAgentView {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct AgentApprovalView {
     auto_approve: Vec<String>,
 }

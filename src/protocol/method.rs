@@ -56,8 +56,9 @@ pub use traces::*;
 pub use usage::*;
 pub use worked_folders::*;
 
-/// The protocol versions this daemon speaks; within one, only additions happen.
-pub const PROTOCOL_VERSIONS: &[&str] = &["1"];
+/// The protocol versions this daemon speaks; within one, only additions happen. Version 1 had other names for many fields, so
+/// that a client of either would pass over what the other says, what a person is asked to agree to among it.
+pub const PROTOCOL_VERSIONS: &[&str] = &["2"];
 
 /// The longest message a client may send, in bytes (spec 11).
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;

@@ -199,8 +199,15 @@ async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), Store
     if let Some(found) = applied.filter(|found| known < *found) {
         return Err(refuse_newer(found));
     }
-    if applied.is_some_and(|applied| applied < known) {
+    if let Some(applied) = applied.filter(|applied| *applied < known) {
         back_up(path)?;
+        let bytes = fs::metadata(path).map_or(0, |it| it.len());
+        tracing::info!(
+            from = applied,
+            to = known,
+            bytes,
+            "the database is brought to this version, which may read all of it once; one of gigabytes takes minutes"
+        );
     }
     match migrator.run_direct(None, writer, false).await {
         Ok(()) => Ok(()),
@@ -208,9 +215,27 @@ async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), Store
         Err(MigrateError::VersionMismatch(migration) | MigrateError::Dirty(migration)) => {
             Err(StoreError::Incompatible { path: path.to_owned(), migration })
         }
-        Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => Err(error.into()),
+        Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+            Err(match no_json(writer).await {
+                Some(seq) => StoreError::Unreadable {
+                    seq,
+                    message: format!(
+                        "what it holds is no JSON, so {path} stays at the version that wrote it; \
+                         that version reads it, or point --state-dir elsewhere",
+                        path = path.display()
+                    ),
+                },
+                None => error.into(),
+            })
+        }
         Err(error) => Err(StoreError::Database(Arc::new(sqlx::Error::Migrate(Box::new(error))))),
     }
+}
+
+/// The first event whose body SQLite does not take for JSON: the log was damaged.
+async fn no_json(writer: &mut SqliteConnection) -> Option<EventSeq> {
+    let found = sqlx::query_scalar("select min(seq) from events where not json_valid(body)");
+    found.fetch_one(writer).await.ok().flatten().map(EventSeq)
 }
 
 /// Largest file that is rewritten at a start, in bytes: it takes less than a second.

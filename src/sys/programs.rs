@@ -29,20 +29,20 @@ pub fn of_system(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 /// The folders of a `PATH` in which only root can put anything, for a program that runs outside of a sandbox and looks others up
-/// by their names. Where there is none, those that every system has.
+/// by their names. Where there is none, those that every system has. Without links.
 pub fn path_of_system(path: Option<&OsStr>) -> OsString {
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for folder in path.iter().flat_map(std::env::split_paths).filter_map(|folder| folder.canonicalize().ok())
-    {
-        if folder.is_dir() && is_roots_alone(&folder) && !folders.contains(&folder) {
-            folders.push(folder);
+    let usable = |path: &OsStr| {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in std::env::split_paths(path).filter_map(|folder| folder.canonicalize().ok()) {
+            if folder.is_dir() && is_roots_alone(&folder) && !folders.contains(&folder) {
+                folders.push(folder);
+            }
         }
-    }
-    match std::env::join_paths(folders) {
-        Ok(path) if !path.is_empty() => path,
         // A folder with a colon in its name could not be found by it either.
-        _ => USUAL_PATH.into(),
-    }
+        std::env::join_paths(folders).ok().filter(|path| !path.is_empty())
+    };
+    let usual = || usable(OsStr::new(USUAL_PATH));
+    path.and_then(usable).or_else(usual).unwrap_or_else(|| USUAL_PATH.into())
 }
 
 /// Folders below the home where people install programs of their own, whatever their `PATH` says.
@@ -171,7 +171,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("relative")]).unwrap();
         assert_eq!(path_of_system(Some(&path)), "/usr/bin");
-        assert_eq!(path_of_system(Some(dir.path().as_os_str())), USUAL_PATH);
-        assert_eq!(path_of_system(None), USUAL_PATH);
+        // A `PATH` of nothing but what others may write, as in a home with a toolchain alone; and none at all.
+        for path in [Some(dir.path().as_os_str()), None] {
+            let usual = path_of_system(path);
+            let folders: Vec<PathBuf> = std::env::split_paths(&usual).collect();
+            assert!(folders.contains(&"/usr/bin".into()), "{folders:?}");
+            assert!(folders.iter().all(|folder| is_roots_alone(folder)), "{folders:?}");
+        }
     }
 }

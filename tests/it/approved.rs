@@ -39,7 +39,7 @@ async fn questions(client: &mut Client, session: &str, n: usize) -> Vec<Value> {
 async fn introduced(running: &Running, who: usize) -> Client {
     let mut client = running.client();
     let me = json!({ "name": "client", "version": "1", "kind": "editor" });
-    let params = json!({ "protocolVersion": "1", "client": me, "clientId": format!("client-{who}") });
+    let params = json!({ "protocolVersion": "2", "client": me, "clientId": format!("client-{who}") });
     client.call("initialize", params).await;
     client
 }

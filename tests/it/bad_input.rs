@@ -166,7 +166,7 @@ async fn unknown_methods_and_fields_are_named_with_what_was_meant() {
         writeln!(story, "{}: {}", event["type"].as_str().unwrap(), event["data"]).unwrap();
     }
     let strict =
-        json!({ "protocolVersion": "1", "client": { "name": "t", "kind": "script" }, "strict": true });
+        json!({ "protocolVersion": "2", "client": { "name": "t", "kind": "script" }, "strict": true });
     client.call("initialize", strict).await;
     writeln!(story, "strict: {}", told(&client.request("agents/list", odd).await)).unwrap();
     expect![[r#"

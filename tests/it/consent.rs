@@ -617,7 +617,7 @@ async fn no_key_alone_allows_a_call_of_which_something_was_not_on_the_screen() {
     let mut editor = home.connect().await;
     editor.call("daemon/reload", json!({})).await.unwrap();
     let hello = json!({
-        "protocolVersion": "1", "client": { "name": "editor", "kind": "editor" }, "clientId": "editor",
+        "protocolVersion": "2", "client": { "name": "editor", "kind": "editor" }, "clientId": "editor",
         "capabilities": { "tools": true },
     });
     editor.call("initialize", hello).await.unwrap();

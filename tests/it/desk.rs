@@ -132,7 +132,7 @@ async fn introduced(running: &Running, name: &str, confirmations: Value) -> Clie
     let me = json!({ "name": format!("{name}'s"), "version": "2", "kind": "editor" });
     let capabilities = json!({ "confirmations": confirmations });
     let params =
-        json!({ "protocolVersion": "1", "client": me, "clientId": name, "capabilities": capabilities });
+        json!({ "protocolVersion": "2", "client": me, "clientId": name, "capabilities": capabilities });
     client.call("initialize", params).await;
     client
 }

@@ -53,7 +53,7 @@ async fn editor(running: &Running, on_disconnect: &str) -> (Client, Value) {
 async fn hello(running: &Running, id: &str) -> Client {
     let mut client = running.client();
     let hello = json!({
-        "protocolVersion": "1", "client": { "name": id, "kind": "editor" }, "clientId": id,
+        "protocolVersion": "2", "client": { "name": id, "kind": "editor" }, "clientId": id,
         "capabilities": { "tools": true },
     });
     client.call("initialize", hello).await;

@@ -75,7 +75,7 @@ fn rows() -> Vec<Row> {
         Row {
             method: "initialize",
             good: &[
-                |_| json!({ "protocolVersion": "1", "client": { "name": "t", "kind": "script" }, "clientId": "me" }),
+                |_| json!({ "protocolVersion": "2", "client": { "name": "t", "kind": "script" }, "clientId": "me" }),
             ],
             bad: &[
                 |_| {
@@ -105,7 +105,7 @@ fn rows() -> Vec<Row> {
                   /presence: value is not one of "active", "idle", "away"
                   /capabilities/tools: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
-                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":true,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+                {"protocolVersion":"2","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":true,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
             "#]],
         },
         Row {
@@ -1833,7 +1833,7 @@ fn rows() -> Vec<Row> {
                   /workspace: <home>/work/gone is not a folder, or its name is not UTF-8
                 INVALID_PARAMS
                   /workspace: /dev/null is not a folder, or its name is not UTF-8
-                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"]}]}}
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]}}
             "#]],
         },
         Row {
@@ -1888,8 +1888,8 @@ fn rows() -> Vec<Row> {
                 CONFLICT: changed since it was read, or not there: .subagentd/agents/local.md, ../a; nothing was recorded
                 INVALID_PARAMS
                   /workspace: /no/such/folder is not a folder, or its name is not UTF-8
-                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
-                {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]},"seq":"<seq>"}
+                {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]},"seq":"<seq>"}
             "#]],
         },
         Row {
@@ -3060,7 +3060,7 @@ impl Facts {
         };
         if method.starts_with("client/") || ["tools/register", "tools/result"].contains(&method) {
             let me = json!({ "name": "t", "version": "1", "kind": "toaster" });
-            let hello = json!({ "protocolVersion": "1", "client": me, "clientId": "me", "presence": "idle" });
+            let hello = json!({ "protocolVersion": "2", "client": me, "clientId": "me", "presence": "idle" });
             client.call("initialize", hello).await;
         }
         let work = running.work().to_str().unwrap().to_owned();

@@ -135,7 +135,7 @@ async fn what_a_run_does_moves_every_counter() {
         .call(
             "initialize",
             json!({
-                "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
+                "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
                 "capabilities": { "confirmations": {} },
             }),
         )
@@ -294,7 +294,7 @@ async fn who_does_not_read_lags() {
     deaf.call(
         "initialize",
         json!({
-            "protocolVersion": "1", "client": { "name": "deaf", "kind": "cli" }, "clientId": "deaf",
+            "protocolVersion": "2", "client": { "name": "deaf", "kind": "cli" }, "clientId": "deaf",
         }),
     )
     .await;
@@ -432,7 +432,7 @@ async fn every_metric_of_the_table_moves() {
     assert_eq!(value(&first, "subagentd_storage_full"), 0.0);
     let introduce = |name: &str| {
         json!({
-            "protocolVersion": "1", "client": { "name": name, "kind": "cli" }, "clientId": name,
+            "protocolVersion": "2", "client": { "name": name, "kind": "cli" }, "clientId": name,
             "capabilities": { "confirmations": {} },
         })
     };

@@ -13,7 +13,7 @@ const TALKER: &str =
 async fn introduced(running: &Running, name: &str) -> Client {
     let mut client = running.client();
     let me = json!({ "name": name, "version": "2", "kind": "editor" });
-    client.call("initialize", json!({ "protocolVersion": "1", "client": me, "clientId": name })).await;
+    client.call("initialize", json!({ "protocolVersion": "2", "client": me, "clientId": name })).await;
     client
 }
 

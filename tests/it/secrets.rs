@@ -356,7 +356,7 @@ async fn plant_and_look(redactor: Redactor) -> Search {
     let running = house.boot().await;
     let mut client = running.client();
     let name = json!({ "name": file_names()[0], "kind": "script" });
-    let hello = json!({ "protocolVersion": "1", "client": name, "clientId": file_names()[1] });
+    let hello = json!({ "protocolVersion": "2", "client": name, "clientId": file_names()[1] });
     client.call("initialize", hello).await;
     let created = json!({ "workspace": work, "title": all, "idempotencyKey": file_names()[0] });
     let session = client.call("session/create", created.clone()).await["sessionId"].clone();
@@ -453,7 +453,7 @@ async fn tellers(running: &Running, session: &str) -> Vec<Client> {
         let me = json!({ "name": text, "version": text, "kind": text });
         let capabilities = json!({ "confirmations": { "kinds": [text] } });
         let hello =
-            json!({ "protocolVersion": "1", "client": me, "clientId": text, "capabilities": capabilities });
+            json!({ "protocolVersion": "2", "client": me, "clientId": text, "capabilities": capabilities });
         client.call("initialize", hello).await;
         client.call("client/update", json!({ "capabilities": capabilities })).await;
         let attach = json!({ "sessionId": session, "from": "now", "consumer": text });

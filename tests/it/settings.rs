@@ -52,7 +52,7 @@ async fn reloaded_settings_count_for_what_begins_afterwards() {
     let mut client = running.client();
     client.start(&running, "reader", json!({})).await;
     let hello =
-        json!({ "protocolVersion": "1", "client": { "name": "t", "kind": "script" }, "clientId": "me" });
+        json!({ "protocolVersion": "2", "client": { "name": "t", "kind": "script" }, "clientId": "me" });
     client.call("initialize", hello).await;
 
     let settings = json!({ "run": { "maxTurns": 9 }, "tools": { "exclude": ["grep"] }, "agents": { "default": "other" } });

@@ -74,7 +74,7 @@ async fn told(house: &House) -> (Running, Client, String, String) {
     let running = house.boot().await;
     let mut client = running.client();
     let introduction = json!({
-        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
+        "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
         "capabilities": { "confirmations": {} },
     });
     client.call("initialize", introduction).await;

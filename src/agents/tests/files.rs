@@ -268,3 +268,15 @@ fn a_file_that_says_it_is_ours_is_read_by_our_table_in_any_folder() {
         }
     }
 }
+
+/// A limit that is finer than what is counted is the least that is, as a file says it again; it is never zero.
+#[test]
+fn a_cost_below_a_billionth_is_a_billionth() {
+    for (written, nanos) in [("0.0000000001", 1), ("1e-30", 1), ("0.0000000016", 2), ("0.5", 500_000_000)] {
+        let text =
+            format!("---\nkind: agent\nname: a\ndescription: d\nrun: {{ maxCostUsd: {written} }}\n---\nx\n");
+        let file = read(&text);
+        let Some(definition) = &file.definition else { panic!("{written}: {:?}", file.problems) };
+        assert_eq!(definition.limits.max_cost.map(protocol::UsdAmount::nanos), Some(nanos), "{written}");
+    }
+}

@@ -438,7 +438,7 @@ pub(super) fn rows() -> Vec<Row> {
             &["extensions", "install", "/s/acme", "--digest", "sha256:11"],
             "extension/install",
             json!({
-                "outcome": "installed", "fileCount": 3, "contents": {}, "seq": 3,
+                "outcome": "installed", "fileCount": 3, "contents": {"skills": [], "servers": []}, "seq": 3,
                 "extension": {"id": "e", "name": "acme.tools", "source": "/s/acme", "digest": "sha256:11", "enabled": true},
             }),
         ),

@@ -103,7 +103,8 @@ fn come(text: Option<&str>) -> Value {
         "files": [{
             "source": "https://example.com/agents.git/scout.md", "format": "own", "state": "ok", "name": "scout\u{1b}",
             "outcome": "written", "path": "/home/u/scout.md", "text": text,
-            "permissions": {"tools": ["write_file"], "deny": ["grep"], "inherits": true, "agents": true, "autoApprove": ["high"]},
+            "permissions": {"tools": ["write_file"], "deny": ["grep"], "inherits": true, "agents": true, "autoApprove": ["high"],
+                            "servers": [], "mcpServers": []},
         }],
         "origin": {"url": URL, "digest": DIGEST, "commit": "0123abcd"},
     })

@@ -239,7 +239,8 @@ fn no_text_that_comes_from_a_url_passes_for_a_line_of_ours() {
     let come = json!({
         "files": [{
             "source": "x", "format": "own", "state": "ok", "name": "helper", "outcome": "written", "text": forged(80),
-            "permissions": {"tools": ["write_file"], "autoApprove": ["high"]},
+            "permissions": {"tools": ["write_file"], "autoApprove": ["high"], "servers": [], "deny": [], "inherits": false,
+                            "agents": false, "mcpServers": []},
         }],
         "origin": {"url": "https://example.com/a.git", "digest": "sha256:77", "commit": "0123abcd"},
     });

@@ -141,9 +141,12 @@ fn what_was_undone_is_told_and_what_could_not_be() {
 
 fn workspace(trusted: bool, acknowledged: bool) -> Value {
     json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [
-        {"path": ".subagentd/agents/helper.md", "kind": "agent", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged},
-        {"path": ".subagentd/policies/p.toml", "kind": "policy", "digest": "sha256:11", "acknowledged": true},
-        {"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22", "acknowledged": true},
+        {"path": ".subagentd/agents/helper.md", "kind": "agent", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged,
+         "effects": [], "runsUnasked": []},
+        {"path": ".subagentd/policies/p.toml", "kind": "policy", "digest": "sha256:11", "acknowledged": true,
+         "effects": [], "runsUnasked": []},
+        {"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22", "acknowledged": true,
+         "effects": [], "runsUnasked": []},
     ]}})
 }
 
@@ -243,9 +246,9 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
 #[test]
 fn a_file_is_what_the_daemon_reads_it_as_wherever_it_lies() {
     let opened = json!({"workspace": {"roots": ["/w"], "trusted": false, "files": [
-        {"path": ".claude/agents/skills/evil.md", "kind": "agent", "digest": "sha256:11"},
-        {"path": ".claude/skills/pdf", "kind": "skill", "digest": "sha256:22", "changed": true},
-        {"path": "agents/skills/new", "kind": "newer", "digest": "sha256:33"},
+        {"path": ".claude/agents/skills/evil.md", "kind": "agent", "digest": "sha256:11", "effects": [], "runsUnasked": []},
+        {"path": ".claude/skills/pdf", "kind": "skill", "digest": "sha256:22", "changed": true, "effects": [], "runsUnasked": []},
+        {"path": "agents/skills/new", "kind": "newer", "digest": "sha256:33", "effects": [], "runsUnasked": []},
     ]}});
     let told = trust(&["--yes"], None, opened, true).stderr;
     for text in [
@@ -265,7 +268,7 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     let opened = json!({"workspace": {
         "roots": ["/w"], "trusted": false,
         "files": [{"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22",
-            "effects": [&long, "`bin/call` runs those tools"]}],
+            "effects": [&long, "`bin/call` runs those tools"], "runsUnasked": []}],
         "problems": [{"path": "/w/.subagentd/settings.json", "line": 1, "column": 9, "severity": "error",
             "code": "BAD_VALUE", "message": "`models.default`: a project may not set this", "fix": "leave it out"}],
         "discovery": {"command": "my/tell", "tools": 0, "warnings": []},

@@ -188,7 +188,7 @@ fn a_call_that_needs_consent_asks_in_place() {
     let calls: DaemonScript = Box::new(move |peer| {
         // The connection that introduced somebody is the one by which the call goes.
         let hello = json!({
-            "protocolVersion": "1", "clientId": "c1", "methods": [],
+            "protocolVersion": "2", "clientId": "c1", "methods": [],
             "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 7, "instance": "i1",
                        "logId": "l1", "startedAt": "2025-11-20T11:00:00.000Z"},
         });

@@ -96,6 +96,17 @@ const NEEDED: &[&str] = &[
     "skills",
     "extensions",
     "folders",
+    "effects",
+    "runsUnasked",
+    "approval",
+    "autoApprove",
+    "contents",
+    "isProgram",
+    "roots",
+    "trusted",
+    "commandOrUrl",
+    "variables",
+    "description",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

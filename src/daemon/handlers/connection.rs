@@ -65,7 +65,10 @@ async fn initialize(
         let message = format!("protocol version {protocol_version} is not spoken here");
         return Err(RpcError::new(ErrorKind::UnsupportedVersion, message)
             .with_details(json!({ "supported": PROTOCOL_VERSIONS }))
-            .with_hint(format!("use one of: {}", PROTOCOL_VERSIONS.join(", "))));
+            .with_hint(format!(
+                "a client of this daemon speaks version {}; update whichever is older",
+                PROTOCOL_VERSIONS.join(" or ")
+            )));
     }
     // Every event that the client causes will carry it.
     let client_id = match client_id {

@@ -248,30 +248,24 @@ pub struct ImportedAgent {
     pub problems: Vec<FileProblem>,
 }
 
-/// What an agent may do by its file.
+/// What an agent may do by its file. A person agrees to it, so what is empty or false is there, too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct ImportedAgentPermissions {
     /// Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
     /// Besides `tools` every tool of these MCP servers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// Beats `tools`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<ToolName>,
     /// Besides `tools` every tool there is.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub inherits: bool,
     /// Besides `tools` every agent that others may call.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub agents: bool,
     /// Risks of calls that run without asking where no rule speaks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
     /// Its own MCP servers, which each of its runs starts or reaches, and how, in words.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{WorkspaceParam, is_default};
+use super::WorkspaceParam;
 use crate::{
     AgentFormat, AgentName, AgentScope, AgentSummary, AgentToolRule, ChangedAgent, ClientId, EventSeq,
     ExtensionRef, FileProblem, InputSpec, Risk, RoutingTrigger, SandboxProfile, SessionId, Timestamp,
@@ -61,7 +61,6 @@ pub struct AgentsGetResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// What its file says of asking.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub approval: AgentApproval,
     /// How closely its file wants its commands confined; the settings may confine them further. Missing = as they say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,13 +98,12 @@ pub struct TriggerUse {
 
 /// What an agent's own file says of which calls ask.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct AgentApproval {
     /// Risks of calls that run without asking where no rule speaks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
     /// Which calls it makes stricter, in the order of the file; a later one beats those before it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<AgentToolRule>,
 }
 

@@ -262,7 +262,7 @@ pub struct WorkspaceRecord {
     pub roots: Vec<String>,
     /// A person said so, of each root. Of its files those count that are acknowledged as they are now.
     pub trusted: bool,
-    /// Its agents, rules and settings, and whether each is acknowledged as it is now.
+    /// Its agents, rules and settings, and whether each is acknowledged as it is now. Of `workspace/open`, and missing where it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<WorkspaceFile>,
     /// What is wrong with its files. One that cannot be read cannot be acknowledged.
@@ -324,10 +324,8 @@ pub struct WorkspaceFile {
     #[serde(default, skip_serializing_if = "is_default")]
     pub changed: bool,
     /// What it changes once it is acknowledged, one sentence each, for the person who is asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
     /// Those of `effects` by which something runs that nobody is asked about; not to be left out of what is shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_unasked: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::{ClientId, SessionId, SubscriptionId, Timestamp};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
-    /// `"1"`.
+    /// `"2"`.
     pub protocol_version: String,
     pub client: ClientInfo,
     /// The client's own stable id. Missing = its name and a number, which are another client's the next time.

@@ -57,19 +57,17 @@ pub struct ExtensionGetResult {
     pub data_folder: String,
 }
 
-/// The things that an extension brings along.
+/// The things that an extension brings along. A person agrees to them, so a list is there when it is empty, too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct ExtensionContents {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<BundledSkill>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<BundledMcpServer>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
 }
 
@@ -94,7 +92,6 @@ pub struct BundledMcpServer {
     /// The words with which it is started, or the address.
     pub command_or_url: String,
     /// The variables or headers that its entry sets, each as `NAME=VALUE`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
     /// The reason why it is not used, if it is not: its name is in use, or settings do not allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

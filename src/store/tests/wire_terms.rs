@@ -6,7 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
+use protocol::EventSeq;
+use sys::{clock::SystemClock, tasks::TaskGroup};
+
 use super::{close, open};
+use crate::{EventStore, StoreError};
 
 const PAIRS: &str = include_str!("wire_terms.jsonl");
 
@@ -44,4 +48,35 @@ async fn events_of_earlier_versions_get_the_names_of_today_and_nothing_else_chan
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((kind.as_str(), &body), (pair["is"]["type"].as_str().unwrap(), &pair["is"]["body"]));
     }
+}
+
+/// A damaged log names the place, and stays as it was.
+#[tokio::test]
+async fn an_event_that_is_no_json_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    close(store, tracker).await;
+    let mut earlier = database(dir.path()).await;
+    sqlx::query("delete from _sqlx_migrations where version = 12").execute(&mut earlier).await.unwrap();
+    let bodies = [r#"{"care":"x"}"#, "not json \"whole\""];
+    for (seq, body) in (1_i64..).zip(bodies) {
+        sqlx::query(
+            "insert into events (seq, time_us, type, head, body) values (?, 0, 'tool.state', '{}', ?)",
+        )
+        .bind(seq)
+        .bind(body)
+        .execute(&mut earlier)
+        .await
+        .unwrap();
+    }
+    earlier.close().await.unwrap();
+    let refused = EventStore::open(dir.path(), &TaskGroup::new(), SystemClock::new()).await.err().unwrap();
+    let StoreError::Unreadable { seq, message } = &refused else { panic!("{refused}") };
+    assert_eq!(*seq, EventSeq(2));
+    assert!(message.contains("is no JSON") && message.contains("subagentd.db"), "{message}");
+    let mut after = database(dir.path()).await;
+    let kept: Vec<String> =
+        sqlx::query_scalar("select body from events order by seq").fetch_all(&mut after).await.unwrap();
+    after.close().await.unwrap();
+    assert_eq!(kept, bodies);
 }

@@ -38,7 +38,7 @@ class Wire:
         self.socket.connect(path)
         self.file, self.number, self.events = self.socket.makefile("rw"), 0, []
         if name:
-            self.call("initialize", {"protocolVersion": "1", "client": {"name": name, "kind": "script"}, "clientId": name,
+            self.call("initialize", {"protocolVersion": "2", "client": {"name": name, "kind": "script"}, "clientId": name,
                                      "capabilities": {"confirmations": {"kinds": ["edit", "exec", "mcp", "fetch", "info", "question", "agent", "plan", "budget"]}}})
 
     def call(self, method, params):

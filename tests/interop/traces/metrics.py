@@ -163,7 +163,7 @@ def main():
                 lines = connection.makefile("rw")
                 client = {"name": "reader", "version": "1", "kind": "script"}
                 for number, (method, params) in enumerate((
-                        ("initialize", {"protocolVersion": "1", "client": client, "clientId": "reader-1"}),
+                        ("initialize", {"protocolVersion": "2", "client": client, "clientId": "reader-1"}),
                         ("events/subscribe", {"from": "start"}))):
                     lines.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
                     lines.flush()

@@ -148,7 +148,7 @@ async function refusal(answer: Promise<unknown>): Promise<RpcError> {
 async function main(path: string, workspace: string): Promise<void> {
   const daemon = new Daemon(path);
   const hello = await daemon.call("initialize", {
-    protocolVersion: "1",
+    protocolVersion: "2",
     client: { name: "types", version: "1.0", kind: "script" },
   });
   const methods: string[] = hello.methods;

@@ -152,7 +152,7 @@ impl Scene {
     pub async fn person_with(&self, name: &str, capabilities: Value) -> Person {
         let mut client = self.running.client();
         let params = json!({
-            "protocolVersion": "1", "clientId": format!("cli-{name}"), "capabilities": capabilities,
+            "protocolVersion": "2", "clientId": format!("cli-{name}"), "capabilities": capabilities,
             "client": { "name": name, "version": "1", "kind": "editor" },
         });
         client.call("initialize", params).await;

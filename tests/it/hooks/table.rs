@@ -295,7 +295,7 @@ impl Scene {
         let me = json!({ "name": "person", "version": "1", "kind": "cli" });
         let able = json!({ "confirmations": {} });
         let hello =
-            json!({ "protocolVersion": "1", "client": me, "clientId": "person", "capabilities": able });
+            json!({ "protocolVersion": "2", "client": me, "clientId": "person", "capabilities": able });
         client.call("initialize", hello).await;
         if case["acknowledged"] != false {
             acknowledge(&mut client, &running).await;

@@ -39,7 +39,7 @@ async fn asked(wire: &mut Wire) -> Value {
 async fn editor(home: &Home) -> (Wire, Value) {
     let mut wire = Wire::connect(&home.socket()).await.unwrap();
     let hello = json!({
-        "protocolVersion": "1", "client": { "name": "editor", "kind": "editor" }, "clientId": "editor",
+        "protocolVersion": "2", "client": { "name": "editor", "kind": "editor" }, "clientId": "editor",
         "capabilities": { "tools": true },
     });
     wire.call("initialize", hello).await.unwrap();

@@ -153,7 +153,7 @@ async fn a_place_that_a_full_disk_does_not_keep_loses_nothing_and_sends_nothing_
     let running = house.boot().await;
     let mut client = running.client();
     let introduction = json!({
-        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
+        "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada",
         "capabilities": { "confirmations": {} },
     });
     client.call("initialize", introduction).await;

@@ -33,7 +33,7 @@ async fn what_hooks_add_for_the_model_and_say_to_people_is_in_their_spans() {
     let running = house.boot().await;
     let mut client = running.client();
     // A program that gives itself no id is known by its name.
-    let me = json!({ "protocolVersion": "1", "client": { "name": "night-watch", "kind": "script" } });
+    let me = json!({ "protocolVersion": "2", "client": { "name": "night-watch", "kind": "script" } });
     client.call("initialize", me).await;
     let (run, _) = client.start(&running, "lead", json!({})).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
@@ -64,7 +64,7 @@ async fn a_call_that_nobody_was_asked_about_says_on_whose_word_it_ran() {
     let running = house.boot().await;
     let mut client = running.client();
     let introduction = json!({
-        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
+        "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
         "capabilities": { "confirmations": {} },
     });
     client.call("initialize", introduction).await;
@@ -165,7 +165,7 @@ async fn answers_loops_and_what_a_run_remembers_are_told_where_texts_are_not() {
     let running = house.boot().await;
     let mut client = running.client();
     let introduction = json!({
-        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
+        "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": "ada@pts/3-3fa91c02",
         "capabilities": { "confirmations": {} },
     });
     client.call("initialize", introduction).await;

@@ -12,7 +12,7 @@ const NAMED: &str = "ada@pts/3-3fa91c02";
 async fn as_ada(running: &Running) -> Client {
     let mut client = running.client();
     let introduction = json!({
-        "protocolVersion": "1", "client": { "name": "ada", "kind": "cli" }, "clientId": NAMED,
+        "protocolVersion": "2", "client": { "name": "ada", "kind": "cli" }, "clientId": NAMED,
         "capabilities": { "confirmations": {} },
     });
     client.call("initialize", introduction).await;

@@ -66,7 +66,7 @@ async fn every_violation_is_listed_with_its_pointer() {
     let client = json!({ "name": "n", "kind": "" });
     check_violations(
         "initialize",
-        json!({ "protocolVersion": "1", "client": client, "presence": "asleep" }),
+        json!({ "protocolVersion": "2", "client": client, "presence": "asleep" }),
         expect![[r#"
             "/client/kind": value is shorter than 1 character
             "/presence": value is not one of "active", "idle", "away"
@@ -149,7 +149,7 @@ async fn an_unknown_field_is_ignored_and_reported_once_after_the_response() {
 async fn an_unknown_field_is_an_error_for_a_strict_client() {
     let (mut client, _) = client();
     let who = json!({ "name": "n", "kind": "cli" });
-    client.request(1, "initialize", json!({ "protocolVersion": "1", "client": who, "strict": true })).await;
+    client.request(1, "initialize", json!({ "protocolVersion": "2", "client": who, "strict": true })).await;
     client.receive().await;
     client.request(2, "run/start", json!({ "workspace": "/", "agnt": "a" })).await;
     let violations = client.receive().await["error"]["data"]["details"]["violations"].to_string();

@@ -105,7 +105,7 @@ async fn what_needs_a_connection_that_lasts_is_refused() {
     // What one request said of itself is not the next one's.
     let bed = Bed::new();
     let initialize = post(
-        r#"{"id":1,"method":"initialize","params":{"protocolVersion":"1","client":{"name":"c","kind":"script"},"strict":true}}"#,
+        r#"{"id":1,"method":"initialize","params":{"protocolVersion":"2","client":{"name":"c","kind":"script"},"strict":true}}"#,
     );
     let table = table(&bed);
     exchange(&table, &initialize).await;

@@ -6594,8 +6594,11 @@ export interface WorkspaceRecord {
   roots: string[];
   /** A person said so, of each root. Of its files those count that are acknowledged as they are now. */
   trusted: boolean;
-  /** Its agents, rules and settings, and whether each is acknowledged as it is now. */
-  files: WorkspaceFile[];
+  /**
+   * Its agents, rules and settings, and whether each is acknowledged as it is now. Of `workspace/open`, and
+   * missing where it has none.
+   */
+  files?: WorkspaceFile[];
   /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
   problems?: FileProblem[];
   /** What came of `tools.discoveryCommand` here, where one is set. */

@@ -606,3 +606,27 @@ async fn shells_get_their_completions_without_a_daemon_or_a_home() {
         }
     }
 }
+
+#[tokio::test]
+async fn bash_completes_names_of_agents_and_inserts_no_dash() {
+    let source = format!("source <('{}' completions bash)", built::companion().display());
+    let listing = r#"subagent() { [[ "$*" == "--no-spawn list" ]] && printf 'Yours\n  scout  ok\n    why\n\n  reader  ok\n'; }"#;
+    let completed = |typed: &str, last: &str, before: &str, place: usize| {
+        format!(
+            "COMP_WORDS=({typed}); COMP_CWORD={place}; _subagent_with_agents subagent '{last}' {before}; echo \"${{COMPREPLY[*]}}\"\n"
+        )
+    };
+    let tried = [
+        completed("subagent run ''", "", "run", 2),
+        completed("subagent run sc", "sc", "run", 2),
+        completed("subagent tr", "tr", "subagent", 1),
+        completed("subagent runs --act", "--act", "runs", 2),
+        completed("subagent runs ''", "", "runs", 2),
+    ];
+    let mut bash = tokio::process::Command::new("bash");
+    bash.args(["--norc", "--noprofile", "-c", &format!("{source}\n{listing}\n{}", tried.concat())]);
+    bash.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ended { code, stdout, stderr } = output(&mut bash).await;
+    let expected = "scout reader\nscout\ntrust trace\n--active\n\n";
+    assert_eq!((code, &*stdout, &*stderr), (Some(0), expected, ""));
+}

@@ -188,7 +188,7 @@ fn list(
     }
     let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
     let text = drawn(&hooks, &answer, &surroundings.stdout);
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     tell_problems(&answer, surroundings)
 }
 
@@ -201,7 +201,7 @@ pub(super) fn show(
     let answer = link.ask_value::<HooksList>(&HooksListParams { workspace: Some(workspace) })?;
     let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
     let text = drawn(&hooks, &answer, &surroundings.stderr);
-    surroundings.stderr.write(&text)?;
+    surroundings.stderr.write_drawn(&text)?;
     tell_problems(&answer, surroundings)
 }
 
@@ -252,7 +252,7 @@ fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
         let mut facts = vec![place, hook.source.clone(), failure_words(hook).to_owned()];
         // One that cannot be read is never run.
         if 0.0 < hook.timeout_seconds {
-            facts.push(format!("{} s", hook.timeout_seconds));
+            facts.push(format!("at most {} s", hook.timeout_seconds));
         }
         if let Some(last) = &hook.last {
             let decision = last.decision.as_ref().map(|decision| format!(", {decision}")).unwrap_or_default();
@@ -324,10 +324,10 @@ pub(super) fn of_definition(definition: &Value) -> Vec<String> {
 
 fn failure_words(hook: &ListedHookView) -> &'static str {
     match (hook.is_async, hook.on_failure.as_str()) {
-        (true, _) => "nobody waits for it",
-        (false, "block") => "a failure blocks",
-        (false, "ask") => "a failure asks you",
-        (false, _) => "a failure warns",
+        (true, _) => "runs in the background",
+        (false, "block") => "if it fails, what it guards is refused",
+        (false, "ask") => "if it fails, you are asked",
+        (false, _) => "if it fails, you are warned",
     }
 }
 

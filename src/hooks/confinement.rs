@@ -37,7 +37,7 @@ impl Hook {
                 let owner = if self.origin == HookOrigin::System { "the system's" } else { "yours" };
                 match reach {
                     WorkspaceReach::Nothing => {
-                        format!("it is {owner}, and its command is made of what is known to be harmless")
+                        format!("it is {owner}, and everything in its command is known to be harmless")
                     }
                     WorkspaceReach::Names { file } => {
                         format!(

@@ -317,7 +317,7 @@ async fn where_a_hook_runs_and_why_is_told_wherever_hooks_are() {
     );
     let words = "it is yours, but `for f in tools/*.sh; do :; sh $f; done` in its command is not known to be harmless";
     let expected = [
-        (false, "it is yours, and its command is made of what is known to be harmless"),
+        (false, "it is yours, and everything in its command is known to be harmless"),
         (true, file.as_str()),
         (true, words),
         (true, "it is a project's"),

@@ -105,7 +105,7 @@ pub(super) fn missing(asked: &ConfirmationView, choices: &[OutcomeChoice]) -> Ve
         ],
         Details::Edit { .. } => &[
             ('s', CALL_AGAIN),
-            ('f', "is for files in a folder below the workspace's own, below high risk"),
+            ('f', "is for files in a subfolder of the workspace, when the risk is not high"),
             ('a', "is for edits of low risk in the workspace, in a session of mode default"),
             ('p', ONE_FOLDER),
             ('u', HIGH_RISK),

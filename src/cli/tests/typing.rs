@@ -341,8 +341,8 @@ fn what_each_key_does_and_why_others_are_not_offered_is_told() {
           p p  allow edits of files in src and below, from now on in /w
           u  allow edits of /w/src/a.rs, from now on, everywhere
           n  Allow
-          -  f is for files in a folder below the workspace's own, below high
-             risk"#]]
+          -  f is for files in a subfolder of the workspace, when the risk is
+             not high"#]]
     .assert_eq(&why(question(json!({"options": options, "roots": ["/w"]}))));
     let details = json!({
         "type": "exec", "command": "python x.py", "directory": "/w", "rootCommands": [], "parsed": [], "reasons": [],

@@ -70,7 +70,7 @@ fn judge(mechanism: &SandboxMechanism, trials: &[SandboxTrial], is_required: boo
         return DoctorFinding::failed(message)
             .with_hint("do not let agents run commands unseen; report this with the kernel's version");
     }
-    let tried = format!("{} escape attempts, all blocked", trials.len());
+    let tried = format!("self-test of the sandbox: all {} ways out of it are blocked", trials.len());
     match mechanism {
         SandboxMechanism::Bubblewrap { program } => {
             DoctorFinding::ok(format!("{}: {tried}", program.display()))

@@ -71,7 +71,7 @@ async fn a_guard_that_lies_elsewhere_is_told_the_folder_and_keeps_its_rights() {
         let confinement = &event["data"]["confinement"];
         assert_eq!(confinement["confined"], false, "{event}");
         let why = confinement["reason"].as_str().unwrap();
-        assert!(why.ends_with("is made of what is known to be harmless"), "{why}");
+        assert!(why.ends_with("everything in its command is known to be harmless"), "{why}");
     }
     assert_eq!(fs::read_to_string(told).unwrap().lines().count(), 2);
     running.stop().await;

@@ -9,6 +9,9 @@ use protocol::{Envelope, Timestamp, ToolName, ToolProgress};
 /// A call's name and description, leaving room for how it went.
 const LABEL_CHARACTERS: usize = 80;
 
+/// Columns that stay of a search's pattern, so that one can still guess what was looked for.
+const PATTERN_COLUMNS_LEAST: usize = 8;
+
 pub(super) struct OpenCall {
     pub(super) label: String,
     pub(super) began_at: Option<Timestamp>,
@@ -40,7 +43,9 @@ impl OpenCall {
         // A tool without a title of its own calls itself by its name.
         let rest = description.strip_prefix(name.as_str()).filter(|it| it.is_empty() || it.starts_with(' '));
         let rest = rest.unwrap_or(description).trim_start();
-        self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
+        let label = safe_text::line(&format!("{name} {rest}"), usize::MAX);
+        self.label = with_short_pattern(&label, LABEL_CHARACTERS)
+            .unwrap_or_else(|| safe_text::line(&label, LABEL_CHARACTERS));
     }
 }
 
@@ -73,9 +78,22 @@ pub(super) fn fitting(label: &str, behind: &str, envelope: &Envelope, screen: &P
     let taken = indent(envelope).len() + below_name + SIGN_COLUMNS + width::of(behind);
     let room = screen.columns().map(|columns| columns.saturating_sub(taken));
     match room.filter(|room| ROOM_LEAST <= *room) {
-        Some(room) => width::cut_words(label, room),
+        Some(room) => with_short_pattern(label, room).unwrap_or_else(|| width::cut_words(label, room)),
         None => label.to_owned(),
     }
+}
+
+/// The label of a search that is wider than this with less of its pattern, so that the place which is searched stays in sight.
+fn with_short_pattern(label: &str, columns: usize) -> Option<String> {
+    if width::of(label) <= columns || !label.starts_with("grep /") {
+        return None;
+    }
+    let start = "grep /".len();
+    let end =
+        ["/ in ", "/ ("].iter().filter_map(|place| label.rfind(place)).filter(|end| start < *end).min()?;
+    let around = start + width::of(&label[end..]);
+    let room = columns.checked_sub(around).filter(|room| PATTERN_COLUMNS_LEAST <= *room)?;
+    Some(format!("{}{}{}", &label[..start], width::cut(&label[start..end], room), &label[end..]))
 }
 
 /// The first text among the arguments (a path, a pattern, a command); else all of them.

@@ -111,12 +111,17 @@ fn in_a_pipe_stdout_has_the_result_alone() {
 #[test]
 fn on_a_narrow_terminal_a_call_keeps_to_one_row_with_its_time_and_words_stay_whole() {
     let details = json!({"details": {"description": "grep /(?:fn|struct|enum|trait|union)/ in files below src whose names end in rs"}});
+    // The place that is searched stays in sight.
+    let pattern = format!("/(?i:path)|(?i:resolv){}/ in src/tools/workspace.rs", "|(?i:more)".repeat(9));
+    let pattern = json!({"details": {"description": pattern}});
     let warning = "the context window of a-model is not known; 128000 tokens are assumed; set the real number in the settings";
     let list = vec![
         call(3, "k1", "grep", "executing", details),
         envelope(4, "warning", json!({"message": warning})),
         call(5, "k1", "grep", "success", json!({"result": {"llmContent": []}})),
-        completed(6, &goal()),
+        call(6, "k2", "grep", "executing", pattern),
+        call(7, "k2", "grep", "success", json!({"result": {"llmContent": []}})),
+        completed(8, &goal()),
     ];
     let command =
         Command { is_terminal: true, columns: 60, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
@@ -125,6 +130,7 @@ fn on_a_narrow_terminal_a_call_keeps_to_one_row_with_its_time_and_words_stay_who
         ! the context window of a-model is not known; 128000 tokens
           are assumed; set the real number in the settings
         ✓ grep /(?:fn|struct|enum|trait|union)/ in files … · 200 ms
+        ✓ grep /(?i:path)|(?i:r…/ in src/tools/workspace.rs · 100 ms
         ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2
           s
 

@@ -74,12 +74,12 @@ pub(super) fn export(
     match arguments.folder {
         Some(_) => {
             for path in &written {
-                surroundings.stdout.write_text(&path.display().to_string())?;
+                surroundings.stdout.write_exactly(&path.display().to_string())?;
             }
         }
         None => {
             for file in &files {
-                surroundings.stdout.write_text(&file.text)?;
+                surroundings.stdout.write_exactly(&file.text)?;
             }
         }
     }

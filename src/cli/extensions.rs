@@ -232,7 +232,7 @@ fn list(
         true => "no extensions; `subagent extensions install DIR|GIT-URL` installs one\n".to_owned(),
         false => draw(&extensions, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     for changed in extensions.iter().filter(|it| it.state == "changed") {
         let text = format!(
             "{} {}; it is off. If you want it as it was, install it again: `subagent extensions install {}`",
@@ -307,7 +307,7 @@ fn show(
     for server in &brings.servers {
         fact(server.label(), &server.told());
     }
-    surroundings.stdout.write(&safe_text::lines(&text))?;
+    surroundings.stdout.write_drawn(&safe_text::lines(&text))?;
     for note in &extension.notes {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", note);
     }

@@ -89,7 +89,7 @@ pub(super) fn gc(
         let planned: GcReply = paging::view(&removed(&GcParams { dry_run: true }, link, surroundings)?)?;
         if planned.count() != 0 {
             let list = listed(&planned, &surroundings.stdout);
-            surroundings.stdout.write(&list)?;
+            surroundings.stdout.write_drawn(&list)?;
             let sessions = human::count(planned.count(), "session");
             let question = format!("Remove {sessions}, with all that happened in them?");
             consent::confirm(
@@ -109,7 +109,7 @@ pub(super) fn gc(
     let reply: GcReply = paging::view(&answer)?;
     // Whoever was asked has seen the list.
     let list = if asks || reply.count() == 0 { String::new() } else { listed(&reply, &surroundings.stdout) };
-    surroundings.stdout.write(&format!("{list}{}\n", told(&reply, arguments.dry_run)))?;
+    surroundings.stdout.write_drawn(&format!("{list}{}\n", told(&reply, arguments.dry_run)))?;
     Ok(0)
 }
 

@@ -369,7 +369,7 @@ fn show(
         true => "no files\n".to_owned(),
         false => table::draw(columns, &rows, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     let stderr = &mut surroundings.stderr;
     let of_files = imported.files.iter().flat_map(|file| &file.problems);
     imported.problems.iter().chain(of_files).for_each(|problem| problem.show(stderr));

@@ -47,6 +47,7 @@ mod mode;
 mod models;
 mod paging;
 mod palette;
+mod paragraphs;
 mod paths;
 mod person;
 mod policy;

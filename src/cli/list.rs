@@ -75,7 +75,7 @@ pub(super) fn list(
     let agents: Vec<ListedAgent> = paging::entries(&answer, "agents")?;
     let stdout = &mut surroundings.stdout;
     let table = draw(&agents, arguments.all, stdout);
-    stdout.write(&table)?;
+    stdout.write_drawn(&table)?;
     let unread: Vec<ListedProblem> =
         answer.get("problems").and_then(|problems| Vec::deserialize(problems).ok()).unwrap_or_default();
     for problem in &unread {
@@ -84,9 +84,9 @@ pub(super) fn list(
     let stdout = &mut surroundings.stdout;
     // A pipe gets agents only.
     if stdout.is_terminal && !agents.is_empty() {
-        stdout.write("\nRun one: subagent run NAME -p \"what to do\"\n")?;
+        stdout.write_drawn("\nRun one: subagent run NAME -p \"what to do\"\n")?;
         if agents.iter().any(|agent| agent.status.known() == Some(AgentStatus::Untrusted)) {
-            stdout.write(
+            stdout.write_drawn(
                 "Untrusted ones cannot be started yet: subagent trust shows what they may do, and asks\n",
             )?;
         }

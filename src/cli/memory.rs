@@ -84,7 +84,7 @@ fn list(
         true => shown(&found),
         false => memory_listing::draw(&found, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     for warning in &found.warnings {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
     }

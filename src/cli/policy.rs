@@ -97,7 +97,7 @@ fn list(
         true => "no rules; what is not safe is asked about\n".to_owned(),
         false => draw(&rules, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     let problems: Vec<ListedProblem> =
         if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
     for problem in problems {
@@ -237,7 +237,7 @@ fn check(
         return paging::print_json(&answer, surroundings);
     }
     let text = draw_checked(&paging::view(&answer)?, &surroundings.stdout);
-    surroundings.stdout.write(&text)
+    surroundings.stdout.write_drawn(&text)
 }
 
 fn draw_checked(checked: &PolicyCheckReply, stdout: &OutputWriter) -> String {

@@ -87,7 +87,7 @@ fn list(
         true => "no run waits for its turn in a context\n".to_owned(),
         false => draw(&waiting, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     Ok(0)
 }
 

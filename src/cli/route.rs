@@ -76,7 +76,7 @@ pub(super) fn route(
         return Ok(0);
     }
     let text = draw(&paging::view(&answer)?);
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     // Whoever reads a file of it wants the answer alone.
     if surroundings.stdout.is_terminal {
         let text = "nothing was started: subagent \"PROMPT\" does, and subagent run NAME overrules it";

@@ -97,7 +97,7 @@ impl<'output> ProgressScreen<'output> {
             (false, _) => {
                 // A terminal that became narrower broke rows in two.
                 let columns = self.columns().unwrap_or(usize::MAX).max(1);
-                let broken = |row: &str| columns_of(row).saturating_sub(1) / columns;
+                let broken = |row: &str| width::of(&width::without_colors(row)).saturating_sub(1) / columns;
                 let last = self.prompt.as_deref().filter(|_| has_status).map_or(0, broken);
                 let above: usize = self.panel.iter().map(|row| 1 + broken(row)).sum();
                 format!("\x1b[{}A\r\x1b[J", above.saturating_add(last))
@@ -274,12 +274,4 @@ impl Drop for ProgressScreen<'_> {
         self.break_line();
         self.release();
     }
-}
-
-/// Columns that a row takes. Words of others are harmless by now, so that every escape begins one of our colours.
-fn columns_of(row: &str) -> usize {
-    let mut pieces = row.split('\x1b');
-    let first = pieces.next().map_or(0, width::of);
-    let painted = |piece: &str| piece.split_once('m').map_or(0, |(_, text)| width::of(text));
-    first + pieces.map(painted).sum::<usize>()
 }

@@ -162,7 +162,7 @@ fn list(
         true => "no sessions\n".to_owned(),
         false => draw(&listed, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     paging::note_more(&answer, surroundings);
     Ok(())
 }
@@ -291,7 +291,7 @@ fn show(
         text.push_str("\ncontexts\n");
         text.push_str(&draw_contexts(&contexts, &surroundings.stdout));
     }
-    surroundings.stdout.write(&text)
+    surroundings.stdout.write_drawn(&text)
 }
 
 fn draw_contexts(contexts: &[ShownContext], stdout: &OutputWriter) -> String {

@@ -57,7 +57,7 @@ pub(super) fn show(
         ListingFormat::Json => paging::print_json(&answer, surroundings)?,
         ListingFormat::Table => {
             let text = draw(&paging::view(&answer)?, &surroundings.stdout);
-            surroundings.stdout.write(&text)?;
+            surroundings.stdout.write_drawn(&text)?;
         }
     }
     Ok(0)

@@ -193,7 +193,7 @@ fn list(
         true => format!("no skills; {PLACES}\n"),
         false => draw(&skills, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     if let Some(omitted) = answer.get("omitted").and_then(serde_json::Value::as_u64) {
         let text = format!("{omitted} more are not shown: there are too many");
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);
@@ -342,7 +342,7 @@ fn show(
         fact("files", &format!("{}{more}", files.join(", ")));
     }
     text.push_str(&format!("\n{body}\n"));
-    surroundings.stdout.write(&safe_text::lines(&text))?;
+    surroundings.stdout.write_drawn(&safe_text::lines(&text))?;
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     Ok(0)
 }
@@ -390,7 +390,7 @@ fn validate(
                 human::count(count(true), "error"),
                 human::count(count(false), "warning")
             ));
-            surroundings.stdout.write(&text)?;
+            surroundings.stdout.write_drawn(&text)?;
         }
     }
     Ok(if verdict.valid { 0 } else { EXIT_FAILED })

@@ -17,7 +17,7 @@ use signal_hook::{consts::SIGINT, iterator::Signals};
 use super::{
     failure::CommandFailure,
     keyboard::{KeyboardInput, TerminalKeyboard},
-    safe_text,
+    paragraphs, safe_text,
     text_color::TextColor,
 };
 use protocol::WorkspaceParam;
@@ -182,8 +182,23 @@ impl OutputWriter {
         })
     }
 
-    /// Writes lines for people; a terminal gets no control characters of others.
+    /// Writes lines for people; a terminal gets no control characters of others, and no line that is wider than it is.
     pub(super) fn write_text(&mut self, text: &str) -> Result<(), CommandFailure> {
+        let newline = if text.ends_with('\n') { "" } else { "\n" };
+        match self.is_terminal {
+            true => self.write_drawn(&format!("{}{newline}", safe_text::lines(text))),
+            false => self.write(&format!("{text}{newline}")),
+        }
+    }
+
+    /// Writes lines that were drawn for people and are harmless already; on a terminal none is wider than it is.
+    pub(super) fn write_drawn(&mut self, text: &str) -> Result<(), CommandFailure> {
+        self.write(&paragraphs::filled(text, self.width))
+    }
+
+    /// Writes lines that are read by their letters, or copied: as [`write_text`](Self::write_text), but a terminal breaks them
+    /// itself.
+    pub(super) fn write_exactly(&mut self, text: &str) -> Result<(), CommandFailure> {
         let newline = if text.ends_with('\n') { "" } else { "\n" };
         match self.is_terminal {
             true => self.write(&format!("{}{newline}", safe_text::lines(text))),

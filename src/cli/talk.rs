@@ -136,7 +136,7 @@ impl ChatState {
                 Some(prompt) => {
                     let shown = surroundings.stderr.paint(TextColor::Cyan, &label);
                     surroundings.stderr.write(&shown)?;
-                    surroundings.stderr.write_text(&prompt)?;
+                    surroundings.stderr.write_exactly(&prompt)?;
                     prompt
                 }
                 None => match self.ask(&label, history, link, surroundings)? {

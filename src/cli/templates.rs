@@ -63,12 +63,12 @@ pub(super) fn templates(
         true => "no templates\n".to_owned(),
         false => table::draw(columns, &rows, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     let TemplateProblems { problems } = paging::view(&answer)?;
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     // A pipe gets templates only.
     if surroundings.stdout.is_terminal && !rows.is_empty() {
-        surroundings.stdout.write("\nUse one: subagent create NAME --template TEMPLATE\n")?;
+        surroundings.stdout.write_drawn("\nUse one: subagent create NAME --template TEMPLATE\n")?;
     }
     Ok(0)
 }

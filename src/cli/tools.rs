@@ -392,7 +392,7 @@ fn report(answer: &Value, format: ReportFormat, surroundings: &mut ProcessIo) ->
         show_message(&mut surroundings.stderr, TextColor::Red, "error", &text);
         return Ok(exit_code);
     }
-    surroundings.stdout.write_text(&texts.join("\n"))?;
+    surroundings.stdout.write_exactly(&texts.join("\n"))?;
     if result.full_output.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);

@@ -56,7 +56,7 @@ pub(super) fn validate(
                 true => draw_all(&validated, stdout),
                 false => validated.agents.iter().map(|agent| draw_one(agent, stdout)).collect(),
             };
-            surroundings.stdout.write(&text)?;
+            surroundings.stdout.write_drawn(&text)?;
         }
     }
     Ok(if validated.valid { 0 } else { EXIT_FAILED })

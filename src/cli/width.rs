@@ -48,6 +48,18 @@ fn drawn_at_most(character: char) -> usize {
     }
 }
 
+/// Columns that a row with our colours takes at most.
+pub(super) fn of_painted(row: &str) -> usize {
+    at_most(&without_colors(row))
+}
+
+/// The row without our colours. Words of others are harmless by now, so that every escape begins one of them.
+pub(super) fn without_colors(row: &str) -> String {
+    let mut pieces = row.split('\x1b');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |plain, piece| plain + piece.split_once('m').map_or("", |(_, text)| text))
+}
+
 /// The text in at most `columns`, with `…` for what is cut off.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if at_most(text) <= columns {

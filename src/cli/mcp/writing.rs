@@ -225,16 +225,18 @@ pub(super) fn template(
     if arguments.file.is_none() {
         surroundings.stdout.write(&text)?;
         // A pipe gets the server only.
-        let text = format!("Save it as {file}, and put this under mcpServers in your settings:\n{entry}\n");
-        surroundings.stderr.write(&text)?;
+        let text = format!("Save it as {file}, and put this under mcpServers in your settings:");
+        surroundings.stderr.write_text(&text)?;
+        surroundings.stderr.write_exactly(&entry)?;
         return Ok(0);
     }
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let (name, file) = (line(&name), line(&file));
     // A shell reads it as it is meant.
     let word = format!("'{}'", file.replace('\'', "'\\''"));
-    surroundings.stdout.write_text(&format!(
-        "wrote {file}; this goes under mcpServers in your settings:\n{entry}\nor: subagent mcp add {name} -- python3 {word}"
-    ))?;
+    surroundings.stdout.write_text(&format!("wrote {file}; this goes under mcpServers in your settings:"))?;
+    // A row of a command that is broken would be copied as two.
+    let copied = format!("{entry}\nor: subagent mcp add {name} -- python3 {word}");
+    surroundings.stdout.write_exactly(&copied)?;
     Ok(0)
 }

@@ -92,7 +92,7 @@ pub(super) fn show_run(
     let told: Vec<RunEventView> = paging::entries(&events, "events")?;
     let stdout = &mut surroundings.stdout;
     let text = draw(&shown, &asked, &told, stdout);
-    stdout.write(&text)?;
+    stdout.write_drawn(&text)?;
     if listed.get("nextCursor").is_some() || told.len() as u64 >= u64::from(SHOWN_MAX) {
         let text = format!("only the first {SHOWN_MAX} questions and changes are shown");
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     ListingFormat, OutputWriter, ProcessIo, ReportFormat,
     failure::{CommandFailure, EXIT_FAILED},
+    human,
     link::DaemonLink,
     mcp_bridge::{self, BridgeArguments},
     paging, safe_text,
@@ -148,7 +149,7 @@ fn show(
         true => "no servers; they stand in the settings under mcpServers\n".to_owned(),
         false => told(&servers, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     Ok(0)
 }
 
@@ -208,7 +209,9 @@ fn change<M: RpcMethod<Params = McpServerParams>>(
     let server: McpServerView = paging::view(&answer)?;
     let told = || match &server.reason {
         Some(reason) => format!("{} is {}: {reason}", server.name, server.state),
-        None if server.state == "ready" => format!("{} is ready, with {} tools", server.name, server.tools),
+        None if server.state == "ready" => {
+            format!("{} is ready, with {}", server.name, human::count(server.tools, "tool"))
+        }
         None => format!("{} is {}", server.name, server.state),
     };
     paging::tell(&answer, arguments.format, told, surroundings)?;

@@ -87,7 +87,7 @@ async fn a_conversation_remembers_and_every_command_does_what_it_says() {
 
     for (typed, shown) in [
         ("/context", &["messages     4", "you: Which colour has the sky?", "Because of the air."][..]),
-        ("context", &["epoch        0"]),
+        ("context", &["history      never shortened or cleared"]),
         ("/model", &["second.jsonl, in this conversation"]),
         ("/tools", &["TOOL", "read_file"]),
         ("/agents", &["codebase-investigator", "talking with chatter"]),

@@ -184,12 +184,12 @@ impl ChatState {
             true => format!("{}, of which it remembers {}", said.count, said.remembered),
         };
         let tokens = match context.tokens {
-            0 => "-".to_owned(),
+            0 => "not counted yet".to_owned(),
             tokens => format!("{} in its last prompt", human::count(tokens, "token")),
         };
-        let epoch = match context.epoch {
-            0 => "0".to_owned(),
-            epoch => format!("{epoch}: shortened or cleared {}", human::count(epoch.into(), "time")),
+        let history = match context.epoch {
+            0 => "never shortened or cleared".to_owned(),
+            epoch => format!("shortened or cleared {}", human::count(epoch.into(), "time")),
         };
         let began = human::moment_or_dash(context.started_at);
         let active = human::moment_or_dash(context.last_active_at);
@@ -200,7 +200,7 @@ impl ChatState {
             ("last active", &active),
             ("messages", &messages),
             ("tokens", &tokens),
-            ("epoch", &epoch),
+            ("history", &history),
         ];
         let mut lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:11}  {value}")).collect();
         if !said.last.is_empty() {
@@ -218,7 +218,7 @@ impl ChatState {
     ) -> Result<(), CommandFailure> {
         let agents = agents(&self.workspace, link)?;
         let table = list::draw(&agents, false, &surroundings.stderr);
-        surroundings.stderr.write(&table)?;
+        surroundings.stderr.write_drawn(&table)?;
         let text = format!("talking with {}; `/agents NAME` talks with another", self.agent);
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         Ok(())
@@ -236,7 +236,7 @@ impl ChatState {
         };
         let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr)?;
         let (text, warnings) = listing::told(&answer, &surroundings.stderr)?;
-        surroundings.stderr.write(&text)?;
+        surroundings.stderr.write_drawn(&text)?;
         for warning in warnings {
             show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &warning);
         }
@@ -251,7 +251,7 @@ impl ChatState {
         let params = MemoryFilesParams { workspace: Some(self.workspace.clone()), with_text: false };
         let answer = link.ask_value::<MemoryFiles>(&params)?;
         let found: memory_listing::MemoryFilesView = paging::view(&answer)?;
-        surroundings.stderr.write(&memory_listing::draw(&found, &surroundings.stderr))?;
+        surroundings.stderr.write_drawn(&memory_listing::draw(&found, &surroundings.stderr))?;
         for warning in &found.warnings {
             show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
         }
@@ -286,7 +286,7 @@ impl ChatState {
         let Some(session_id) = self.session_id.clone() else { return self.tell_nothing_said(surroundings) };
         let params = UsageGetParams { session_id: Some(session_id), ..UsageGetParams::default() };
         let (text, notes) = usage::told(&link.ask_value::<UsageGet>(&params)?, &surroundings.stderr)?;
-        surroundings.stderr.write(&text)?;
+        surroundings.stderr.write_drawn(&text)?;
         for note in notes {
             show_message(&mut surroundings.stderr, TextColor::Dim, "note", &note);
         }

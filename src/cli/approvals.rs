@@ -15,9 +15,11 @@ use super::{
     paging::PagingArguments,
     person,
     question::ConfirmationView,
+    safe_text,
     table::{self, TableCell, cell, free, state_cell, whole},
     text_color::TextColor,
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
+    width,
 };
 use client::{MonotonicStopwatch, SessionFollower};
 use protocol::{
@@ -70,21 +72,31 @@ pub(super) fn approvals(
         false => draw(&asked, &surroundings.stdout),
     };
     let stdout = &mut surroundings.stdout;
-    stdout.write(&text)?;
+    stdout.write_drawn(&text)?;
     // A pipe gets questions only.
     if stdout.is_terminal && !asked.is_empty() {
-        stdout.write("\nAnswer one: subagent approve ID, or subagent deny ID -m WHY\n")?;
+        stdout.write_drawn("\nAnswer one: subagent approve ID, or subagent deny ID -m WHY\n")?;
     }
     paging::note_more(&answer, surroundings);
     Ok(0)
 }
 
-/// A terminal gets two rows for each question, so that what is asked, and where, can be read at any width.
+/// The name of a column.
+const RISK: &str = "RISK";
+
+/// Columns of a question at least, also where a terminal has no room for them.
+const ROOM_LEAST: usize = 20;
+
+/// A terminal gets at least two rows for each question, so that what is asked, and where, can be read at any width.
 fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
     let length = ids::short_length(asked.iter().map(|asked| asked.confirmation_id.as_str()));
     if !stdout.is_terminal {
         return draw_lines(asked, length, stdout);
     }
+    let risk_columns = asked.iter().map(|asked| width::of(&asked.risk)).max().unwrap_or(0).max(RISK.len());
+    let left_of_question = length + risk_columns + table::gaps(3);
+    let room =
+        stdout.width.map_or(usize::MAX, |width| width.saturating_sub(left_of_question).max(ROOM_LEAST));
     let rows = asked.iter().flat_map(|asked| {
         let who = match &asked.claim {
             _ if asked.edited_by.is_some() => asked.answer_said(),
@@ -100,17 +112,18 @@ fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
             about.rotate_left(2);
         }
         let about: Vec<&str> = about.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-        [
-            [
-                cell(&ids::short(asked.confirmation_id.as_str(), length)),
-                state_cell(&asked.risk),
-                table::first_line(&asked.title),
-            ],
-            [cell(""), cell(""), cell(&about.join(" · ")).painted(Some(TextColor::Dim))],
-        ]
+        let question = [
+            cell(&ids::short(asked.confirmation_id.as_str(), length)),
+            state_cell(&asked.risk),
+            table::first_line(&asked.title),
+        ];
+        let about = safe_text::line(&about.join(" · "), usize::MAX);
+        let about = width::wrap_words(&about, room);
+        let about = about.iter().map(|row| [cell(""), cell(""), cell(row).painted(Some(TextColor::Dim))]);
+        [question].into_iter().chain(about).collect::<Vec<_>>()
     });
     let rows: Vec<[TableCell; 3]> = rows.collect();
-    table::draw([whole("ID"), whole("RISK"), free("QUESTION")], &rows, stdout)
+    table::draw([whole("ID"), whole(RISK), free("QUESTION")], &rows, stdout)
 }
 
 fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) -> String {

@@ -68,7 +68,7 @@ struct ConfigSettingView {
 }
 
 fn row(setting: &ConfigSettingView) -> [TableCell; 3] {
-    [cell(&setting.key), cell(&setting.value.to_string()), cell(&place(setting))]
+    [cell(&setting.key), cell(&setting.value.to_string()), cell(&place(setting)).cut_in_front()]
 }
 
 fn place(setting: &ConfigSettingView) -> String {

@@ -220,7 +220,7 @@ pub(super) fn create(
     }
     params.idempotency_key = Some(new_key()?);
     let answer = send(&params, link, surroundings).map_err(|error| refused(error, surroundings))?;
-    tell(&answer, arguments.format, surroundings)?;
+    tell(&answer, is_skeleton(&params), arguments.format, surroundings)?;
     Ok(0)
 }
 
@@ -259,7 +259,7 @@ fn create_asking(
         params.idempotency_key = Some(new_key()?);
         match send(&params, link, surroundings) {
             Ok(answer) => {
-                tell(&answer, ReportFormat::Text, surroundings)?;
+                tell(&answer, is_skeleton(&params), ReportFormat::Text, surroundings)?;
                 return Ok(0);
             }
             Err(error) if error.is_refusal(ErrorKind::AlreadyExists) => {
@@ -327,16 +327,32 @@ pub(super) struct WrittenAgentFile {
     pub(super) problems: Vec<FileProblemView>,
 }
 
-fn tell(answer: &Value, format: ReportFormat, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+/// True if nobody has written instructions: the file has those of the blank template.
+fn is_skeleton(params: &AgentsCreateParams) -> bool {
+    let has_prompt = params.definition.as_ref().is_some_and(|it| it.get("prompt").is_some());
+    params.template.as_deref() == Some(BLANK) && !has_prompt
+}
+
+/// `is_skeleton`: its instructions are those of the blank template.
+fn tell(
+    answer: &Value,
+    is_skeleton: bool,
+    format: ReportFormat,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let written: WrittenAgentFile = paging::view(answer)?;
     written.problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     let words = || {
         let line = |text: &str| safe_text::line(text, usize::MAX);
         let (name, path) = (line(&written.name), line(&written.path));
         let place = line(list::place(&written.scope));
-        format!(
-            "created {name} ({place}): {path}\n  subagent edit {name}\n  subagent run {name} -p \"what to do\""
-        )
+        let edit = match is_skeleton {
+            true => format!(
+                "its instructions are a skeleton; write your own before you run it: subagent edit {name}"
+            ),
+            false => format!("subagent edit {name}"),
+        };
+        format!("created {name} ({place}): {path}\n  {edit}\n  subagent run {name} -p \"what to do\"")
     };
     paging::tell(answer, format, words, surroundings)
 }

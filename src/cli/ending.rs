@@ -153,8 +153,18 @@ impl RunOutcome {
         safe_text::line(&parts.join(" · "), 200)
     }
 
-    /// Prints the result to stdout; unless the run reached its goal, tells why and what to do on stderr.
-    /// `stop_message` is what the daemon said when it stopped the run, `shown` the text that stands on the
+    /// Prints the result of a run of which nothing was shown before, and tells how it ended, as [`report`](Self::report) does.
+    pub(super) fn report_alone(&self, surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {
+        let ProcessIo { stdout, stderr, .. } = surroundings;
+        if let Some(text) = self.text() {
+            write_result(text, stdout)?;
+        }
+        self.explain(None, stderr);
+        Ok(self.exit_code())
+    }
+
+    /// Prints the result to stdout, below the progress that was shown; unless the run reached its goal, tells why and what to do on
+    /// stderr. `stop_message` is what the daemon said when it stopped the run, `shown` the text that stands on the
     /// terminal already. Answers the exit code.
     pub(super) fn report(
         &self,
@@ -170,14 +180,7 @@ impl RunOutcome {
                 if stdout.is_live && stderr.is_live {
                     stderr.write("\n")?;
                 }
-                let readable = match stdout.is_terminal {
-                    true => result_text::readable(text, stdout.width, stdout.has_color),
-                    false => None,
-                };
-                match readable {
-                    Some(readable) => stdout.write(&format!("{readable}\n"))?,
-                    None => stdout.write_text(text)?,
-                }
+                write_result(text, stdout)?;
             }
         }
         self.explain(stop_message, stderr);
@@ -239,6 +242,19 @@ impl RunOutcome {
             _ => "see `subagent logs`",
         };
         advice.to_owned()
+    }
+}
+
+/// A result as it is; a terminal gets a typed one drawn for a person.
+fn write_result(text: &str, stdout: &mut OutputWriter) -> Result<(), CommandFailure> {
+    let readable = match stdout.is_terminal {
+        true => result_text::readable(text, stdout.width, stdout.has_color),
+        false => None,
+    };
+    match readable {
+        Some(readable) => stdout.write(&format!("{readable}\n")),
+        // A model's text is copied: its lines are broken by the terminal alone.
+        None => stdout.write_exactly(text),
     }
 }
 

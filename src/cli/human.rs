@@ -24,7 +24,14 @@ pub(super) fn moment(at: Timestamp) -> String {
     format!("{}Z", to_the_second.replace('T', " "))
 }
 
-/// The same, or `-` for a moment that was not told.
+/// `11-20 11:04Z`: the same for a list that has no room for more.
+pub(super) fn day_and_minute(at: Timestamp) -> String {
+    let whole = moment(at);
+    let from_month = whole.split_once('-').map_or(whole.as_str(), |(_, rest)| rest);
+    from_month.rsplit_once(':').map_or_else(|| from_month.to_owned(), |(minute, _)| format!("{minute}Z"))
+}
+
+/// The same as [`moment`], or `-` for a moment that was not told.
 pub(super) fn moment_or_dash(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), moment)
 }
@@ -78,6 +85,7 @@ mod tests {
         assert_eq!(texts, expected);
         assert_eq!([bytes(512), bytes(1536), bytes(5 << 30)], ["512 B", "1.5 KiB", "5.0 GiB"]);
         assert_eq!(moment(Timestamp(1_763_636_645_123_000)), "2025-11-20 11:04:05Z");
+        assert_eq!(day_and_minute(Timestamp(1_763_636_645_123_000)), "11-20 11:04Z");
         assert_eq!(
             [count(1, "turn"), count(0, "turn"), count(12_345, "token")],
             ["1 turn", "0 turns", "12.3k tokens"]

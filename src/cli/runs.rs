@@ -58,7 +58,7 @@ pub(super) fn runs(
         true => "no runs\n".to_owned(),
         false => draw(&listed, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     paging::note_more(&answer, surroundings);
     Ok(0)
 }
@@ -77,7 +77,18 @@ struct ListedRun {
 
 fn draw(runs: &[ListedRun], stdout: &OutputWriter) -> String {
     let length = ids::short_length(runs.iter().map(|run| run.ending.run_id.as_str()));
-    let rows: Vec<[TableCell; 7]> = runs.iter().map(|run| cells(run, length)).collect();
+    let is_narrow = stdout.width.is_some_and(|width| width < table::WIDE);
+    let rows = runs.iter().map(|run| cells(run, length, stdout));
+    if is_narrow {
+        // What a run was asked is what one knows it by; `subagent wait` and `show` tell what came of it.
+        let rows = rows.map(|[run, agent, state, started, active, prompt, _]| {
+            [run, agent, state, started, active, prompt]
+        });
+        let columns =
+            [whole("RUN"), free("AGENT"), free("STATE"), whole("STARTED"), whole("ACTIVE"), free("PROMPT")];
+        return table::draw(columns, &rows.collect::<Vec<_>>(), stdout);
+    }
+    let rows: Vec<[TableCell; 7]> = rows.collect();
     let columns = [
         whole("RUN"),
         free("AGENT"),
@@ -90,13 +101,20 @@ fn draw(runs: &[ListedRun], stdout: &OutputWriter) -> String {
     table::draw(columns, &rows, stdout)
 }
 
-/// A typed result in one line: its first one alone would be a brace.
-fn compact(text: String) -> String {
+/// A typed result in one line: its first one alone would be a brace. A terminal gets the first text in it.
+fn compact(text: String, stdout: &OutputWriter) -> String {
     let value: Option<Value> = serde_json::from_str(&text).ok();
-    value.filter(|value| value.is_object() || value.is_array()).map_or(text, |value| value.to_string())
+    let Some(value) = value.filter(|value| value.is_object() || value.is_array()) else { return text };
+    let fields = value.as_object().filter(|_| stdout.is_terminal);
+    let first_text = fields.and_then(|fields| fields.values().find_map(Value::as_str));
+    first_text.map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn cells(run: &ListedRun, id_length: usize) -> [TableCell; 7] {
+fn cells(run: &ListedRun, id_length: usize, stdout: &OutputWriter) -> [TableCell; 7] {
+    let started = match stdout.width.filter(|width| *width < table::WIDE).and(run.started_at) {
+        Some(at) => human::day_and_minute(at),
+        None => human::moment_or_dash(run.started_at),
+    };
     let ending = &run.ending;
     // A run that an agent called stands below another, which is not always in the list.
     let sign = if ending.is_child() { "↳ " } else { "" };
@@ -108,9 +126,9 @@ fn cells(run: &ListedRun, id_length: usize) -> [TableCell; 7] {
         cell(&ids::short(&ending.run_id, id_length)),
         cell(&format!("{sign}{}", ending.agent)),
         table::state_cell(ending.status()),
-        cell(&human::moment_or_dash(run.started_at)),
+        cell(&started),
         cell(&human::duration(ending.active_time())),
         table::first_line(run.prompt.as_deref().unwrap_or("-")),
-        table::first_line(&compact(outcome)),
+        table::first_line(&compact(outcome, stdout)),
     ]
 }

@@ -11,6 +11,9 @@ const GAP: &str = "  ";
 /// A column that gives way keeps this much, so that one can still guess what stands there.
 const LEAST_COLUMNS: usize = 6;
 
+/// A terminal with fewer columns has no room for all that a list of runs can tell.
+pub(super) const WIDE: usize = 100;
+
 /// Characters of a name in a sentence; in tables the terminal's width decides.
 pub(super) const NAME_CHARACTERS: usize = 40;
 
@@ -41,6 +44,8 @@ pub(super) struct TableCell {
     ink: Option<TextColor>,
     /// Bytes at the end of the text that stay where it is cut.
     kept: usize,
+    /// Its beginning is what is cut off.
+    is_cut_in_front: bool,
 }
 
 impl TableCell {
@@ -55,6 +60,12 @@ impl TableCell {
         self
     }
 
+    /// The same, where its end is what one looks for: a place in a file.
+    pub(super) fn cut_in_front(mut self) -> TableCell {
+        self.is_cut_in_front = true;
+        self
+    }
+
     /// Of at most so many columns.
     pub(super) fn cut(mut self, columns: usize) -> TableCell {
         self.text = self.fitting(columns);
@@ -64,6 +75,9 @@ impl TableCell {
 
     /// The text, in at most so many columns.
     fn fitting(&self, columns: usize) -> String {
+        if self.is_cut_in_front {
+            return width::cut_front(&self.text, columns);
+        }
         let end = self.text.get(self.text.len().saturating_sub(self.kept)..).unwrap_or_default();
         let before = columns.saturating_sub(width::of(end));
         if end.is_empty() || before < width::of(end) || width::of(&self.text) <= columns {
@@ -84,12 +98,12 @@ impl TableCell {
 
 /// Words of others, as one line.
 pub(super) fn cell(text: &str) -> TableCell {
-    TableCell { text: safe_text::line(text, usize::MAX), ink: None, kept: 0 }
+    TableCell { text: safe_text::line(text, usize::MAX), ink: None, kept: 0, is_cut_in_front: false }
 }
 
 /// A cell with a text that was drawn for its place, leading blanks included: one line, already harmless.
 pub(super) fn drawn(text: String) -> TableCell {
-    TableCell { text, ink: None, kept: 0 }
+    TableCell { text, ink: None, kept: 0, is_cut_in_front: false }
 }
 
 /// A state, reason or status, in its colour.

@@ -29,6 +29,7 @@ mod tooling;
 mod tracing;
 mod typing;
 mod versions;
+mod wrapping;
 
 use std::{
     cell::{Cell, RefCell},

@@ -27,9 +27,6 @@ use super::{
 };
 use protocol::{OpenEnum, RunEndReason, RunState, Timestamp, TraceList, TraceListParams, Usage, UsdAmount};
 
-/// A terminal with fewer columns has no room for tokens beside what they cost.
-const WIDE: usize = 100;
-
 /// One with fewer has none for more than a trace's name, state, time and prompt.
 const VERY_NARROW: usize = 70;
 
@@ -99,7 +96,7 @@ fn list(
     let now = answer.get("now").and_then(|now| Timestamp::deserialize(now).ok());
     let length = ids::short_length(listed.iter().map(|trace| trace.trace_id.as_str()));
     let rows: Vec<[TableCell; 8]> = listed.iter().map(|trace| trace.cells(length, now)).collect();
-    let narrow = surroundings.stdout.width.filter(|width| *width < WIDE && !rows.is_empty());
+    let narrow = surroundings.stdout.width.filter(|width| *width < table::WIDE && !rows.is_empty());
     if let Some(width) = narrow {
         let text = narrow_table(rows, width, &surroundings.stdout);
         surroundings.stdout.write(&text)?;
@@ -152,6 +149,9 @@ fn narrow_table(rows: Vec<[TableCell; 8]>, width: usize, stdout: &OutputWriter) 
 fn narrowed(row: [TableCell; 8]) -> [TableCell; 7] {
     let [trace, agent, state, started, took, tokens, cost, prompt] = row;
     let used = if matches!(cost.text(), "-" | "?") { tokens } else { cost };
+    // Without the year there is more room for what was asked.
+    let in_year = started.text().split_once('-').filter(|(year, _)| !year.is_empty());
+    let started = in_year.map(|(_, rest)| cell(rest)).unwrap_or(started);
     [trace, agent, state, started, took, used, prompt]
 }
 

@@ -101,7 +101,7 @@ pub(super) fn usage(
         return Ok(0);
     }
     let (text, notes) = told(&answer, &surroundings.stdout)?;
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     for note in notes {
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &note);
     }
@@ -227,8 +227,17 @@ fn draw(used: &UsageReply, stdout: &OutputWriter) -> String {
     ];
     let rows = used.by_agent_and_model.iter().map(|row| row.amount.cells(&row.agent, &row.model));
     let total = used.total.cells("total", "").map(|it| it.painted(Some(TextColor::Bold)));
-    let rows: Vec<[TableCell; 8]> = rows.chain([total]).collect();
-    table::draw(columns, &rows, stdout)
+    let rows = rows.chain([total]);
+    if stdout.width.is_some_and(|width| width < table::WIDE) {
+        // What was cached is a part of the prompt; without it there is room for names.
+        let [agent, model, calls, prompt, _, output, thought, cost] = columns;
+        let columns = [agent, model, calls, prompt, output, thought, cost];
+        let rows = rows.map(|[agent, model, calls, prompt, _, output, thought, cost]| {
+            [agent, model, calls, prompt, output, thought, cost]
+        });
+        return table::draw(columns, &rows.collect::<Vec<_>>(), stdout);
+    }
+    table::draw(columns, &rows.collect::<Vec<_>>(), stdout)
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn show(
         return Err(CommandFailure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));
     }
     match arguments.format {
-        ReportFormat::Text => ending.report(None, None, surroundings),
+        ReportFormat::Text => ending.report_alone(surroundings),
         ReportFormat::Json => Ok(ending.exit_code()),
     }
 }

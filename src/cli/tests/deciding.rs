@@ -31,13 +31,18 @@ fn questions_and_their_folders_can_be_read_at_80_columns() {
             --- stdout
             ID             RISK      QUESTION
             019aa1b2-c3d4  low       Write file: src/handlers/accounts.rs, new, +120 -0 lin…
-                                     /home/ann/shop · scout › writer · since 2025-11-20 11:…
+                                     /home/ann/shop · scout › writer · since 2025-11-20
+                                     11:04:00Z
             q2             critical  Run command: cargo test --workspace --no-fail-fast -- …
-                                     scout › writer · read by phone · since 2025-11-20 11:0…
+                                     scout › writer · read by phone · since 2025-11-20
+                                     11:04:00Z
             q3             low       Edit a.rs
-                                     /home/ann/web · scout › writer · nobody is asked · sin…
+                                     /home/ann/web · scout › writer · nobody is asked ·
+                                     since 2025-11-20 11:04:00Z
             q4             low       Edit a.rs
-                                     answered with a change by ada (pts/0), and hooks are a…
+                                     answered with a change by ada (pts/0), and hooks are
+                                     asked about it · since 2025-11-20 11:04:00Z · scout ›
+                                     writer
 
             Answer one: subagent approve ID, or subagent deny ID -m WHY
             --- stderr

@@ -386,7 +386,7 @@ fn a_folder_is_forgotten_by_a_person_who_saw_what_that_means() {
     );
     assert!(ran.stdout.contains("counts as your own again; but it lies in /h"), "{ran:?}");
     for (folders, expected) in [
-        (listed(json!([row(2)])), "2 sessions that nobody has deleted work there"),
+        (listed(json!([row(2)])), "2 sessions there have not been deleted"),
         (listed(json!([])), "no agent is known to have worked in"),
     ] {
         let script: DaemonScript = Box::new(move |peer| {

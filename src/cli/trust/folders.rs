@@ -9,11 +9,11 @@ use super::{
     super::{
         ProcessIo, ReportFormat, consent,
         failure::CommandFailure,
-        human,
+        human, ids,
         link::DaemonLink,
         paging, person,
         sheet::Sheet,
-        table::{self, TableCell, cell, free, whole},
+        table::{self, TableCell, cell, whole},
     },
     TrustArguments,
 };
@@ -52,11 +52,12 @@ pub(super) fn list_folders(
         return Ok(0);
     }
     let folders: Vec<WorkedFolderView> = paging::entries(&answer, "folders")?;
+    let length = ids::short_length(folders.iter().filter_map(|it| it.last_session_id.as_deref()));
     let cells = |it: &WorkedFolderView| {
         let last = it.last_at.map_or_else(|| "before that was kept".to_owned(), human::moment);
         let session = match (&it.last_session_id, it.sessions) {
-            (Some(session), 0) => format!("{session} (deleted)"),
-            (Some(session), _) => session.clone(),
+            (Some(session), 0) => format!("{} (deleted)", ids::short(session, length)),
+            (Some(session), _) => ids::short(session, length),
             (None, _) => String::new(),
         };
         [cell(&it.folder), cell(&last), cell(&session)]
@@ -64,12 +65,13 @@ pub(super) fn list_folders(
     let rows: Vec<[TableCell; 3]> = folders.iter().map(cells).collect();
     let text = match rows.is_empty() {
         true => "no agent has worked anywhere\n".to_owned(),
-        false => table::draw([free("FOLDER"), whole("LAST"), whole("SESSION")], &rows, &surroundings.stdout),
+        // The folder is typed again to have it forgotten.
+        false => table::draw([whole("FOLDER"), whole("LAST"), whole("SESSION")], &rows, &surroundings.stdout),
     };
-    surroundings.stdout.write(&text)?;
+    surroundings.stdout.write_drawn(&text)?;
     // A pipe gets folders only.
     if surroundings.stdout.is_terminal && !rows.is_empty() {
-        surroundings.stdout.write("\nForget one: subagent trust --forget-folder FOLDER\n")?;
+        surroundings.stdout.write_drawn("\nForget one: subagent trust --forget-folder FOLDER\n")?;
     }
     Ok(0)
 }
@@ -105,10 +107,13 @@ pub(super) fn forget_folder(
         }
     };
     if let Some(found) = found.filter(|it| it.sessions != 0) {
-        let there = human::count(found.sessions, "session");
-        let what = format!("{path} cannot be forgotten: {there} that nobody has deleted work there");
+        let there = match found.sessions {
+            1 => "1 session there has not been deleted".to_owned(),
+            sessions => format!("{} there have not been deleted", human::count(sessions, "session")),
+        };
+        let what = format!("{path} cannot be forgotten yet: {there}");
         return Err(CommandFailure::new(what).or_hint(format!(
-            "`subagent sessions --query {path}` lists them; delete each: `subagent sessions delete SESSION`"
+            "delete each with `subagent sessions delete SESSION`, then try again; `subagent sessions --query {path}` lists them"
         )));
     }
     let mut sheet = Sheet::of(&surroundings.stderr);

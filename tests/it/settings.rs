@@ -609,7 +609,7 @@ async fn shells_get_their_completions_without_a_daemon_or_a_home() {
 
 #[tokio::test]
 async fn bash_completes_names_of_agents_and_inserts_no_dash() {
-    let source = format!("source <('{}' completions bash)", built::companion().display());
+    let source = format!("source <('{}' completions bash)", built::companion());
     let listing = r#"subagent() { [[ "$*" == "--no-spawn list" ]] && printf 'Yours\n  scout  ok\n    why\n\n  reader  ok\n'; }"#;
     let completed = |typed: &str, last: &str, before: &str, place: usize| {
         format!(

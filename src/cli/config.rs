@@ -9,7 +9,7 @@ use super::{
     failure::CommandFailure,
     link::DaemonLink,
     paging,
-    status::not_running,
+    status::look,
     table::{self, TableCell, cell, free, whole},
 };
 use protocol::{ConfigGet, ConfigGetParams};
@@ -36,7 +36,7 @@ pub(super) fn config(
 ) -> Result<u8, CommandFailure> {
     let ConfigVerb::Get(ConfigGetArguments { keys, format }) = verb;
     // The settings of a daemon that is started to be asked are in nobody's way.
-    let mut client = link.dialer().connect().map_err(not_running)?;
+    let mut client = look(link)?;
     let params = ConfigGetParams { keys: (!keys.is_empty()).then(|| keys.clone()) };
     let answer: Value = client.call_as::<ConfigGet, _>(&params)?;
     match format {

@@ -9,7 +9,7 @@ use super::{
     failure::{CommandFailure, EXIT_FAILED},
     link::DaemonLink,
     paging, palette, safe_text,
-    status::not_running,
+    status::look,
     width,
 };
 use protocol::{DaemonDoctor, DoctorParams};
@@ -26,7 +26,7 @@ pub(super) fn doctor(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     // Looking how it is starts none.
-    let mut client = link.dialer().connect().map_err(not_running)?;
+    let mut client = look(link)?;
     let params = DoctorParams { workspace: surroundings.workspace() };
     let answer: Value = client.call_as::<DaemonDoctor, _>(&params)?;
     let looked: DoctorReply = paging::view(&answer)?;

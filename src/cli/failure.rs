@@ -134,17 +134,30 @@ fn refused(refusal: &ErrorReply) -> CommandFailure {
 /// says of a question, the other could pass over, so nothing is asked; what the daemon itself advises is meant for whoever writes
 /// clients.
 fn of_another_version(refusal: &ErrorReply) -> Option<CommandFailure> {
+    let (what, hint) = other_version(refusal)?;
+    let error = Some(refusal.raw.clone());
+    Some(CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: Some(hint), error })
+}
+
+/// What is told of a daemon that speaks another version of the protocol, and what to do; `None` of any other refusal.
+pub(super) fn other_version(refusal: &ErrorReply) -> Option<(String, String)> {
     let supported = refusal.details.as_ref().and_then(|details| details.get("supported")?.as_array());
     let supported = supported.filter(|_| refusal.is(ErrorKind::UnsupportedVersion))?;
     let spoken: Vec<&str> = supported.iter().filter_map(Value::as_str).collect();
+    let newest = |versions: &[&str]| versions.iter().filter_map(|it| it.parse::<u32>().ok()).max();
     let what = format!(
         "the running daemon speaks version {} of the protocol, this `subagent` version {}",
         spoken.join(", "),
         PROTOCOL_VERSIONS.join(", ")
     );
-    let hint = "`subagent stop`, then try again: the next command starts the daemon that belongs to it, and runs go on";
-    let error = Some(refusal.raw.clone());
-    Some(CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: Some(hint.to_owned()), error })
+    let hint = match newest(PROTOCOL_VERSIONS) < newest(&spoken) {
+        true => "this `subagent` is the older of the two: use the one that was installed with the daemon",
+        false => {
+            "end it with `subagent stop`, and start the daemon that belongs to this `subagent` (the next command does, where it \
+             may start one); runs go on there"
+        }
+    };
+    Some((what, hint.to_owned()))
 }
 
 /// What breaks the schema, `pointer: message` each; empty for errors of another kind.

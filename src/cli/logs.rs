@@ -8,7 +8,7 @@ use super::{
     human,
     link::DaemonLink,
     message::show_message,
-    status::not_running,
+    status::look,
     text_color::TextColor,
 };
 use client::RpcClient;
@@ -38,7 +38,7 @@ pub(super) fn logs(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     // A daemon that is started to be asked has nothing to tell.
-    let mut client = link.dialer().connect().map_err(not_running)?;
+    let mut client = look(link)?;
     let newest = LogsParams { after: None, limit: Some(arguments.lines), wait_ms: 0 };
     let page = client.call::<DaemonLogs>(&newest)?;
     if arguments.format == ListingFormat::Json {

@@ -17,7 +17,6 @@ pub(super) struct FileProblemView {
     line: Option<u64>,
     column: Option<u64>,
     severity: String,
-    code: String,
     message: String,
     fix: Option<String>,
 }
@@ -28,10 +27,9 @@ impl FileProblemView {
         self.severity != "warning"
     }
 
-    /// The file, if no word of it can be read: it is no JSON, in an error of a person's own settings.
-    pub(super) fn unreadable_file(&self) -> Option<String> {
-        let is_meant = self.is_error() && self.code == "BAD_JSON";
-        is_meant.then(|| self.place())
+    /// The place, if it is in one of these files.
+    pub(super) fn place_in(&self, files: &[String]) -> Option<String> {
+        files.contains(&self.path).then(|| self.place())
     }
 
     /// `/c/settings.json:3:7`

@@ -10,7 +10,7 @@ use super::{
     message::show_message,
     paging,
     problem::FileProblemView,
-    status::not_running,
+    status::look,
     text_color::TextColor,
 };
 use protocol::{DaemonReload, NoParams};
@@ -31,7 +31,7 @@ pub(super) fn reload(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     // A daemon that is started now reads them anyway.
-    let mut client = link.dialer().connect().map_err(not_running)?;
+    let mut client = look(link)?;
     let answer = link.ask_over::<DaemonReload>(&mut client, &NoParams {}, &mut surroundings.stderr)?;
     let reloaded: ReloadReply = paging::view(&answer)?;
     match arguments.format {
@@ -43,8 +43,11 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
     if has_errors && arguments.format == ListingFormat::Table {
-        let text = match reloaded.problems.iter().find_map(FileProblemView::unreadable_file) {
-            Some(place) => format!("mend {place}, then reload again; no prompt is accepted before that"),
+        let stopping = |problem: &FileProblemView| problem.place_in(&reloaded.stopped_by);
+        let text = match reloaded.problems.iter().find_map(stopping) {
+            Some(place) => format!(
+                "mend {place}: no prompt and no tool call is accepted before; then reload again, for its settings"
+            ),
             None => "a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again"
                 .to_owned(),
         };
@@ -62,6 +65,8 @@ struct ReloadReply {
     policies: Vec<String>,
     needs_restart: Vec<String>,
     problems: Vec<FileProblemView>,
+    /// Files because of which no prompt is accepted.
+    stopped_by: Vec<String>,
 }
 
 fn draw(reloaded: &ReloadReply) -> String {

@@ -8,13 +8,15 @@ use serde_json::{Map, Value};
 
 use super::{
     ListingFormat, ProcessIo,
-    failure::CommandFailure,
+    failure::{CommandFailure, other_version},
     human,
     link::{DaemonLink, note_version},
-    paging,
+    message::show_message,
+    paging, person,
+    text_color::TextColor,
 };
-use client::ConnectError;
-use protocol::{DaemonStatus, NoParams, RunState, Usage};
+use client::{CallError, ConnectError, RpcClient};
+use protocol::{DaemonStatus, Initialize, NoParams, RunState, Usage};
 
 #[derive(Args)]
 pub(super) struct StatusArguments {
@@ -28,6 +30,11 @@ pub(super) fn status(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let mut client = link.dialer().connect().map_err(not_running)?;
+    // How it is can be asked of any: whoever is refused elsewhere looks here.
+    let other = match client.call_as::<Initialize, Value>(&person::nobody()) {
+        Err(CallError::Refused(refusal)) => other_version(&refusal),
+        _ => None,
+    };
     let answer: Value = client.call_as::<DaemonStatus, _>(&NoParams {})?;
     if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
@@ -37,7 +44,18 @@ pub(super) fn status(
     let text = draw(&status, link.dialer().socket());
     surroundings.stdout.write_text(&text)?;
     note_version(&status.daemon.version, &mut surroundings.stderr);
+    if let Some((what, hint)) = other {
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &what);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "hint", &hint);
+    }
     Ok(0)
+}
+
+/// A connection to a daemon that is there, which speaks as we do; starts none.
+pub(super) fn look(link: &DaemonLink) -> Result<RpcClient, CommandFailure> {
+    let mut client = link.dialer().connect().map_err(not_running)?;
+    client.call_as::<Initialize, Value>(&person::nobody())?;
+    Ok(client)
 }
 
 /// Asking how the daemon is starts none.

@@ -224,7 +224,7 @@ const GENERAL_KEYS: &[SettingKey] = &[
     ),
     key!(
         "run.maxCostUsd", run.max_cost, OrNull(NumberShape { least: 0.0, is_above_zero: true, most: MOST_DOLLARS }),
-        in: |dollars: Option<f64>| Ok(dollars.and_then(UsdAmount::from_dollars)),
+        in: |dollars: Option<f64>| Ok(dollars.and_then(UsdAmount::limit_from_dollars)),
         out: |cost: &Option<UsdAmount>| cost.map_or(Json::Null, |cost| plain(cost.dollars())),
         "Cost in US dollars of a run whose agent does not say, including the runs it calls, by `models.prices`; null \
          is no limit.",

@@ -182,7 +182,7 @@ fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<SettingMistake>) -> 
             .take(minutes, &MINUTES, "a number of minutes above 0, at most a year")
             .map(|minutes| milliseconds(minutes * 60.0).max(1)),
         max_tokens: fields.take(tokens, &TOKENS, "a whole number of at least 1"),
-        max_cost: fields.take(cost, &DOLLARS, "US dollars, above 0").and_then(UsdAmount::from_dollars),
+        max_cost: fields.take(cost, &DOLLARS, "US dollars, above 0").and_then(UsdAmount::limit_from_dollars),
         on_budget: fields.take(on_budget, &ON_BUDGET, "\"end\" or \"ask\"").map(|word| match &*word {
             "ask" => OnBudget::Ask,
             _ => OnBudget::End,

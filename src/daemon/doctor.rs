@@ -221,7 +221,8 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 
 /// Settings and rules, as they were read last.
 async fn settings(state: &DaemonExamination) -> DoctorFinding {
-    let mut problems = state.settings.get().problems.clone();
+    let unreadable = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
+    let mut problems = hook_problems::as_of_now(&state.settings.get().problems, &unreadable);
     let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
     problems.extend(without_secrets(rules, &state.settings.redactor.get()));
@@ -246,11 +247,12 @@ async fn settings(state: &DaemonExamination) -> DoctorFinding {
     )
 }
 
-/// Files of settings as they are now that keep every prompt from being accepted, and of which no reload has told yet.
-pub(super) async fn files_that_stop_all(state: &DaemonExamination) -> Vec<FileProblem> {
-    let mut found = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
-    let known = &state.settings.get().problems;
-    found.retain(|it| !known.contains(it));
+/// What was wrong when the settings were read, as far as it still is, and the files that keep every prompt from being accepted now.
+pub(super) async fn mistakes_of_settings(state: &DaemonExamination) -> Vec<FileProblem> {
+    let unreadable = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
+    let mut found = hook_problems::as_of_now(&state.settings.get().problems, &unreadable);
+    let new: Vec<FileProblem> = unreadable.into_iter().filter(|it| !found.contains(it)).collect();
+    found.extend(new);
     found
 }
 

@@ -62,9 +62,24 @@ pub(super) async fn problems_in_force(state: &HookInspection) -> Result<Vec<File
 /// Files of settings as they are now in which nobody can tell which hooks there are, so that nothing is accepted; without secrets.
 pub(super) async fn unreadable_files(state: &HookInspection) -> Result<Vec<FileProblem>, JoinError> {
     let read = state.hooks.of(Vec::new()).await?;
-    let stops_all = |it: &&FileProblem| it.fix.as_deref() == Some(UNREADABLE_FILE_EFFECT);
-    let found = read.problems.iter().filter(stops_all).cloned().collect();
+    let found = read.problems.iter().filter(|it| stops_all(it)).cloned().collect();
     Ok(without_secrets(found, &state.settings.redactor.get()))
+}
+
+/// True if it says that nothing is accepted because of it.
+fn stops_all(problem: &FileProblem) -> bool {
+    problem.fix.as_ref().is_some_and(|fix| fix.contains(UNREADABLE_FILE_EFFECT))
+}
+
+/// What was wrong when the settings were read, without what no longer comes of it: a file that was mended since stops nothing, though its
+/// settings wait for a reload. `unreadable`: what is as it says now, see [`unreadable_files`].
+pub(super) fn as_of_now(problems: &[FileProblem], unreadable: &[FileProblem]) -> Vec<FileProblem> {
+    let is_still = |it: &FileProblem| unreadable.iter().any(|now| now.path == it.path);
+    let told = |it: &FileProblem| match stops_all(it) && !is_still(it) {
+        true => FileProblem { fix: None, ..it.clone() },
+        false => it.clone(),
+    };
+    problems.iter().map(told).collect()
 }
 
 /// Acknowledged folders whose hooks are looked at.

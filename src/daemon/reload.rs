@@ -175,7 +175,10 @@ pub(super) async fn reload_whole(
     let of_hooks = hook_problems::problems_in_force(&state.problems.inspection).await.map_err(unread)?;
     let new: Vec<FileProblem> = of_hooks.into_iter().filter(|it| !problems.contains(it)).collect();
     problems.extend(new);
-    Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
+    let unreadable = hook_problems::unreadable_files(&state.problems.inspection).await.map_err(unread)?;
+    let problems = hook_problems::as_of_now(&problems, &unreadable);
+    let stopped_by = unreadable.iter().map(|it| it.path.to_string_lossy().into_owned()).collect();
+    Ok(ReloadResult { changed, policies, needs_restart, problems, stopped_by, seq })
 }
 
 struct SettingsReload {

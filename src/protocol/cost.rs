@@ -49,6 +49,11 @@ impl UsdAmount {
         is_amount.then_some(UsdAmount { nanos: nanos as u64 })
     }
 
+    /// The same of a limit that somebody wrote, which is above zero: what is finer than is counted is a billionth, and never nothing.
+    pub fn limit_from_dollars(dollars: f64) -> Option<UsdAmount> {
+        UsdAmount::from_dollars(dollars).map(|amount| amount.max(UsdAmount { nanos: 1 }))
+    }
+
     /// In billionths of a dollar.
     pub const fn nanos(self) -> u64 {
         self.nanos

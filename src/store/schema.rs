@@ -10,7 +10,7 @@ use std::{
 };
 
 use sqlx::{
-    ConnectOptions as _, SqlSafeStr as _,
+    ConnectOptions as _, Connection as _, SqlSafeStr as _,
     migrate::{MigrateError, Migration, MigrationType, Migrator},
     sqlite::{
         SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool,
@@ -209,19 +209,28 @@ async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), Store
             "the database is brought to this version, which may read all of it once; one of gigabytes takes minutes"
         );
     }
-    match migrator.run_direct(None, writer, false).await {
+    // All of them or none: a file between two versions is one that neither reads, and the next start would copy it over the backup.
+    let mut all = writer.begin().await?;
+    let migrated = migrator.run_direct(None, &mut *all, false).await;
+    match &migrated {
+        Ok(()) => all.commit().await?,
+        Err(_) => all.rollback().await?,
+    }
+    match migrated {
         Ok(()) => Ok(()),
         Err(MigrateError::VersionMissing(found)) => Err(refuse_newer(found)),
         Err(MigrateError::VersionMismatch(migration) | MigrateError::Dirty(migration)) => {
             Err(StoreError::Incompatible { path: path.to_owned(), migration })
         }
         Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
-            Err(match no_json(writer).await {
+            let is_about_json = error.as_database_error().is_some_and(|it| it.message() == MALFORMED_JSON);
+            let seq = if is_about_json { no_json(writer).await } else { None };
+            Err(match seq {
                 Some(seq) => StoreError::Unreadable {
                     seq,
                     message: format!(
-                        "what it holds is no JSON, so {path} stays at the version that wrote it; \
-                         that version reads it, or point --state-dir elsewhere",
+                        "what it holds is no JSON, so {path} stays as the version before wrote it; \
+                         go on with that version, or point --state-dir elsewhere",
                         path = path.display()
                     ),
                 },
@@ -231,6 +240,9 @@ async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), Store
         Err(error) => Err(StoreError::Database(Arc::new(sqlx::Error::Migrate(Box::new(error))))),
     }
 }
+
+/// What SQLite says when a function for JSON is given something else (json1).
+const MALFORMED_JSON: &str = "malformed JSON";
 
 /// The first event whose body SQLite does not take for JSON: the log was damaged.
 async fn no_json(writer: &mut SqliteConnection) -> Option<EventSeq> {

@@ -260,6 +260,7 @@ async fn a_guard_whose_settings_are_damaged_refuses_and_says_so() {
     fs::write(&settings, guard.to_string()).unwrap();
     let running = house.boot().await;
     let mut client = running.client();
+    let effect = "until this file is mended, no prompt and no tool call is accepted";
     for (damage, words) in [
         ("", "is empty, and its hooks guarded something before"),
         ("\0\0\0\0", "is not JSON with comments"),
@@ -273,13 +274,14 @@ async fn a_guard_whose_settings_are_damaged_refuses_and_says_so() {
         assert!(listed["hooks"].as_array().unwrap().iter().any(broken), "{damage:?}: {listed}");
         let looked = client.call("daemon/doctor", json!({})).await;
         assert!(looked.to_string().contains(words), "{damage:?}: {looked}");
+        let status = client.call("daemon/status", json!({})).await;
+        assert!(status["degraded"].to_string().contains(effect), "{damage:?}: {status}");
     }
     let (run, _) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;
     let log = running.log().await;
     let ended = log.iter().find(|it| it["runId"] == run && it["type"] == "run.completed").unwrap();
     let why = ended["data"]["error"]["message"].as_str().unwrap();
-    let effect = "until this file is mended, no prompt and no tool call is accepted";
     assert!(why.starts_with(&*settings.to_string_lossy()) && why.contains(effect), "{why}");
     assert!(why.contains("expected an object with settings"), "{why}");
     // Also where no reload has told of it.
@@ -288,7 +290,16 @@ async fn a_guard_whose_settings_are_damaged_refuses_and_says_so() {
     let reloaded = client.call("daemon/reload", json!({})).await;
     assert_eq!(reloaded["problems"].as_array().unwrap().len(), 1, "told once: {reloaded}");
     assert!(reloaded["problems"].to_string().contains(effect), "{reloaded}");
+    assert_eq!(reloaded["stoppedBy"], json!([settings]), "{reloaded}");
     fs::write(&settings, guard.to_string()).unwrap();
+    // Its settings wait for a reload, and nothing else does.
+    for method in ["daemon/status", "daemon/doctor"] {
+        let told = client.call(method, json!({})).await.to_string();
+        assert!(
+            told.contains("expected an object with settings") && !told.contains(effect),
+            "{method}: {told}"
+        );
+    }
     let (run, _) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;
     let log = running.log().await;

@@ -107,8 +107,7 @@ impl FieldSlot<i64> for Option<u64> {
 /// A number of dollars; what is written is read to the same amount.
 impl FieldSlot<f64> for Option<UsdAmount> {
     fn put(&mut self, value: f64) {
-        // As minutes below one are one millisecond: what is too little to be counted is no limit of zero.
-        *self = UsdAmount::from_dollars(value).map(|amount| amount.max(UsdAmount::from_nanos(1)));
+        *self = UsdAmount::limit_from_dollars(value);
     }
 
     fn said(&self) -> Option<f64> {

@@ -116,21 +116,42 @@ fn what_the_daemon_leaves_out_is_no_nothing() {
     }
 }
 
+/// A daemon that speaks this version of the protocol alone.
+fn speaks(version: &str) -> Value {
+    let details = json!({"supported": [version]});
+    let data = json!({"kind": "UNSUPPORTED_VERSION", "retryable": false, "details": details, "hint": "use one of: 1"});
+    json!({"code": -31004, "message": "protocol version 2 is not spoken here", "data": data})
+}
+
 #[test]
-fn a_daemon_of_another_protocol_is_to_be_stopped() {
-    let script: DaemonScript = Box::new(|peer| {
-        let data = json!({"kind": "UNSUPPORTED_VERSION", "retryable": false, "details": {"supported": ["1"]}, "hint": "use one of: 1"});
-        let error = json!({"code": -31004, "message": "protocol version 2 is not spoken here", "data": data});
-        peer.refuse("initialize", error);
-        peer.wait_for_hangup();
-    });
-    let ran = Command::new(&["runs"]).against(vec![script]);
-    assert_eq!(ran.exit_code, 1);
-    let told = ran.stderr.replace(['\n', ' '], "");
-    for text in [
-        "the running daemon speaks version 1 of the protocol, this `subagent` version 2",
-        "`subagent stop`, then try again",
-    ] {
-        assert!(told.contains(&text.replace(' ', "")), "{}", ran.stderr);
+fn a_daemon_of_another_protocol_is_asked_for_nothing_but_how_it_is() {
+    let told = |text: &str| text.replace(['\n', ' '], "");
+    for (version, advice) in
+        [("1", "end it with `subagent stop`"), ("3", "this `subagent` is the older of the two")]
+    {
+        let what =
+            format!("the running daemon speaks version {version} of the protocol, this `subagent` version 2");
+        for arguments in [&["runs"][..], &["doctor"], &["reload"], &["logs"], &["config", "get"], &["trust"]]
+        {
+            let error = speaks(version);
+            let script: DaemonScript = Box::new(move |peer| {
+                peer.refuse("initialize", error);
+                peer.wait_for_hangup();
+            });
+            let ran = Command::new(arguments).against(vec![script]);
+            assert_eq!(ran.exit_code, 1, "{arguments:?}");
+            for text in [&what, advice] {
+                assert!(told(&ran.stderr).contains(&told(text)), "{arguments:?}: {}", ran.stderr);
+            }
+        }
+        let error = speaks(version);
+        let script: DaemonScript = Box::new(move |peer| {
+            peer.refuse("initialize", error);
+            peer.answer("daemon/status", json!({"daemon": {"version": env!("CARGO_PKG_VERSION"), "pid": 7}}));
+        });
+        let ran = Command::new(&["status"]).against(vec![script]);
+        assert_eq!(ran.exit_code, 0);
+        assert!(ran.stdout.contains("pid 7"), "{}", ran.stdout);
+        assert!(told(&ran.stderr).contains(&told(&format!("warning: {what}"))), "{}", ran.stderr);
     }
 }

@@ -321,12 +321,15 @@ fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
 fn what_comes_of_settings_that_are_no_json_is_said() {
     let problem = |code: &str, message: &str| json!({"path": "/c/settings.json", "line": 2, "column": 5, "severity": "error", "code": code, "message": message});
     let mut told = String::new();
-    for (code, message) in
-        [("BAD_JSON", "is not JSON with comments"), ("BAD_VALUE", "`run.maxTurns`: expected more")]
-    {
+    let stopping = json!(["/c/settings.json"]);
+    for (code, message, stopped_by) in [
+        // Whatever is wrong with it: a list, bytes that are no UTF-8, hooks that cannot be read.
+        ("BAD_VALUE", "expected an object with settings", stopping),
+        ("BAD_VALUE", "`run.maxTurns`: expected more", json!([])),
+    ] {
         let problems = [problem(code, message)];
-        let reloaded =
-            json!({"changed": ["models.default"], "policies": [], "needsRestart": [], "problems": problems});
+        let reloaded = json!({"changed": ["models.default"], "policies": [], "needsRestart": [], "problems": problems,
+            "stoppedBy": stopped_by});
         let script: DaemonScript = Box::new(|peer| {
             peer.answer("daemon/reload", reloaded);
         });
@@ -337,8 +340,8 @@ fn what_comes_of_settings_that_are_no_json_is_said() {
     expect![[r#"
         changed: models.default
         (hooks, agents and skills are read without a reload)
-        error: /c/settings.json:2:5: is not JSON with comments
-        hint: mend /c/settings.json:2:5, then reload again; no prompt is accepted before that
+        error: /c/settings.json:2:5: expected an object with settings
+        hint: mend /c/settings.json:2:5: no prompt and no tool call is accepted before; then reload again, for its settings
         changed: models.default
         (hooks, agents and skills are read without a reload)
         error: /c/settings.json:2:5: `run.maxTurns`: expected more

@@ -128,9 +128,9 @@ fn sandbox(state: &DaemonMethods) -> Option<SandboxStatus> {
 
 /// What does not work as it should, one sentence each.
 async fn degraded(state: &DaemonMethods) -> Vec<String> {
-    let unread = doctor::files_that_stop_all(&state.examination).await;
+    let mistakes = doctor::mistakes_of_settings(&state.examination).await;
     let in_force = state.settings.get();
-    let settings = in_force.problems.iter().chain(&unread).map(|problem| format!("settings: {problem}"));
+    let settings = mistakes.iter().map(|problem| format!("settings: {problem}"));
     let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
     let rules =

@@ -158,8 +158,8 @@ pub(super) fn guards_of_unreadable(
 ) -> Vec<Hook> {
     let of_file = place.origin.is_own();
     let mut mistake = FileProblem { fix: None, ..problem.clone() }.to_string();
-    if of_file {
-        mistake.push_str(&format!("; {UNREADABLE_FILE_EFFECT}"));
+    if let (true, Some(fix)) = (of_file, with_effect(place, problem.clone(), true).fix) {
+        mistake.push_str(&format!("; {fix}"));
     }
     let events = failing_events(known.map(|known| &known.events));
     let guard = failing_guard(place, events, HookMatcher::everything(), mistake.clone());
@@ -177,10 +177,14 @@ pub(super) fn guards_of_unreadable(
     .collect()
 }
 
-/// The problem of an unreadable file, with what comes of it where that is not told yet.
+/// The problem of an unreadable file, with what comes of it.
 pub(super) fn with_effect(place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) -> FileProblem {
-    let effect = (fails && place.origin.is_own()).then(|| UNREADABLE_FILE_EFFECT.to_owned());
-    FileProblem { fix: problem.fix.or(effect), ..problem }
+    let fix = match problem.fix {
+        fix if !fails || !place.origin.is_own() => fix,
+        Some(fix) => Some(format!("{fix}; {UNREADABLE_FILE_EFFECT}")),
+        None => Some(UNREADABLE_FILE_EFFECT.to_owned()),
+    };
+    FileProblem { fix, ..problem }
 }
 
 /// True of a hook that may keep something from happening.

@@ -78,6 +78,10 @@ pub struct ReloadResult {
     pub needs_restart: Vec<String>,
     /// What is wrong, with settings and rules. A value with a mistake keeps the one it had; a rule with a mistake asks.
     pub problems: Vec<FileProblem>,
+    /// Of the files of `problems` those in which nobody can tell which hooks there are: until each is mended, no prompt and no tool call is
+    /// accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_by: Vec<String>,
     /// Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<EventSeq>,

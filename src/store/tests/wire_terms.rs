@@ -50,14 +50,19 @@ async fn events_of_earlier_versions_get_the_names_of_today_and_nothing_else_chan
     }
 }
 
-/// A damaged log names the place, and stays as it was.
+/// A damaged log names the place, and stays as it was however often it is opened: a file between two versions is one that neither reads, and
+/// would be copied over the backup of the whole one.
 #[tokio::test]
-async fn an_event_that_is_no_json_is_named() {
+async fn an_event_that_is_no_json_is_named_and_nothing_is_migrated() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     close(store, tracker).await;
     let mut earlier = database(dir.path()).await;
-    sqlx::query("delete from _sqlx_migrations where version = 12").execute(&mut earlier).await.unwrap();
+    // As version 10 left it: the next one is taken, the one behind it fails.
+    sqlx::raw_sql("drop table worked_folders; delete from _sqlx_migrations where version > 10")
+        .execute(&mut earlier)
+        .await
+        .unwrap();
     let bodies = [r#"{"care":"x"}"#, "not json \"whole\""];
     for (seq, body) in (1_i64..).zip(bodies) {
         sqlx::query(
@@ -70,13 +75,36 @@ async fn an_event_that_is_no_json_is_named() {
         .unwrap();
     }
     earlier.close().await.unwrap();
-    let refused = EventStore::open(dir.path(), &TaskGroup::new(), SystemClock::new()).await.err().unwrap();
-    let StoreError::Unreadable { seq, message } = &refused else { panic!("{refused}") };
-    assert_eq!(*seq, EventSeq(2));
-    assert!(message.contains("is no JSON") && message.contains("subagentd.db"), "{message}");
-    let mut after = database(dir.path()).await;
-    let kept: Vec<String> =
-        sqlx::query_scalar("select body from events order by seq").fetch_all(&mut after).await.unwrap();
-    after.close().await.unwrap();
-    assert_eq!(kept, bodies);
+    let newest = |name: &'static str| {
+        let file = dir.path().join(name);
+        async move {
+            let mut looked = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+            let newest: i64 = sqlx::query_scalar("select max(version) from _sqlx_migrations")
+                .fetch_one(&mut looked)
+                .await
+                .unwrap();
+            let kept: Vec<String> = sqlx::query_scalar("select body from events order by seq")
+                .fetch_all(&mut looked)
+                .await
+                .unwrap();
+            looked.close().await.unwrap();
+            (newest, kept)
+        }
+    };
+    for _ in 0..2 {
+        let refused =
+            EventStore::open(dir.path(), &TaskGroup::new(), SystemClock::new()).await.err().unwrap();
+        let StoreError::Unreadable { seq, message } = &refused else { panic!("{refused}") };
+        assert_eq!(*seq, EventSeq(2));
+        assert!(message.contains("is no JSON") && message.contains("subagentd.db"), "{message}");
+        for file in ["subagentd.db", "subagentd.db.before-migration"] {
+            assert_eq!(newest(file).await, (10, bodies.map(str::to_owned).to_vec()), "{file}");
+        }
+    }
+    let mut mended = database(dir.path()).await;
+    sqlx::query("update events set body = '{}' where seq = 2").execute(&mut mended).await.unwrap();
+    mended.close().await.unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    close(store, tracker).await;
+    assert!(10 < newest("subagentd.db").await.0);
 }

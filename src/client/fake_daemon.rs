@@ -1,6 +1,10 @@
 //! A daemon that does what a test's script says: one script a connection, in the order they are accepted.
+//!
+//! It answers whatever the script says, but a call that the daemon would refuse for its parameters fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a part of tests, which may stop where they stand")]
+
+mod params;
 
 use std::{
     fs,
@@ -65,6 +69,10 @@ pub struct ScriptedPeer {
     writer: UnixStream,
     /// What a client said of itself that follows, or that could be asked.
     pub introduction: Option<Value>,
+    /// Calls that the daemon would refuse for their parameters are what the test is about.
+    pub takes_wrong_params: bool,
+    /// Of the calls so far, what the daemon would refuse in them.
+    violations: Vec<String>,
 }
 
 impl ScriptedPeer {
@@ -74,6 +82,8 @@ impl ScriptedPeer {
             reader: BufReader::new(stream.try_clone().unwrap()),
             writer: stream,
             introduction: None,
+            takes_wrong_params: false,
+            violations: Vec::new(),
         }
     }
 
@@ -97,6 +107,9 @@ impl ScriptedPeer {
         assert_eq!(request["jsonrpc"], "2.0");
         assert!(request["id"].is_i64(), "{line}");
         let asked = request["method"].as_str().unwrap().to_owned();
+        if !self.takes_wrong_params {
+            self.violations.extend(params::violations(&asked, &request["params"]));
+        }
         (request["id"].take(), asked, request["params"].take())
     }
 
@@ -151,6 +164,21 @@ impl ScriptedPeer {
         // A client that closes with events unread resets the connection, which is hanging up too.
         let _ = self.reader.read_to_end(&mut rest);
         assert_eq!(String::from_utf8_lossy(&rest), "");
+    }
+}
+
+impl Drop for ScriptedPeer {
+    /// Fails the test with all that the daemon would have refused. Here, so that no script can forget it.
+    fn drop(&mut self) {
+        if self.violations.is_empty() {
+            return;
+        }
+        let refused = format!("the daemon would refuse these calls:\n{}", self.violations.join("\n"));
+        match thread::panicking() {
+            // A second panic would end all tests.
+            true => eprintln!("{refused}"),
+            false => panic!("{refused}"),
+        }
     }
 }
 

@@ -54,6 +54,30 @@ fn patience_ends() {
     daemon.finish();
 }
 
+#[test]
+fn a_call_that_the_daemon_would_refuse_fails_the_test() {
+    let calls = [
+        ("run/list", json!({"limit": 0}), true),
+        ("run/list", json!({}), false),
+        ("session/get", json!({}), true),
+        ("no/method", json!({}), true),
+        ("ping", serde_json::Value::Null, false),
+    ];
+    for (method, params, is_wrong) in calls {
+        for takes_wrong_params in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let script: DaemonScript = Box::new(move |peer| {
+                peer.takes_wrong_params = takes_wrong_params;
+                peer.answer(method, json!({}));
+            });
+            let daemon = FakeDaemon::start(folder.path(), vec![script]);
+            connect(daemon.socket()).unwrap().call_raw(method, &params).unwrap();
+            let finished = thread::spawn(move || daemon.finish()).join();
+            assert_eq!(finished.is_err(), is_wrong && !takes_wrong_params, "{method} {params}");
+        }
+    }
+}
+
 /// A connection that is attached from `from`, gets these events and is then left to the rest of the script.
 fn attached(
     from: serde_json::Value,

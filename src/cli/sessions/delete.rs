@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ListedSession, SessionSelector};
+use super::SessionSelector;
 use crate::{
     ProcessIo, ReportFormat, consent, failure::CommandFailure, human, ids, link::DaemonLink, paging,
     safe_text,
@@ -16,6 +16,9 @@ const TITLE_CHARACTERS: usize = 60;
 
 /// Live runs that are named.
 const RUNS_NAMED: usize = 3;
+
+/// Live runs that are asked for, to count those that are not named.
+const RUNS_COUNTED: u32 = 1_000;
 
 #[derive(Args)]
 pub(super) struct SessionDeleteArguments {
@@ -60,25 +63,26 @@ pub(super) fn delete(
     paging::tell(&answer, arguments.format, words, surroundings)
 }
 
-/// The answer to `session/get`, as far as it tells what is lost.
+/// The answer to `session/get`, as far as it tells what is lost. Where the daemon does not say it, there is nothing to be
+/// asked.
 #[derive(Deserialize)]
 struct DeletableSession {
-    session: ListedSession,
-    #[serde(default)]
+    session: LostSession,
     contexts: Vec<LostContext>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LostContext {
-    messages: u64,
-    metadata: LostContextMetadata,
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LostSession {
+    session_id: SessionId,
+    roots: Vec<String>,
+    title: Option<String>,
+    agent: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LostContextMetadata {
-    runs: u64,
+#[derive(Deserialize)]
+struct LostContext {
+    messages: u64,
 }
 
 #[derive(Default, Deserialize)]
@@ -94,6 +98,7 @@ fn question(params: &SessionIdParams, link: &mut DaemonLink) -> Result<String, C
     let live = RunListParams {
         session_id: Some(params.session_id.clone()),
         active: true,
+        limit: RUNS_COUNTED,
         ..RunListParams::default()
     };
     let live: Vec<LiveRun> = paging::entries(&link.ask_value::<RunList>(&live)?, "runs")?;
@@ -108,9 +113,9 @@ fn question(params: &SessionIdParams, link: &mut DaemonLink) -> Result<String, C
         .collect();
     let id = ids::shortest(session.session_id.as_str());
     let of_whom = if of_whom.is_empty() { String::new() } else { format!(" ({})", of_whom.join(" · ")) };
-    let runs = human::count(contexts.iter().map(|context| context.metadata.runs).sum(), "run");
     let messages = human::count(contexts.iter().map(|context| context.messages).sum(), "message");
-    Ok(format!("Delete session {id}{of_whom}, its {runs} and {messages}? It cannot be restored."))
+    // Runs are not counted: the daemon counts those that clear or shorten a context among them.
+    Ok(format!("Delete session {id}{of_whom}, with its runs and {messages}? It cannot be restored."))
 }
 
 fn has_live_runs(session_id: &SessionId, live: &[LiveRun]) -> CommandFailure {

@@ -409,7 +409,7 @@ fn a_session_is_deleted_once_somebody_said_so() {
         --- stdout
         deleted session 019aa1b2-c3d4-7001-8000-00000000000a with its 175 events
         --- stderr
-        Delete session 019aa1b2-c3d4 (Where is it?^[ · scout · /w), its 3 runs and 12 messages? It cannot be restored.
+        Delete session 019aa1b2-c3d4 (Where is it?^[ · scout · /w), with its runs and 12 messages? It cannot be restored.
         yes
     "#]],
     );

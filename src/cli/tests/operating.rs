@@ -201,6 +201,7 @@ fn stop_is_not_fooled_by_a_successor() {
 #[test]
 fn rpc_prints_any_answer() {
     let script: DaemonScript = Box::new(|peer| {
+        peer.takes_wrong_params = true;
         let params = peer.answer("future/method", json!({"b": 1, "a": [true, null]}));
         assert_eq!(params, json!({"x": 1}));
     });
@@ -226,6 +227,7 @@ fn rpc_prints_any_answer() {
 fn rpc_prints_an_error_as_json_on_stderr() {
     let error = json!({"code": -32601, "message": "no method", "data": {"didYouMean": "ping"}});
     let script: DaemonScript = Box::new(move |peer| {
+        peer.takes_wrong_params = true;
         peer.refuse("pong", error);
     });
     check(

@@ -43,7 +43,7 @@ pub struct ProjectSurvey {
     pub problems: Vec<FileProblem>,
     /// Acknowledged, and not there any more while something waits for them; below the root, of several roots whole.
     pub gone: Vec<String>,
-    /// Those that nobody can acknowledge, as what they run cannot be shown; told in `problems`, too.
+    /// Those that nobody can acknowledge, as what they run or do cannot be shown; told in `problems`, too.
     pub withheld: Vec<WithheldFile>,
     /// The first that each command was set to by the workspace's own settings.
     commands: ProjectCommands,
@@ -87,11 +87,16 @@ pub enum ProjectFileKind {
 
 impl ProjectSurvey {
     pub(super) fn of_agents(roots: Vec<String>, catalog: &AgentCatalog) -> ProjectSurvey {
-        let files: Vec<ProjectFile> = catalog.of_project().map(of_agent).collect();
+        // What cannot be started is not acknowledged: nobody can be told what it may do once somebody can read it.
+        let (sound, unsound): (Vec<_>, Vec<_>) =
+            catalog.of_project().partition(|agent| agent.definition.is_some());
+        let files: Vec<ProjectFile> = sound.into_iter().map(of_agent).collect();
         let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
         let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
         let problems = problems.cloned().collect();
-        ProjectSurvey { roots, files, problems, ..ProjectSurvey::default() }
+        let mut survey = ProjectSurvey { roots, files, problems, ..ProjectSurvey::default() };
+        unsound.into_iter().for_each(|agent| survey.withhold_one(of_agent(agent), withheld::HAS_ERRORS));
+        survey
     }
 
     pub(super) fn add_rules(&mut self, files: Vec<RuleFileContents>, root: &str, trust: &TrustRecords) {
@@ -389,13 +394,10 @@ fn effects_of_skill(skill: &ProjectSkill) -> Vec<String> {
 }
 
 fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
-    let ProjectAgentFile { root, path, digest, consent, name, definition } = agent;
+    let ProjectAgentFile { root, path, digest, consent, definition, .. } = agent;
     let (effects, unasked) = match definition {
         Some(definition) => effects_of(definition),
-        None => {
-            let why = sentence(format!("none: the agent `{name}` has errors and cannot be started"));
-            (vec![why], Vec::new())
-        }
+        None => (Vec::new(), Vec::new()),
     };
     ProjectFile {
         root: root.to_owned(),

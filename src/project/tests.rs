@@ -227,8 +227,6 @@ fn a_survey_says_what_each_file_would_change() {
     }
     survey.problems.iter().for_each(|problem| told.push_str(&format!("{problem}\n")));
     expect![[r#"
-        .subagentd/agents/broken.md Agent Never
-          none: the agent `broken` has errors and cannot be started
         .subagentd/agents/helper.md Agent Never
           the agent `helper` may be started
           it may use `*`, `read_file`: every tool and every agent there is
@@ -239,6 +237,7 @@ fn a_survey_says_what_each_file_would_change() {
           runs here that name no agent are `helper`'s
           no run here gets the tools `grep`
         …/.subagentd/agents/large.md: is larger than 1024 KiB
+        …/.subagentd/agents/broken.md: cannot be acknowledged: the agent has errors and cannot be started; `subagent validate` tells them; mend them, then trust it
         …/.subagentd/policies/a.toml:5:1: this `allow` has no effect: a project's rules can only make things stricter
     "#]].assert_eq(&told.replace(&survey.roots[0], "…"));
 }

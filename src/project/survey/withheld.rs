@@ -1,4 +1,4 @@
-//! Which files cannot be acknowledged, since nobody can be shown what they would run?
+//! Which files cannot be acknowledged, since nobody can be shown what they would run or do?
 
 use super::{Path, ProjectFile, ProjectFileKind, ProjectSurvey, problem};
 use protocol::FileProblemCode::BadValue;
@@ -48,13 +48,14 @@ impl ProjectSurvey {
         }
     }
 
-    fn withhold_one(&mut self, file: ProjectFile, reason: &'static str) {
+    pub(super) fn withhold_one(&mut self, file: ProjectFile, reason: &'static str) {
         let ProjectFile { root, path, .. } = file;
         self.problems.push(problem(&Path::new(&root).join(&path), None, BadValue, reason.to_owned()));
         self.withheld.push(WithheldFile { root, path, reason });
     }
 }
 
+pub(super) const HAS_ERRORS: &str = "cannot be acknowledged: the agent has errors and cannot be started; `subagent validate` tells them; mend them, then trust it";
 const HOLDS_SECRET: &str = "cannot be acknowledged: in what it would run stands what looks like a secret over several words, \
                             lines or signs of a shell, so nobody can be shown all of it; take the secret out of the command, \
                             then trust it";

@@ -1833,7 +1833,7 @@ fn rows() -> Vec<Row> {
                   /workspace: <home>/work/gone is not a folder, or its name is not UTF-8
                 INVALID_PARAMS
                   /workspace: /dev/null is not a folder, or its name is not UTF-8
-                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]}}
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}],"problems":[],"memoryFiles":[],"memoryImports":[],"gone":[]}}
             "#]],
         },
         Row {
@@ -1888,8 +1888,8 @@ fn rows() -> Vec<Row> {
                 CONFLICT: changed since it was read, or not there: .subagentd/agents/local.md, ../a; nothing was recorded
                 INVALID_PARAMS
                   /workspace: /no/such/folder is not a folder, or its name is not UTF-8
-                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]},"seq":"<seq>"}
-                {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}]},"seq":"<seq>"}
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}],"problems":[],"memoryFiles":[],"memoryImports":[],"gone":[]},"seq":"<seq>"}
+                {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"],"runsUnasked":[]}],"problems":[],"memoryFiles":[],"memoryImports":[],"gone":[]},"seq":"<seq>"}
             "#]],
         },
         Row {

@@ -25,7 +25,7 @@ use hooks::HookPlacesRead;
 use memory::MemoryFileState;
 use project::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 use protocol::{
-    AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
+    AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq, ListedWorkspace,
     ImportedMemoryFile, NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile,
     WorkspaceFileKind, WorkspaceList, WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams,
     WorkspaceOpenResult, WorkspaceParam, WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams,
@@ -82,17 +82,8 @@ async fn list(
     _: NoParams,
 ) -> Result<WorkspaceListResult, RpcError> {
     let trust = state.workspaces.projects.trust();
-    let record = |(root, trusted): (&str, bool)| WorkspaceRecord {
-        roots: vec![root.to_owned()],
-        trusted,
-        files: Vec::new(),
-        problems: Vec::new(),
-        discovery: None,
-        memory_files: Vec::new(),
-        memory_imports: Vec::new(),
-        gone: Vec::new(),
-    };
-    Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
+    let listed = |(root, trusted): (&str, bool)| ListedWorkspace { roots: vec![root.to_owned()], trusted };
+    Ok(WorkspaceListResult { workspaces: trust.workspaces().map(listed).collect() })
 }
 
 async fn trust(

@@ -254,7 +254,7 @@ pub struct WorkspaceOpenParams {
     pub workspace: WorkspaceParam,
 }
 
-/// A workspace, and what of its own files a person has acknowledged.
+/// A workspace, and what of its own files a person has acknowledged. A person agrees to it, so what is empty is there, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceRecord {
@@ -262,25 +262,19 @@ pub struct WorkspaceRecord {
     pub roots: Vec<String>,
     /// A person said so, of each root. Of its files those count that are acknowledged as they are now.
     pub trusted: bool,
-    /// Its agents, rules and settings, and whether each is acknowledged as it is now. Of `workspace/open`, and missing where it has none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Its agents, rules and settings, and whether each is acknowledged as it is now.
     pub files: Vec<WorkspaceFile>,
-    /// What is wrong with its files. One that cannot be read cannot be acknowledged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What is wrong with its files. One that cannot be read cannot be acknowledged, nor an agent with errors.
     pub problems: Vec<FileProblem>,
     /// What came of `tools.discoveryCommand` here, where one is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<WorkspaceDiscovery>,
-    /// Its memory files that nobody is told of before it is trusted, and every agent after it, also what they say later. Of
-    /// `workspace/open`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Its memory files that nobody is told of before it is trusted, and every agent after it, also what they say later.
     pub memory_files: Vec<String>,
-    /// Files that these import, whose texts agents are told with theirs. Of `workspace/open`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Files that these import, whose texts agents are told with theirs.
     pub memory_imports: Vec<ImportedMemoryFile>,
     /// Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait for them: what those
     /// guarded is refused until the workspace is trusted without them. Paths below the root; of several roots whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
 }
 
@@ -359,7 +353,17 @@ pub struct WorkspaceOpenResult {
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceListResult {
     /// Those about whose trust a person has spoken; without their files.
-    pub workspaces: Vec<WorkspaceRecord>,
+    pub workspaces: Vec<ListedWorkspace>,
+}
+
+/// A workspace about whose trust a person has spoken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedWorkspace {
+    /// Canonical.
+    pub roots: Vec<String>,
+    /// A person said so, of each root.
+    pub trusted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

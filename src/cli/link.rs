@@ -188,9 +188,10 @@ impl DaemonLink {
     pub(super) fn reach(&mut self, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         match self.ask_value::<Ping>(&NoParams {}) {
             Ok(_) => Ok(()),
-            Err(error) if error.is_passing() => match self.introduction.clone() {
-                Some(introduction) => self.open_as(introduction, stderr),
-                None => self.open(stderr),
+            Err(error) if error.is_passing() => match (self.introduction.clone(), self.named.clone()) {
+                (Some(introduction), _) => self.open_as(introduction, stderr),
+                (None, Some(introduction)) => self.open_named(introduction, stderr),
+                (None, None) => self.open(stderr),
             },
             Err(error) => Err(error.into()),
         }

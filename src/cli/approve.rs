@@ -139,6 +139,11 @@ pub(super) fn approve(
     let choice = chosen(&asked, arguments);
     let seen = show(&asked, choice.as_ref(), &arguments.question, surroundings);
     let asked = still_open(asked, me.as_deref())?;
+    if let Some(why) = asked.bars_consent() {
+        let id = ids::shortest(asked.confirmation_id.as_str());
+        return Err(CommandFailure::new(why)
+            .or_hint(format!("`subagent deny {id}`, or `subagent stop` and try again")));
+    }
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {

@@ -7,6 +7,7 @@ pub(super) mod answers;
 pub(super) mod card;
 mod choice;
 mod details;
+mod left_out;
 pub(super) mod panel;
 
 use serde::Deserialize;
@@ -42,8 +43,7 @@ pub(super) struct ConfirmationView {
     pub(super) title: String,
     #[serde(default)]
     rule: String,
-    #[serde(default)]
-    reason: String,
+    reason: Option<String>,
     #[serde(default)]
     details: Value,
     /// What an answer is about. One without it cannot be answered safely.
@@ -257,8 +257,12 @@ impl ConfirmationView {
         let is_told = self.is_asked_by_hook()
             || ["; a hook changed the call", "; a hook wants this call", "; the hook "]
                 .iter()
-                .any(|words| self.reason.contains(words));
-        Some(self.reason.as_str()).filter(|reason| is_told && !reason.is_empty())
+                .any(|words| self.reason().contains(words));
+        Some(self.reason()).filter(|reason| is_told && !reason.is_empty())
+    }
+
+    fn reason(&self) -> &str {
+        self.reason.as_deref().unwrap_or_default()
     }
 
     /// Whatever rules say of such a call, a hook wants a person to see this one.
@@ -285,6 +289,7 @@ impl ConfirmationView {
         let known = self.options.iter().filter(|option| option.is_known());
         let offered = known.filter_map(|option| Some((option.outcome.known()?, option)));
         let mut choices: Vec<OutcomeChoice> = offered
+            .filter(|(outcome, _)| self.can_be_given(*outcome))
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only what is told whole can be edited, and only questions can be answered.
                 (ConfirmationOutcome::Modify, details) => details.draft().is_some(),
@@ -400,7 +405,13 @@ impl ConfirmationView {
     }
 
     pub(super) fn offers(&self, outcome: ConfirmationOutcome) -> bool {
-        self.options.iter().any(|option| option.outcome.known() == Some(outcome))
+        self.can_be_given(outcome)
+            && self.options.iter().any(|option| option.outcome.known() == Some(outcome))
+    }
+
+    /// Nobody allows what they are not told whole.
+    fn can_be_given(&self, outcome: ConfirmationOutcome) -> bool {
+        !outcome.is_consent() || self.bars_consent().is_none()
     }
 
     /// Labels of what is offered and cannot be chosen here, with why.
@@ -412,6 +423,9 @@ impl ConfirmationView {
                 Some(format!("`{grant}` is for a newer `subagent`"))
             }
             Some(outcome) if usable.contains(&outcome) => None,
+            Some(outcome) if !self.can_be_given(outcome) => {
+                Some("not all of the question is told".to_owned())
+            }
             Some(ConfirmationOutcome::Modify) => Some(match self.details() {
                 Details::Edit { .. } => {
                     "the content is not shown whole, so it cannot be edited here".to_owned()

@@ -110,8 +110,11 @@ pub(crate) fn draw_choices(
 impl ConfirmationCard {
     fn why(&mut self, asked: &ConfirmationView) {
         let rule = if asked.rule.is_empty() { String::new() } else { format!(" ({})", asked.rule) };
-        if !asked.reason.is_empty() || !rule.is_empty() {
-            self.theirs(&format!("asked because {}{rule}", asked.reason), None);
+        if !asked.reason().is_empty() || !rule.is_empty() {
+            self.theirs(&format!("asked because {}{rule}", asked.reason()), None);
+        }
+        if let Some(why) = asked.bars_consent() {
+            self.theirs(&format!("! {why}"), Some(TextColor::Yellow));
         }
     }
 

@@ -70,6 +70,20 @@ impl Details {
         known.unwrap_or_else(|| Details::Other(details.clone()))
     }
 
+    /// True unless a part is missing that every daemon says. What is of a type that is not known here is shown as it came.
+    pub(super) fn are_whole(details: &Value) -> bool {
+        let are_there = |names: &[&str]| names.iter().all(|name| details.get(name).is_some());
+        let is_read = || !matches!(Details::of(details), Details::Other(_));
+        match details.get("type").and_then(Value::as_str) {
+            None => false,
+            Some("edit" | "fetch" | "info" | "question") => is_read(),
+            Some("exec") => are_there(&["directory", "sandbox"]) && is_read(),
+            Some("mcp") => are_there(&["server", "arguments"]) && is_read(),
+            Some("budget") => are_there(&["limit"]) && is_read(),
+            Some(_) => true,
+        }
+    }
+
     /// The text that a person can change, and the name of a file of its kind.
     pub(crate) fn draft(&self) -> Option<(&str, &str)> {
         match self {

@@ -480,7 +480,7 @@ fn a_run_that_has_used_up_its_budget() {
         option("cancelRun", "", "Cancel the run", ""),
     ]);
     let asked = question(json!({
-        "path": ["lead"], "tool": Value::Null, "kind": Value::Null, "risk": "medium",
+        "path": ["lead"], "toolCallId": Value::Null, "tool": Value::Null, "kind": Value::Null, "risk": "medium",
         "title": "lead has used up its budget of 200000 tokens", "rule": "builtin:budget",
         "reason": "the run asks for more instead of ending (`onBudget: ask`)", "options": options,
         "details": {"type": "budget", "limit": {"maxTokens": 200_000}, "used": {"tokens": 203_114}},

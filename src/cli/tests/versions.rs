@@ -107,6 +107,10 @@ const NEEDED: &[&str] = &[
     "commandOrUrl",
     "variables",
     "description",
+    "problems",
+    "memoryFiles",
+    "memoryImports",
+    "gone",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.
@@ -114,9 +118,12 @@ fn older(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(older).collect(),
         Value::Object(fields) => {
-            let is_needed = |name: &String| NEEDED.contains(&name.as_str());
+            // What is left out of a question bars from allowing it.
+            let is_question = fields.contains_key("options");
+            let is_needed = |name: &String| is_question || NEEDED.contains(&name.as_str());
             let kept = fields.iter().filter(|(name, _)| is_needed(name));
-            kept.map(|(name, value)| (name.clone(), older(value))).collect()
+            let told = |value: &Value| if is_question { value.clone() } else { older(value) };
+            kept.map(|(name, value)| (name.clone(), told(value))).collect()
         }
         other => other.clone(),
     }

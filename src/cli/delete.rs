@@ -30,11 +30,11 @@ pub(super) struct DeleteArguments {
 }
 
 /// Which file it is.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct DeletionTarget {
     scope: OpenEnum<AgentScope>,
-    path: String,
+    /// Missing for an agent that is built in.
+    path: Option<String>,
 }
 
 /// What became of it.
@@ -65,15 +65,22 @@ pub(super) fn delete(
     if !arguments.yes {
         let params = AgentsGetParams { name: name.into(), scope, workspace: workspace.clone() };
         let found: DeletionTarget = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
-        // What is shown is what is deleted.
-        scope = found.scope.known();
-        if scope == Some(AgentScope::Builtin) {
+        if found.scope.known() == Some(AgentScope::Builtin) {
             return Err(CommandFailure::new(format!("{name} is built in, and cannot be deleted")).or_hint(format!(
                 "switch it off in the settings: {{\"agents\": {{\"overrides\": {{\"{name}\": {{\"enabled\": false}}}}}}}}"
             )));
         }
+        let meant = found.scope.known().filter(|found| scope.is_none_or(|asked| asked == *found));
+        let (Some(meant), Some(path)) = (meant, &found.path) else {
+            let what = format!("the daemon's answer does not say which file of {name} would be deleted");
+            return Err(
+                CommandFailure::new(what).or_hint("nothing was changed; `subagent stop`, then try again")
+            );
+        };
+        // What is shown is what is deleted.
+        scope = Some(meant);
         let contexts = if arguments.contexts { ", and what it remembers" } else { "" };
-        let question = format!("Delete {name} ({}), {}{contexts}?", list::place(&found.scope), found.path);
+        let question = format!("Delete {name} ({}), {path}{contexts}?", list::place(&found.scope));
         consent::confirm(&question, "press y and then Enter to delete it, or give --yes", surroundings)?;
         // Whoever was asked may have thought for longer than an idle daemon lives.
         link.reach(&mut surroundings.stderr)?;

@@ -197,8 +197,7 @@ struct ExtensionInstallView {
     extension: ExtensionView,
     before: Option<ExtensionView>,
     contents: ExtensionContentsView,
-    #[serde(default)]
-    file_count: u64,
+    file_count: Option<u64>,
 }
 
 pub(super) fn extensions(
@@ -328,6 +327,12 @@ fn install(
         let answer = ask(&params, link, surroundings)?;
         let coming: ExtensionInstallView = paging::view(&answer)?;
         let is_there = coming.outcome == "unchanged";
+        if !arguments.dry_run && !is_there && !coming.is_whole() {
+            let what = "the daemon's answer does not say which extension would be installed";
+            return Err(
+                CommandFailure::new(what).or_hint("nothing was installed; `subagent stop`, then try again")
+            );
+        }
         let question = match &coming.before {
             Some(before) => format!("Put {} into the place of {}?", named(&coming.extension), named(before)),
             None => format!("Install {}?", named(&coming.extension)),
@@ -399,6 +404,12 @@ fn absolute(source: &str, surroundings: &ProcessIo) -> Result<String, CommandFai
 }
 
 impl ExtensionInstallView {
+    /// True if it says all that a person agrees to.
+    fn is_whole(&self) -> bool {
+        let ExtensionView { name, source, digest, .. } = &self.extension;
+        self.file_count.is_some() && [name, source, digest].iter().all(|part| !part.is_empty())
+    }
+
     /// Shows what would come, and what of it would run, last.
     fn sheet(&self, stderr: &OutputWriter) -> Sheet {
         let ExtensionView { name, version, description, source, commit, digest, notes, .. } = &self.extension;
@@ -409,8 +420,8 @@ impl ExtensionInstallView {
         let facts =
             facts.chain(optional("for", description)).chain(optional("author", &self.contents.author));
         let facts = facts.chain([("from", source.clone())]).chain(optional("commit", commit));
-        let files = human::count(self.file_count, "file");
-        sheet.facts(facts.chain([("digest", digest.clone()), ("files", files)]));
+        let files = self.file_count.map(|files| ("files", human::count(files, "file")));
+        sheet.facts(facts.chain([("digest", digest.clone())]).chain(files));
         sheet.facts(notes.iter().map(|note| ("note", note.clone())));
         sheet.facts(self.contents.skills.iter().map(|skill| ("skill", skill.told())));
         let servers = self.contents.servers.iter().map(|server| (server.label(), server.told()));

@@ -158,6 +158,11 @@ impl ImportedFileView {
         }
     }
 
+    /// Whether nobody can tell here that nothing would be written.
+    fn may_write(&self) -> bool {
+        self.is_new() || self.outcome.known().is_none()
+    }
+
     /// Something stands there now, or would, that did not.
     fn is_new(&self) -> bool {
         matches!(self.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
@@ -217,7 +222,11 @@ fn bring(
     if is_unread && !is_json && surroundings.has_person() {
         params.dry_run = true;
         let coming: AgentsImportReply = paging::view(&ask(&mut params, link, surroundings)?)?;
-        let news = coming.files.iter().filter(|file| file.is_new()).count();
+        let news = coming.files.iter().filter(|file| file.may_write()).count();
+        let Some(origin) = &coming.origin else {
+            return Err(unsaid("what came from the URL"));
+        };
+        let digest = origin.digest.clone();
         let question = format!("Bring in {}?", human::count(news as u64, "agent"));
         let wants_all = arguments.whole || news == 0;
         let question = coming.sheet(&surroundings.stderr)?.show(&question, wants_all, surroundings)?;
@@ -226,7 +235,7 @@ fn bring(
         }
         params.dry_run = false;
         // Exactly what was shown.
-        params.digest = coming.origin.map(|origin| origin.digest);
+        params.digest = Some(digest);
     }
     let answer = ask(&mut params, link, surroundings)?;
     let imported: AgentsImportReply = paging::view(&answer)?;
@@ -301,14 +310,20 @@ fn listed(entries: &[String]) -> String {
     if entries.is_empty() { "none".to_owned() } else { entries.join(", ") }
 }
 
+/// Nobody agrees to what they were not shown.
+fn unsaid(what: &str) -> CommandFailure {
+    CommandFailure::new(format!("the daemon's answer does not say {what}"))
+        .or_hint("nothing was brought in; `subagent stop`, then try again")
+}
+
 impl AgentsImportReply {
     /// What would come from a URL, and what it may do.
     fn sheet(&self, stderr: &OutputWriter) -> Result<Sheet, CommandFailure> {
-        if let Some(file) = self.files.iter().find(|file| file.is_new() && file.permissions.is_none()) {
-            let text = format!("the daemon's answer does not say what {} may do", file.name);
-            return Err(
-                CommandFailure::new(text).or_hint("nothing was brought in; `subagent stop`, then try again")
-            );
+        if self.files.iter().any(|file| file.name.is_empty() || file.outcome.as_str().is_empty()) {
+            return Err(unsaid("which agents would be brought in"));
+        }
+        if let Some(file) = self.files.iter().find(|file| file.may_write() && file.permissions.is_none()) {
+            return Err(unsaid(&format!("what {} may do", file.name)));
         }
         let mut sheet = Sheet::of(stderr);
         if let [ImportedFileView { text: Some(file), .. }] = self.files.as_slice() {

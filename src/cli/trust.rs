@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use super::{
     OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, hooks, human, link::DaemonLink,
-    list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
+    list::ListedProblem, paging, problem::FileProblemView, sheet::Sheet,
 };
 use protocol::{
-    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, ErrorKind,
-    TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
+    AgentScope, AgentStatus, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams,
+    ErrorKind, OpenEnum, TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust,
+    WorkspaceTrustParams,
 };
 
 mod folders;
@@ -95,41 +96,33 @@ pub(super) fn trust(
     }
 }
 
-/// A workspace, and what it brings along.
+/// A workspace, and what it brings along. Where the daemon does not say it, there is nothing to be asked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkspaceTrustView {
     roots: Vec<String>,
     trusted: bool,
-    /// Missing where it brings none along.
-    #[serde(default)]
     files: Vec<WorkspaceFileView>,
     /// What is wrong with the files.
-    #[serde(default)]
     problems: Vec<FileProblemView>,
-    #[serde(default)]
-    discovery: DiscoveryCommandView,
+    /// Missing where no command is set.
+    discovery: Option<DiscoveryCommandView>,
     /// The ones that count once it is trusted.
-    #[serde(default)]
     memory_files: Vec<String>,
     /// Files that these import.
-    #[serde(default)]
     memory_imports: Vec<ImportedMemoryView>,
     /// Acknowledged, and not there any more.
-    #[serde(default)]
     gone: Vec<String>,
 }
 
 /// The command that tells tools there.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct DiscoveryCommandView {
-    command: Option<String>,
+    command: String,
 }
 
 /// A file that a memory file imports.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct ImportedMemoryView {
     path: String,
     by: String,
@@ -139,14 +132,12 @@ struct ImportedMemoryView {
 #[serde(rename_all = "camelCase")]
 struct WorkspaceFileView {
     path: String,
-    /// Empty, or a word that is not known, of another daemon's.
-    #[serde(default)]
+    /// May be a word that is not known here.
     kind: String,
     digest: String,
-    /// It was acknowledged, and is another one since.
+    /// It was acknowledged, and is another one since. Missing = no.
     #[serde(default)]
     changed: bool,
-    #[serde(default)]
     acknowledged: bool,
     /// What it would change, a sentence each.
     effects: Vec<String>,
@@ -303,7 +294,9 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         let effects = file.runs_unasked.iter().map(|effect| ("unasked", effect.clone()));
         [("of", file.path.clone())].into_iter().chain(effects)
     }));
-    if let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) {
+    if let Some(DiscoveryCommandView { command }) =
+        workspace.discovery.as_ref().filter(|_| !workspace.trusted)
+    {
         let has_settings = workspace.files.iter().any(|file| file.kind == "settings");
         let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
         sheet.unasked([("runs", command.clone())]);
@@ -329,18 +322,48 @@ fn opened_gone(workspace: &WorkspaceTrustView) -> impl Iterator<Item = (&'static
 /// The answer to `agents/get`, as far as it says what the agent may do.
 #[derive(Deserialize)]
 struct ProjectAgentView {
-    #[serde(flatten)]
-    summary: ListedAgent,
+    name: String,
+    title: String,
+    status: OpenEnum<AgentStatus>,
+    path: String,
+    digest: String,
+    /// Missing where there are none.
+    #[serde(default)]
+    problems: Vec<ListedProblem>,
+    /// Missing where its file has errors, as all below.
     prompt: Option<String>,
-    #[serde(default)]
-    tools: Vec<String>,
+    tools: Option<Vec<String>>,
     approval: AgentApprovalView,
-    /// As its file could say it; null where it has errors, and cannot be started.
-    #[serde(default)]
+    /// As its file could say it.
+    definition: Option<Value>,
+}
+
+/// What a person agrees to.
+struct AgentPowers {
+    prompt: String,
+    tools: Vec<String>,
     definition: Value,
 }
 
 impl ProjectAgentView {
+    /// Fails where the daemon does not say what it may do: nobody agrees to what they were not shown.
+    fn powers(&mut self) -> Result<AgentPowers, CommandFailure> {
+        let name = &self.name;
+        if self.status.known() == Some(AgentStatus::Invalid) {
+            let what = format!("{name} has errors, cannot be started and cannot be trusted");
+            return Err(CommandFailure::new(what).or_hint(format!(
+                "`subagent validate {name}` tells the errors; trust it once they are mended"
+            )));
+        }
+        match (self.prompt.take(), self.tools.take(), self.definition.take()) {
+            (Some(prompt), Some(tools), Some(definition)) => Ok(AgentPowers { prompt, tools, definition }),
+            _ => Err(CommandFailure::new(format!("the daemon's answer does not say what {name} may do"))
+                .or_hint("nothing was trusted; `subagent stop`, then try again")),
+        }
+    }
+}
+
+impl AgentPowers {
     /// The MCP servers that each of its runs starts or reaches, with all that they are given.
     fn own_servers(&self) -> impl Iterator<Item = String> {
         let listed = self.definition.pointer("/mcp/servers").and_then(Value::as_array);
@@ -376,31 +399,29 @@ fn trust_agent(
         }
         answer => answer?,
     };
-    let agent: ProjectAgentView = paging::view(&answer)?;
+    let mut agent: ProjectAgentView = paging::view(&answer)?;
+    let powers = agent.powers()?;
     let mut sheet = Sheet::of(&surroundings.stderr);
-    if let Some(prompt) = &agent.prompt {
-        sheet.text(prompt);
-    }
+    sheet.text(&powers.prompt);
     let list = |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
     sheet.facts([
-        ("title", agent.summary.title.clone()),
-        ("file", agent.summary.path.clone().unwrap_or_default()),
-        ("digest", agent.summary.digest.clone()),
+        ("title", agent.title.clone()),
+        ("file", agent.path.clone()),
+        ("digest", agent.digest.clone()),
     ]);
-    sheet.fact("agent", &agent.summary.name);
+    sheet.fact("agent", &agent.name);
     // In full: a command of which the end is not seen cannot be trusted.
-    sheet.unasked(agent.own_servers().map(|server| ("starts", server)));
-    sheet.unasked(hooks::of_definition(&agent.definition).into_iter().map(|hook| ("hook", hook)));
-    sheet.fact("tools", &list(&agent.tools));
+    sheet.unasked(powers.own_servers().map(|server| ("starts", server)));
+    sheet.unasked(hooks::of_definition(&powers.definition).into_iter().map(|hook| ("hook", hook)));
+    sheet.fact("tools", &list(&powers.tools));
     sheet.unasked([("approves", list(&agent.approval.auto_approve))]);
-    sheet.facts(agent.summary.problems.iter().map(|problem| ("warning", problem.describe())));
+    sheet.facts(agent.problems.iter().map(|problem| ("warning", problem.describe())));
     let question = format!("May {name} be started, as it is now?");
     let question = sheet.show(&question, arguments.whole || arguments.yes, surroundings)?;
     if !arguments.yes {
         consent::confirm(&question, HOW, surroundings)?;
     }
-    let digest = agent.summary.digest;
-    let params = AgentsAcknowledgeParams { name: name.into(), digest, workspace };
+    let params = AgentsAcknowledgeParams { name: name.into(), digest: agent.digest, workspace };
     let answer = link.ask_value::<AgentsAcknowledge>(&params)?;
     let words = || format!("{name} may be started, as it is now; when its file changes you are asked again");
     paging::tell(&answer, arguments.format, words, surroundings)?;

@@ -5,6 +5,17 @@ use serde_json::{Value, json};
 
 use super::{asking::question, *};
 
+/// An answer to `workspace/open`: a folder that brings nothing along, but for these fields.
+pub(super) fn opened(fields: Value) -> Value {
+    let mut workspace = json!({
+        "roots": ["/w"], "problems": [], "memoryFiles": [], "memoryImports": [], "gone": [],
+    });
+    for (key, value) in fields.as_object().unwrap() {
+        workspace[key] = value.clone();
+    }
+    json!({ "workspace": workspace })
+}
+
 /// A command line, and what the daemon is asked and answers.
 pub(super) struct Row {
     pub(super) arguments: &'static [&'static str],
@@ -500,7 +511,7 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         Row {
             answers: vec![
-                ("workspace/open", json!({"workspace": {"roots": ["/w"], "trusted": false}})),
+                ("workspace/open", opened(json!({"trusted": false, "files": []}))),
                 ("workspace/trust", json!({"workspace": {"roots": ["/w"], "trusted": true}, "seq": 3})),
             ],
             ..Row::plain(&["trust", "--yes"], "", json!({}))

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::{asking::question, *};
+use super::{asking::question, commands::opened, *};
 
 fn rules() -> Value {
     json!({"rules": [
@@ -140,14 +140,14 @@ fn what_was_undone_is_told_and_what_could_not_be() {
 }
 
 fn workspace(trusted: bool, acknowledged: bool) -> Value {
-    json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [
+    opened(json!({"trusted": trusted, "files": [
         {"path": ".subagentd/agents/helper.md", "kind": "agent", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged,
          "effects": [], "runsUnasked": []},
         {"path": ".subagentd/policies/p.toml", "kind": "policy", "digest": "sha256:11", "acknowledged": true,
          "effects": [], "runsUnasked": []},
         {"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22", "acknowledged": true,
          "effects": [], "runsUnasked": []},
-    ]}})
+    ]}))
 }
 
 /// `trust` of the current folder, where `workspace/open` answers this; `typed` is the answer of whoever sits there.
@@ -245,11 +245,11 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
 /// Folders are for the workspace to name.
 #[test]
 fn a_file_is_what_the_daemon_reads_it_as_wherever_it_lies() {
-    let opened = json!({"workspace": {"roots": ["/w"], "trusted": false, "files": [
-        {"path": ".claude/agents/skills/evil.md", "kind": "agent", "digest": "sha256:11", "effects": [], "runsUnasked": []},
-        {"path": ".claude/skills/pdf", "kind": "skill", "digest": "sha256:22", "changed": true, "effects": [], "runsUnasked": []},
-        {"path": "agents/skills/new", "kind": "newer", "digest": "sha256:33", "effects": [], "runsUnasked": []},
-    ]}});
+    let opened = opened(json!({"trusted": false, "files": [
+        {"path": ".claude/agents/skills/evil.md", "kind": "agent", "digest": "sha256:11", "acknowledged": false, "effects": [], "runsUnasked": []},
+        {"path": ".claude/skills/pdf", "kind": "skill", "digest": "sha256:22", "acknowledged": false, "changed": true, "effects": [], "runsUnasked": []},
+        {"path": "agents/skills/new", "kind": "newer", "digest": "sha256:33", "acknowledged": false, "effects": [], "runsUnasked": []},
+    ]}));
     let told = trust(&["--yes"], None, opened, true).stderr;
     for text in [
         "not seen yet · sha256:11 · an agent: can be started",
@@ -265,15 +265,15 @@ fn a_file_is_what_the_daemon_reads_it_as_wherever_it_lies() {
 #[test]
 fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     let long = format!("`bin/tell --{} && evil\u{1b}` is run to tell tools", "x".repeat(200));
-    let opened = json!({"workspace": {
-        "roots": ["/w"], "trusted": false,
-        "files": [{"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22",
+    let answer = opened(json!({
+        "trusted": false,
+        "files": [{"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22", "acknowledged": false,
             "effects": [&long, "`bin/call` runs those tools"], "runsUnasked": []}],
         "problems": [{"path": "/w/.subagentd/settings.json", "line": 1, "column": 9, "severity": "error",
             "code": "BAD_VALUE", "message": "`models.default`: a project may not set this", "fix": "leave it out"}],
         "discovery": {"command": "my/tell", "tools": 0, "warnings": []},
-    }});
-    let ran = trust(&[], Some(&[("n declines › ", "n")]), opened, false);
+    }));
+    let ran = trust(&[], Some(&[("n declines › ", "n")]), answer, false);
     let seen = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
     let asked = seen("Trust FOLDER");
     // Rows break where the terminal ends, and words of the folder stand behind a bar.
@@ -289,7 +289,9 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
         assert!(shown.contains(&squeezed(text)), "{text}: {shown}");
     }
     // In a folder that brings nothing, trust runs something all the same; where it ran already, that is no news.
-    let bare = |trusted: bool| json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [], "discovery": {"command": "my/tell"}}});
+    let bare = |trusted: bool| {
+        opened(json!({"trusted": trusted, "files": [], "discovery": {"command": "my/tell", "tools": 0}}))
+    };
     let ran = trust(&[], Some(&[("n declines › ", "n")]), bare(false), false);
     let told = "runs     │ my/tell\nonce it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);

@@ -19,15 +19,12 @@ const HOW: &str = "press y and then Enter to acknowledge them, or give --yes";
 #[derive(Deserialize)]
 struct ProgramView {
     id: ProgramId,
-    #[serde(default)]
     source: String,
-    #[serde(default)]
     name: String,
+    /// Missing where it is not for a workspace.
     #[serde(default)]
     workspace: Vec<String>,
-    #[serde(default)]
     files: Vec<ProgramFileView>,
-    #[serde(default)]
     changed: bool,
 }
 

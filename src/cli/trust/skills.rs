@@ -18,18 +18,18 @@ use protocol::{
 const PROJECT: &str = "project";
 
 /// The answer to `skills/get`, as far as it says what is to be trusted.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct SkillToTrustView {
     skill: SkillPlaceView,
-    /// Of the same name.
+    /// Of the same name; missing where there are none.
+    #[serde(default)]
     others: Vec<SkillPlaceView>,
     body: String,
     file_count: u64,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct SkillPlaceView {
     description: String,
     folder: String,

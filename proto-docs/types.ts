@@ -3013,6 +3013,14 @@ export type ListedToolState =
   | "excluded"
   | (string & {});
 
+/** A workspace about whose trust a person has spoken. */
+export interface ListedWorkspace {
+  /** Canonical. */
+  roots: string[];
+  /** A person said so, of each root. */
+  trusted: boolean;
+}
+
 /** Fields that only requests to models have. */
 export interface LlmSpan {
   model?: string;
@@ -6572,7 +6580,7 @@ export type WorkspaceFileKind =
 
 export interface WorkspaceListResult {
   /** Those about whose trust a person has spoken; without their files. */
-  workspaces: WorkspaceRecord[];
+  workspaces: ListedWorkspace[];
 }
 
 export interface WorkspaceOpenParams {
@@ -6588,34 +6596,36 @@ export type WorkspaceParam = string | {
     roots: string[];
   };
 
-/** A workspace, and what of its own files a person has acknowledged. */
+/**
+ * A workspace, and what of its own files a person has acknowledged. A person agrees to it, so what is empty
+ * is there, too.
+ */
 export interface WorkspaceRecord {
   /** Canonical. */
   roots: string[];
   /** A person said so, of each root. Of its files those count that are acknowledged as they are now. */
   trusted: boolean;
+  /** Its agents, rules and settings, and whether each is acknowledged as it is now. */
+  files: WorkspaceFile[];
   /**
-   * Its agents, rules and settings, and whether each is acknowledged as it is now. Of `workspace/open`, and
-   * missing where it has none.
+   * What is wrong with its files. One that cannot be read cannot be acknowledged, nor an agent with errors.
    */
-  files?: WorkspaceFile[];
-  /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
-  problems?: FileProblem[];
+  problems: FileProblem[];
   /** What came of `tools.discoveryCommand` here, where one is set. */
   discovery?: WorkspaceDiscovery | null;
   /**
    * Its memory files that nobody is told of before it is trusted, and every agent after it, also what they
-   * say later. Of `workspace/open`.
+   * say later.
    */
-  memoryFiles?: string[];
-  /** Files that these import, whose texts agents are told with theirs. Of `workspace/open`. */
-  memoryImports?: ImportedMemoryFile[];
+  memoryFiles: string[];
+  /** Files that these import, whose texts agents are told with theirs. */
+  memoryImports: ImportedMemoryFile[];
   /**
    * Files that a person acknowledged and that are not there any more, while hooks or what they guarded wait
    * for them: what those guarded is refused until the workspace is trusted without them. Paths below the
    * root; of several roots whole.
    */
-  gone?: string[];
+  gone: string[];
 }
 
 export interface WorkspaceTrustParams {

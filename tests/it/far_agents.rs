@@ -173,7 +173,11 @@ async fn into_ones_own_folder_comes_only_what_was_read() {
     let looked = client.call("agents/import", ask(json!({ "dryRun": true }))).await;
     let free = &looked["files"][0];
     assert_eq!((files(&looked), &free["text"]), (vec![("free", "written")], &json!(FREE)), "{looked}");
-    assert_eq!(free["permissions"], json!({ "tools": ["write_file"], "autoApprove": ["high"] }));
+    let permissions = json!({
+        "tools": ["write_file"], "servers": [], "deny": [], "inherits": false, "agents": false,
+        "autoApprove": ["high"], "mcpServers": [],
+    });
+    assert_eq!(free["permissions"], permissions);
     assert!(
         looked["problems"][0]["message"].as_str().unwrap().starts_with("1 of its Markdown files"),
         "{looked}"

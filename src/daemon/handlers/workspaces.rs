@@ -25,8 +25,8 @@ use hooks::HookPlacesRead;
 use memory::MemoryFileState;
 use project::{ProjectFile, ProjectFileKind, ProjectSurvey, WithheldFile};
 use protocol::{
-    AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq, ListedWorkspace,
-    ImportedMemoryFile, NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile,
+    AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
+    ImportedMemoryFile, ListedWorkspace, NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile,
     WorkspaceFileKind, WorkspaceList, WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams,
     WorkspaceOpenResult, WorkspaceParam, WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams,
     WorkspaceTrustResult, WorkspaceTrusted,

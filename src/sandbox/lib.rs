@@ -32,7 +32,9 @@ pub use environment::{CommandEnvironment, MARKER};
 pub use hidden::{HiddenPlaces, TEMPORARY, secrets, secrets_elsewhere, secrets_of_system};
 pub use named::{NamedCommandParts, NamedPathError};
 pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
-pub use running::{CommandEnder, CommandHandle, CommandStartError, KeptBeside, RunningCommand};
+pub use running::{
+    CommandEnder, CommandHandle, CommandPauser, CommandStartError, KeptBeside, NotPaused, RunningCommand,
+};
 
 use own_program::OwnProgram;
 use running::IdleWarden;

@@ -19,6 +19,7 @@ mod launch;
 mod lines;
 mod listing;
 mod origin;
+mod pausing;
 mod rules;
 mod sampling;
 mod server;

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -17,10 +16,10 @@ use super::{
     rules::{ServerRules, digest_of},
     server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState},
 };
-use crate::{CommandRuntime, ProgramLog, ServerCallWatch};
+use crate::{CommandRuntime, ProgramLog};
 use config::server_sound;
 use project::{Project, ProjectReader};
-use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools, SandboxProfile};
+use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
@@ -189,18 +188,6 @@ impl McpHub {
             extension_check: OnceLock::new(),
             owned: Mutex::default(),
         }))
-    }
-
-    /// Watches over the workspace while a server is at a call, if the server is a program that can write there in a sandbox. The error is why
-    /// that cannot be.
-    pub async fn watch_call(&self, server: &McpServerInstance) -> Result<Option<ServerCallWatch>, String> {
-        let rules = self.0.rules.get().commands.clone().for_agent(server.origin.sandbox());
-        let can_write = rules.confinement.profile == SandboxProfile::WorkspaceWrite;
-        if !server.entry.is_program() || server.roots.is_empty() || !can_write {
-            return Ok(None);
-        }
-        let roots: Vec<PathBuf> = server.roots.iter().map(PathBuf::from).collect();
-        self.0.commands.watch_server_call(&roots).await.map(Some)
     }
 
     /// What happened since this was asked last; waits for something.

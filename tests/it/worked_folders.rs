@@ -5,7 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{House, Reply, Script};
+use crate::{
+    mcp::server,
+    support::{House, Reply, Script},
+};
 
 const AGENT: &str =
     "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: ['*']\n---\nYou write.\n";
@@ -64,6 +67,30 @@ async fn what_lies_in_a_forgotten_folder_is_run_at_once_and_after_a_restart() {
     assert!(!listed.contains("dotfiles"), "{listed}");
     let log = client.call("events/list", json!({ "filter": { "types": ["folder.forgotten"] } })).await;
     assert_eq!(log["events"].as_array().unwrap().len(), 1, "{log}");
+    drop(client);
+    running.stop().await;
+}
+
+/// A server is there for longer than the sessions that used it.
+#[tokio::test]
+async fn no_server_is_left_in_a_folder_that_is_forgotten() {
+    let script =
+        Script::new([Reply::calls(&[("mcp.s.echo", json!({ "text": "one" }))]), Reply::done("done")]);
+    let house = House::new()
+        .script(&script)
+        .agent("writer", AGENT)
+        .rules("all", "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n")
+        .settings(&json!({ "mcpServers": { "s": server::entry("plain") } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "writer", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    assert_eq!(client.call("mcp/status", asked.clone()).await["servers"][0]["state"], "ready");
+    client.call("session/delete", json!({ "sessionId": session })).await;
+    let forgotten = client.call("workedFolders/forget", json!({ "folder": running.work() })).await;
+    assert_eq!(forgotten["forgotten"], true, "{forgotten}");
+    assert_eq!(client.call("mcp/status", asked).await["servers"][0]["state"], "idle");
     drop(client);
     running.stop().await;
 }

@@ -15,8 +15,8 @@ use super::{
     by, internal, violation,
 };
 use crate::{
-    daemon_life::DaemonLife, daemon_services::DaemonServices, program_runtime::ProgramRuntime,
-    settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
+    daemon_life::DaemonLife, daemon_services::DaemonServices, mcp::McpConnections,
+    program_runtime::ProgramRuntime, settings_in_force::SettingsInForce, workspace_sources::WorkspaceSources,
 };
 use protocol::{
     ErrorKind, EventHead, FolderForgotten, NoParams, PrivateEventFields, RpcError, WorkedFoldersForget,
@@ -34,11 +34,13 @@ pub(super) struct WorkedFolderMethods {
     pub store: EventStore,
     pub workspaces: Arc<WorkspaceSources>,
     pub programs: Arc<ProgramRuntime>,
+    pub mcp: Arc<McpConnections>,
 }
 
 pub fn register(api: &mut MethodHandlers, services: &DaemonServices) {
-    let DaemonServices { life, settings, store, workspaces, programs, .. } = services.clone();
-    let mut api = api.given(Arc::new(WorkedFolderMethods { life, settings, store, workspaces, programs }));
+    let DaemonServices { life, settings, store, workspaces, programs, mcp, .. } = services.clone();
+    let mut api =
+        api.given(Arc::new(WorkedFolderMethods { life, settings, store, workspaces, programs, mcp }));
     api.cancellable::<WorkedFoldersList, _, _>(list);
     api.method::<WorkedFoldersForget, _, _>(forget);
 }
@@ -87,6 +89,9 @@ async fn forget(
         body: FolderForgotten { folder: folder.clone() }.into(),
         private: PrivateEventFields::default(),
     };
+    // A server outlives the sessions whose runs used it, and may write there. One that is in use is a session's, for which the folder is
+    // not forgotten.
+    state.mcp.hub.end_unused_in(Path::new(&folder)).await;
     let outcome = state.store.forget_worked_folder(&folder, event).await;
     let seq = match outcome.map_err(|error| internal("the folder could not be forgotten", &error))? {
         FolderForgettingOutcome::Gone { seq } => Some(seq),

@@ -211,7 +211,8 @@ fn stop_of(thread: libc::pid_t) -> Option<c_int> {
     #[allow(unsafe_code, reason = "as above")]
     let (who, status) = unsafe { (found.si_pid(), found.si_status()) };
     // A stop with an event is nobody's signal (`PTRACE_EVENT_…` stands above it).
-    (done == 0 && who == thread).then(|| if status >> 8 == 0 && status != libc::SIGTRAP { status } else { 0 })
+    let signal = if status >> 8 == 0 && status != libc::SIGTRAP { status } else { 0 };
+    (done == 0 && who == thread).then_some(signal)
 }
 
 fn ptrace(request: libc::c_uint, thread: libc::pid_t, data: c_int) -> io::Result<()> {

@@ -202,6 +202,11 @@ impl McpServerInstance {
         }
     }
 
+    /// True if nobody uses it at this moment.
+    pub fn has_no_lease(&self) -> bool {
+        self.uses().now == 0
+    }
+
     /// Has it begun anew if what it is started with may not be run any more.
     pub fn look_again(&self) {
         self.look.notify_one();

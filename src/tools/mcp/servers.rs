@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -259,6 +260,22 @@ impl McpHub {
                 ServerOrigin::Agent { of_project: true, .. } => server.end(),
                 _ => server.look_again(),
             }
+        }
+    }
+
+    /// Ends the servers that nobody uses and whose workspace has this folder in it or around it; completes when their programs have ended.
+    pub async fn end_unused_in(&self, folder: &Path) {
+        let shared: Vec<Arc<McpServerInstance>> = {
+            let workspaces = lock(&self.0.workspaces);
+            workspaces.values().flat_map(|it| it.known.values()).cloned().collect()
+        };
+        let owned: Vec<Arc<McpServerInstance>> = lock(&self.0.owned).clone();
+        let is_there = |root: &String| Path::new(root).starts_with(folder) || folder.starts_with(root);
+        let all = shared.into_iter().chain(owned);
+        let meant: Vec<_> = all.filter(|it| it.has_no_lease() && it.roots.iter().any(is_there)).collect();
+        meant.iter().for_each(|server| server.end());
+        for server in meant {
+            server.ended().await;
         }
     }
 

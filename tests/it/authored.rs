@@ -395,7 +395,7 @@ async fn nothing_that_is_brought_in_may_more_than_where_it_lay() {
     ];
     assert_eq!(outcomes, expected, "{imported}");
     let loose = client.call("agents/get", json!({ "name": "loose" })).await;
-    assert_eq!(loose["approval"].get("autoApprove"), None, "{loose}");
+    assert_eq!(loose["approval"]["autoApprove"], json!([]), "{loose}");
     assert_eq!((loose.get("sandbox"), loose.get("triggers")), (None, None), "{loose}");
     assert_eq!((&loose["query"], loose["definition"].get("run")), (&json!("${prompt}"), None), "{loose}");
     let told = imported["files"][0]["problems"].to_string();

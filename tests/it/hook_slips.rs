@@ -335,7 +335,7 @@ async fn what_vanished_after_it_was_acknowledged_is_told_and_can_be_left_behind(
             let params = json!({ "workspace": running.work(), "trusted": true, "files": files });
             client.call("workspace/trust", params).await["workspace"].clone()
         };
-        assert_eq!(trust(&mut client).await["gone"], Value::Null);
+        assert_eq!(trust(&mut client).await["gone"], json!([]));
         fs::remove_file(running.work().join(gone)).unwrap();
         assert_eq!(open(&mut client).await["gone"], json!([gone]));
         if gone == "guard.sh" {
@@ -353,7 +353,7 @@ async fn what_vanished_after_it_was_acknowledged_is_told_and_can_be_left_behind(
         let (run, _) = client.start(&running, "reader", json!({})).await;
         client.ended(&run).await;
         assert!(running.log().await.iter().any(|it| it.to_string().contains("HOOK_DENIED")), "{gone}");
-        assert_eq!(trust(&mut client).await["gone"], Value::Null, "{gone}");
+        assert_eq!(trust(&mut client).await["gone"], json!([]), "{gone}");
         if gone == ".subagentd/settings.json" {
             let (run, _) = client.start(&running, "reader", json!({})).await;
             client.ended(&run).await;

@@ -637,7 +637,7 @@ async fn what_waits_for_trust_is_told_once_a_session_and_named_before_it_is_give
     assert_eq!(opened["workspace"]["memoryFiles"], json!([file]));
     trust(&mut client, &house.work()).await;
     let opened = client.call("workspace/open", json!({ "workspace": house.work() })).await;
-    assert_eq!(opened["workspace"].get("memoryFiles"), None);
+    assert_eq!(opened["workspace"]["memoryFiles"], json!([]));
     running.stop().await;
 }
 

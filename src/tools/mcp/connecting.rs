@@ -220,7 +220,7 @@ impl McpConnector<'_> {
             open.listing.warnings.extend(active.end().await);
         }
         let pausable = open.program.as_ref().and_then(|program| program.pausable.clone());
-        open.connection = open.connection.to_program(pausable);
+        open.connection = open.connection.of_program(pausable);
         Ok(open)
     }
 

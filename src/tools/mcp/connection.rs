@@ -117,7 +117,7 @@ impl McpConnection {
     }
 
     /// The same to a program that may write the workspace.
-    pub fn to_program(self, pausable: Option<PausableProgram>) -> McpConnection {
+    pub fn of_program(self, pausable: Option<PausableProgram>) -> McpConnection {
         McpConnection { pausable, ..self }
     }
 

@@ -4257,6 +4257,11 @@ export interface ReloadResult {
    * mistake asks.
    */
   problems: FileProblem[];
+  /**
+   * Of the files of `problems` those in which nobody can tell which hooks there are: until each is mended, no
+   * prompt and no tool call is accepted.
+   */
+  stoppedBy?: string[];
   /** Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed. */
   seq?: EventSeq | null;
 }

@@ -27,8 +27,9 @@ mod shadowing;
 mod start_files;
 mod states;
 
-pub use further::{further_places, is_obeyed_at_home};
+pub use further::further_places;
 pub use git_runs::{GitCommits, git_runs_programs};
+pub use home::is_settings_folder;
 pub use kept::{AgentProgram, AutorunGuard, AutorunGuards, GitBrings, RunningProgram, WritesTold};
 
 use super::{
@@ -97,6 +98,9 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     // The whole workspace as such a folder would make each of its files one.
     found.retain(|place| is_below_root(workspace, &place.path));
     found.extend(untold);
+    let is_settings = |root: &&Path| home.as_ref().is_some_and(|home| is_settings_folder(root, home));
+    let settings = workspace.roots().filter(is_settings);
+    found.extend(settings.map(|root| AutorunPlace { path: root.to_owned(), why: home::SETTINGS_ROOT }));
     let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
     programs.extend(home.iter().flat_map(|home| start_files::named(home)));
     let is_in_root = |place: &AutorunPlace| workspace.roots().any(|root| place.path.starts_with(root));
@@ -117,7 +121,9 @@ pub fn autorun_places_below(workspace: &Workspace) -> Vec<AutorunPlace> {
         let repository = RepositoryAround::at(folder.clone(), base, true);
         run_by_git(workspace, base, &repository, &mut found);
     }
-    found.retain(|place| place.why == UNTOLD || is_below_root(workspace, &place.path));
+    found.retain(|place| {
+        matches!(place.why, UNTOLD | home::SETTINGS_ROOT) || is_below_root(workspace, &place.path)
+    });
     found
 }
 

@@ -6,13 +6,19 @@ use std::{
 };
 
 use super::{
+    further::is_obeyed_at_home,
     git_programs::is_text,
     home_links::{self, HomeLink},
 };
-use shell::AutorunPlace;
+use shell::{AutorunPlace, is_settings_folder_of_home};
 use sys::guarded::ResolvedPath;
 
 const LINKED: &str = "a link in the home leads there, from where programs take what they run";
+/// The reason for each file of a workspace that is such a folder as a whole.
+pub(super) const SETTINGS_ROOT: &str =
+    "programs of the home take what they run from this workspace, by its place or by a link that leads to it";
+/// Folders of a home, without a dot in front, in which its shells find programs by their names, whatever this daemon's `PATH` says.
+const OF_PROGRAMS: &[&str] = &["bin", "go/bin"];
 const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Finds where links lead whose names in a home begin with a dot, or that lie in the folders of programs there.
@@ -22,6 +28,25 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
         let places = links.into_iter().filter(|link| *link != path).chain([end]);
         found.extend(places.map(|path| AutorunPlace { path, why: LINKED }));
     }
+}
+
+/// True of a folder, without links, in which programs of this home find what they run, by its place or by the name of a link there that leads
+/// to it or around it: `~/.config` may be a link to `~/dotfiles/config`.
+pub fn is_settings_folder(folder: &Path, home: &Path) -> bool {
+    let is_of_programs = |folder: &Path| OF_PROGRAMS.iter().any(|name| folder == home.join(name));
+    let is_one = |folder: &Path| {
+        is_settings_folder_of_home(folder, home) || is_obeyed_at_home(folder, home) || is_of_programs(folder)
+    };
+    is_one(folder) || names_at_home(folder, home).iter().any(|name| is_one(name))
+}
+
+/// The names that a folder, without links, has by links below dotted names of a home that lead to it or to a folder around it.
+fn names_at_home(folder: &Path, home: &Path) -> Vec<PathBuf> {
+    let named = |HomeLink { path, .. }: HomeLink| {
+        let below = folder.strip_prefix(ResolvedPath::to(&path).end).ok()?;
+        Some(path.components().chain(below.components()).collect())
+    };
+    home_links::links(home).into_iter().filter_map(named).collect()
 }
 
 /// The ones of these that are kept from commands: folders, and files that are texts; what is none is what builds make. So is what is not there

@@ -29,7 +29,7 @@ mod tests {
         let is_one = |root: &str| is_settings_folder(&home.join(root), &home);
         lay("dotfiles/nvim", ".config/nvim");
         lay("dotfiles/vim", ".vim");
-        lay("code/cache", ".cache");
+        lay("code/cache", ".dotfiles");
         fs::create_dir_all(home.join("dotfiles/nvim/lua/plugins")).unwrap();
         fs::create_dir_all(home.join("code/shop")).unwrap();
         for root in ["dotfiles/nvim", "dotfiles/nvim/lua/plugins", "dotfiles/vim"] {

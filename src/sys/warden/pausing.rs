@@ -2,8 +2,8 @@
 //!
 //! A process that is stopped by a signal goes on by another one, and a process can have the kernel send itself any: by a timer, by the end of a
 //! child, when something can be read. One that stands still in the hands of a tracer goes on when that says so, or ends (ptrace(2),
-//! `PTRACE_SEIZE`, `PTRACE_INTERRUPT`). What it starts meanwhile is in the same hands from its first moment. Where the kernel lets nobody
-//! trace (Yama's scopes 2 and 3), it is stopped by a signal.
+//! `PTRACE_SEIZE`, `PTRACE_INTERRUPT`). What it starts meanwhile is in the same hands from its first moment. Where nobody may
+//! trace (Yama's scopes 2 and 3, a container's filter), it is stopped by a signal.
 
 use std::{
     collections::BTreeMap,
@@ -155,10 +155,14 @@ impl PausedThreads {
     }
 }
 
-/// True if a process may trace what descends from it. Without Yama it may.
+/// True if a process may trace what descends from it: neither Yama nor a container's filter of system calls is against it.
 fn may_trace() -> bool {
+    /// More than the system has numbers for (proc_sys_kernel(5), `pid_max`).
+    const NOBODY: libc::pid_t = libc::pid_t::MAX;
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-    scope.and_then(|scope| scope.trim().parse::<u32>().ok()).is_none_or(|scope| scope < 2)
+    let is_scope = scope.and_then(|scope| scope.trim().parse::<u32>().ok()).is_none_or(|scope| scope < 2);
+    let refused = ptrace(libc::PTRACE_INTERRUPT, NOBODY, 0).err().and_then(|error| error.raw_os_error());
+    is_scope && refused == Some(libc::ESRCH)
 }
 
 /// True if all have stopped; the others are told to.

@@ -70,7 +70,8 @@ impl PausableProgram {
             Err(NotPaused::Going) => {
                 tracing::warn!(
                     server = self.0.server,
-                    "the program of an MCP server is ended: it does not stand still while nobody asks it for anything"
+                    "the program of an MCP server is ended: it does not stand still while nobody asks it for anything; \"background\": true \
+                     in its entry of your own settings lets it go on"
                 );
                 pauser.kill();
                 // It has ended then.

@@ -97,7 +97,6 @@ fn entry(tools: usize) -> anyhow::Result<McpServerConfig> {
         exclude_tools: Vec::new(),
         auto_start: false,
         network: false,
-        background: false,
         oauth: None,
         disabled: false,
         literal: false,

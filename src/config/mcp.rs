@@ -48,15 +48,14 @@ const FIELDS: &[&str] = &[
     "excludeTools",
     "autoStart",
     "network",
-    "background",
     "disabled",
 ];
 const TYPES: &[&str] = &["stdio", "http", "streamable-http", "streamableHttp"];
 /// What belongs to a program, and to an address.
-const OF_PROGRAM: &[&str] = &["args", "env", "cwd", "network", "background"];
+const OF_PROGRAM: &[&str] = &["args", "env", "cwd", "network"];
 const OF_ADDRESS: &[&str] = &["headers", "oauth"];
 /// What only the people may say who run the daemon.
-const OWN_ONLY: &[&str] = &["network", "autoStart", "background"];
+const OWN_ONLY: &[&str] = &["network", "autoStart"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpSettings {
@@ -170,7 +169,6 @@ impl McpServerReader<'_> {
         };
         let (trust, disabled) = (self.flag("trust"), self.flag("disabled"));
         let (auto_start, network) = (self.flag("autoStart"), self.flag("network"));
-        let background = self.flag("background");
         let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
         let (pin, oauth) = (self.pin(), self.oauth());
         let transport = transport?;
@@ -183,7 +181,6 @@ impl McpServerReader<'_> {
             exclude_tools,
             auto_start,
             network,
-            background,
             oauth,
             disabled,
             literal: false,
@@ -448,7 +445,6 @@ impl EntryShape for ServerShape {
             ("excludeTools", ListOf(TextShape).schema()),
             ("autoStart", BoolShape.schema()),
             ("network", BoolShape.schema()),
-            ("background", BoolShape.schema()),
             ("disabled", BoolShape.schema()),
         ];
         let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema));

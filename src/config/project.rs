@@ -90,10 +90,10 @@ impl ProjectSettings {
         let mut mcp_servers = std::mem::take(&mut config.mcp.servers.value);
         mcp_servers.retain(|_, server| !server.faulty);
         mcp_servers.retain(|name, server| {
-            let is_modest = !server.network && !server.auto_start && !server.background;
+            let is_modest = !server.network && !server.auto_start;
             if !is_modest {
                 let message = format!(
-                    "`{SERVERS}.{name}`: only your own settings may say `network`, `autoStart` or `background`; the server is not used"
+                    "`{SERVERS}.{name}`: only your own settings may say `network` or `autoStart`; the server is not used"
                 );
                 problems.push(problem(path, None, FileProblemCode::BadValue, message));
             }

@@ -143,7 +143,6 @@ impl PackagedServer {
             exclude_tools: Vec::new(),
             auto_start: false,
             network: false,
-            background: false,
             oauth: None,
             disabled: false,
             literal: true,

@@ -34,9 +34,6 @@ pub struct McpServerConfig {
     /// Its program reaches the network, whatever `sandbox.network` says. Of the user's own servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
-    /// Its program goes on while nobody asks it for anything, also where it may write the workspace. Of the user's own servers.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub background: bool,
     /// How people sign in to it, where its address wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<McpOauth>,
@@ -76,7 +73,6 @@ impl McpServerConfig {
             exclude_tools: Vec::new(),
             auto_start: false,
             network: false,
-            background: false,
             oauth: None,
             disabled: true,
             literal: false,

@@ -32,9 +32,7 @@ pub use environment::{CommandEnvironment, MARKER};
 pub use hidden::{HiddenPlaces, TEMPORARY, secrets, secrets_elsewhere, secrets_of_system};
 pub use named::{NamedCommandParts, NamedPathError};
 pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
-pub use running::{
-    CommandEnder, CommandHandle, CommandPauser, CommandStartError, KeptBeside, NotPaused, RunningCommand,
-};
+pub use running::{CommandEnder, CommandHandle, CommandStartError, KeptBeside, RunningCommand};
 
 use own_program::OwnProgram;
 use running::IdleWarden;

@@ -14,7 +14,7 @@ use std::{
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::{
-    io::AsyncWriteExt as _,
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixStream, unix::pipe::Receiver},
 };
 
@@ -27,10 +27,8 @@ use sys::{
     },
 };
 
-mod control;
-
-use control::WardenControl;
-pub use control::{CommandPauser, NotPaused};
+/// Bytes of a warden's report: names of processes and numbers.
+const MAX_REPORT: usize = 64 << 10;
 
 /// The reason why a command was not started.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +73,8 @@ pub struct RunningCommand {
 
 /// The hold on a command. Dropping it ends the command.
 pub struct CommandHandle {
-    control: Arc<WardenControl>,
+    control: BufReader<UnixStream>,
+    report: Vec<u8>,
     /// It ends when `control` does. `None` = it was let go.
     child: Option<OwnChild>,
     /// It is let go of when all of the command has ended.
@@ -120,21 +119,26 @@ impl CommandHandle {
     /// How it ended. Cancel safe: what was read is kept.
     pub async fn ended(&mut self) -> Result<CommandExit, CommandStartError> {
         let failed = |source| CommandStartError::System { what: "the command cannot be waited for", source };
-        let report = self.control.report().await.map_err(failed)?;
+        while !self.report.ends_with(b"\n") && self.report.len() < MAX_REPORT {
+            let length = {
+                let more = self.control.fill_buf().await.map_err(failed)?;
+                self.report.extend_from_slice(more);
+                more.len()
+            };
+            if length == 0 {
+                break;
+            }
+            self.control.consume(length);
+        }
         self.is_over = true;
         if let Some(why) = self.ended_for.get() {
             return Err(CommandStartError::Ended(why.clone()));
         }
-        match report {
-            Some(WardenReport::Ended(ended)) => Ok(ended),
-            Some(WardenReport::NotRun(problem)) => Err(CommandStartError::NotRun(problem)),
-            Some(WardenReport::Paused(_)) | None => Err(CommandStartError::Lost),
+        match serde_json::from_slice(&self.report) {
+            Ok(WardenReport::Ended(ended)) => Ok(ended),
+            Ok(WardenReport::NotRun(problem)) => Err(CommandStartError::NotRun(problem)),
+            Err(_) => Err(CommandStartError::Lost),
         }
-    }
-
-    /// A way to have it stand still, beside whoever waits for its end.
-    pub fn pauser(&self) -> CommandPauser {
-        CommandPauser::of(Arc::clone(&self.control))
     }
 
     /// Ends the warden, which does not answer. What it watched over is an orphan then, and ended like one.
@@ -146,7 +150,7 @@ impl CommandHandle {
 
     /// Keeps something until all of the command has ended.
     pub fn keep_beside(&mut self, kept: Box<dyn KeptBeside>) -> io::Result<()> {
-        let control = self.control.as_fd().try_clone_to_owned()?;
+        let control = self.control.get_ref().as_fd().try_clone_to_owned()?;
         kept.begins(CommandEnder { control, ended_for: Arc::clone(&self.ended_for) });
         self.beside = Some(kept);
         Ok(())
@@ -164,14 +168,14 @@ impl CommandHandle {
 
     /// Asks for something. Nobody hears it any more when the command has ended.
     pub fn wish(&self, wish: WardenSignal) {
-        self.control.wish(wish);
+        let _ended = self.control.get_ref().try_write(&[wish.byte()]);
     }
 }
 
 impl Drop for CommandHandle {
     fn drop(&mut self) {
-        // So that the warden reads the end whoever else might have the socket. Who waits for its report still reads that.
-        let _gone = rustix::net::shutdown(self.control.as_fd(), rustix::net::Shutdown::Write);
+        // Both ways, so that the warden reads the end whoever else might have the socket.
+        let _gone = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
         if let Some(child) = self.child.take() {
             // Without a sandbox the command may have stopped it.
             child.wake();
@@ -321,7 +325,8 @@ impl IdleWarden {
                 Some(mechanism) => Some(mechanism.name()),
             },
             hold: CommandHandle {
-                control: Arc::new(WardenControl::new(control)),
+                control: BufReader::new(control),
+                report: Vec::new(),
                 child: Some(child),
                 beside: None,
                 ended_for: Arc::default(),

@@ -49,7 +49,7 @@ mod home;
 mod table;
 
 pub(crate) use home::homes;
-pub use home::{automatic_at_home, is_settings_folder_of_home};
+pub use home::{automatic_at_home, is_listed_folder_of_home, is_settings_folder_of_home};
 use table::AGENT_SETTINGS;
 pub use table::{AUTOMATIC, GIT_CONFIG, GIT_HOOKS};
 

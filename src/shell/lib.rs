@@ -37,7 +37,7 @@ mod walk;
 
 pub use automatic::{
     AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic, automatic_at_home,
-    is_settings_folder_of_home,
+    is_listed_folder_of_home, is_settings_folder_of_home,
 };
 pub use git::is_plain_setting as is_plain_git_setting;
 

@@ -27,7 +27,6 @@ use super::guarded::FileIdentity;
 mod confine;
 mod fixed;
 mod on_behalf;
-mod pausing;
 mod processes;
 mod terminal;
 mod trials;
@@ -138,10 +137,6 @@ pub enum WardenSignal {
     Stop,
     /// They end.
     Kill,
-    /// They stand still until they are resumed. Answered by [`WardenReport::Paused`].
-    Pause,
-    /// They go on.
-    Resume,
 }
 
 impl WardenSignal {
@@ -150,34 +145,20 @@ impl WardenSignal {
         match self {
             WardenSignal::Stop => b's',
             WardenSignal::Kill => b'k',
-            WardenSignal::Pause => b'p',
-            WardenSignal::Resume => b'r',
         }
     }
 
     fn from_byte(byte: u8) -> Option<WardenSignal> {
-        let all = [WardenSignal::Stop, WardenSignal::Kill, WardenSignal::Pause, WardenSignal::Resume];
-        all.into_iter().find(|wish| wish.byte() == byte)
+        [WardenSignal::Stop, WardenSignal::Kill].into_iter().find(|wish| wish.byte() == byte)
     }
 }
 
-/// What the warden says, a line each. With what is not `Paused` it ends.
+/// What the warden says: one line, then it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WardenReport {
     /// Nothing was run.
     NotRun(String),
-    /// One answer to each [`WardenSignal::Pause`]: true = all of the command stands still; false = some of it could not be made to.
-    Paused(bool),
     Ended(CommandExit),
-}
-
-impl WardenReport {
-    /// Says it.
-    fn tell(&self, control: &mut UnixStream) -> io::Result<()> {
-        let mut text = serde_json::to_string(self).map_err(io::Error::other)?;
-        text.push('\n');
-        control.write_all(text.as_bytes())
-    }
 }
 
 /// How a command ended.
@@ -239,7 +220,9 @@ fn serve() -> io::Result<()> {
         Ok(watch) => WardenReport::Ended(watch.until_end(control.try_clone()?)?),
         Err(problem) => WardenReport::NotRun(problem),
     };
-    report.tell(&mut control)
+    let mut text = serde_json::to_string(&report).map_err(io::Error::other)?;
+    text.push('\n');
+    control.write_all(text.as_bytes())
 }
 
 /// Closes what this process was started with, like its own program: it has three descriptors, and whatever it opens is its own.

@@ -45,7 +45,7 @@ use covers::CoveredCommands;
 pub use judging::JudgingTurns;
 pub use kept::{ConfinedProgram, GitUse, KeptPlaces};
 pub use report::{report, signal_name};
-pub use server_calls::{ServerCallWatch, WatchedWorkspace};
+pub use server_calls::ServerCallWatch;
 use settings_folder::settings_folder_among;
 pub use still::{ServerFiles, StillFiles, StillHold};
 

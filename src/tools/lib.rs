@@ -65,7 +65,7 @@ pub use autorun::AutorunGuards;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{
     BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision, ConfinedProgram, KeptPlaces,
-    ServerCallWatch, WatchedWorkspace,
+    ServerCallWatch,
 };
 pub use discovered::{DiscoveryContext, DiscoveryResult, commands_in_force, discover};
 pub use foreign::ForeignToolset;

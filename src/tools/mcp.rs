@@ -19,7 +19,6 @@ mod launch;
 mod lines;
 mod listing;
 mod origin;
-mod pausing;
 mod rules;
 mod sampling;
 mod server;

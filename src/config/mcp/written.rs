@@ -60,7 +60,6 @@ fn written(server: &McpServerConfig, value: impl Fn(&String) -> String) -> Json 
         ("trust", server.trust),
         ("autoStart", server.auto_start),
         ("network", server.network),
-        ("background", server.background),
         ("disabled", server.disabled),
     ] {
         if flag {

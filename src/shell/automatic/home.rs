@@ -69,16 +69,25 @@ pub fn is_settings_folder_of_home(folder: &Path, home: &Path) -> bool {
     }
     // Nothing but settings lies in the first of them.
     let is_shared = below[0] == ".config" || SHARED.iter().any(|shared| home.join(shared) == folder);
-    let has_row = AUTOMATIC.iter().any(|row| {
+    is_shared || is_listed(&below)
+}
+
+/// True of a folder below a home that the table names, or that lies in such a one or around it.
+pub fn is_listed_folder_of_home(folder: &Path, home: &Path) -> bool {
+    let below = folder.strip_prefix(home).map(names).unwrap_or_default();
+    below.first().is_some_and(|name| name.starts_with('.')) && is_listed(&below)
+}
+
+fn is_listed(below: &[String]) -> bool {
+    AUTOMATIC.iter().any(|row| {
         let wanted: Vec<&str> = row.path.split('/').collect();
-        let is_met = wanted.iter().zip(&below).all(|(wanted, name)| is_named(name, wanted));
+        let is_met = wanted.iter().zip(below).all(|(wanted, name)| is_named(name, wanted));
         // Products of agents keep their worktrees beside these.
         let is_elsewhere = row.why == AGENT_SETTINGS
             && wanted.len() < below.len()
             && !OF_PRODUCTS.contains(&below[wanted.len()].as_str());
         is_met && !is_elsewhere
-    });
-    is_shared || has_row
+    })
 }
 
 impl PathTarget {

@@ -46,33 +46,6 @@ pub fn of_command(is_first: bool) -> Vec<ProcessStatus> {
     all.iter().filter(|it| is_below(it.pid)).cloned().collect()
 }
 
-/// Numbers of the processes below this one, by what the kernel says of each one's children; `None` where it does not (`CONFIG_PROC_CHILDREN`).
-/// Perf: some 20 µs for each of them, whatever else runs on the machine. While they begin and end, one may be missed.
-pub fn below() -> Option<Vec<u32>> {
-    let children = |pid: u32| -> Option<Vec<u32>> {
-        let mut found = Vec::new();
-        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            match fs::read_to_string(thread.path().join("children")) {
-                Ok(text) => found.extend(text.split_whitespace().filter_map(|it| it.parse::<u32>().ok())),
-                // The thread has ended, or its process; or nothing tells.
-                Err(_) if !thread.path().join("stat").exists() => (),
-                Err(_) => return None,
-            }
-        }
-        Some(found)
-    };
-    let mut all = children(process::id())?;
-    let mut at = 0;
-    while let Some(pid) = all.get(at) {
-        let below = children(*pid)?;
-        // One that was read while it changed may come twice.
-        let new: Vec<u32> = below.into_iter().filter(|it| !all.contains(it)).collect();
-        all.extend(new);
-        at += 1;
-    }
-    Some(all)
-}
-
 /// True if nothing of the command is left. Whatever lost its parent came to this process, so that without a child there is
 /// nothing below it at all.
 pub fn is_none_left() -> bool {
@@ -121,16 +94,6 @@ pub fn signal(processes: &[ProcessStatus], signal: Signal) {
         if let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) {
             // It may have ended meanwhile. Its number stays its own until its parent, or this process, asked how.
             let _gone = kill_process(pid, signal);
-        }
-    }
-}
-
-/// Has each stand still, also one whose first thread has ended and whose others go on. They are this process' own or what descends from it, so
-/// that their numbers are theirs until somebody asked how they ended.
-pub fn stop(pids: &[u32]) {
-    for pid in pids {
-        if let Some(pid) = i32::try_from(*pid).ok().and_then(Pid::from_raw) {
-            let _gone = kill_process(pid, Signal::STOP);
         }
     }
 }

@@ -27,11 +27,10 @@ use rustix::{
 
 use super::super::clock::{Clock as _, SystemClock};
 use super::{
-    CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenReport, WardenSignal,
+    CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenSignal,
     confine::PreparedConfinement,
     fixed,
     on_behalf::{BrokerServer, SyscallBroker},
-    pausing::PausedThreads,
     processes,
     terminal::TerminalScreen,
 };
@@ -138,7 +137,6 @@ impl CommandWatch {
         let mut attendant = self.attendant.take();
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
         let mut looked = self.clock.monotonic();
-        let mut paused: Option<PausedThreads> = None;
         loop {
             let reaped = self.reap(&mut ended);
             if reaped.command {
@@ -150,24 +148,10 @@ impl CommandWatch {
                 WatchStep::Asked(attendant) => attendant.answer(),
                 WatchStep::NeverAsked => attendant = None,
                 WatchStep::Wish(WardenSignal::Stop) => {
-                    if let Some(paused) = paused.take() {
-                        paused.resume(self.is_first);
-                    }
                     let all = processes::of_command(self.is_first);
                     processes::signal(&all, Signal::TERM);
                     // One that is stopped hears nothing until it goes on.
                     processes::signal(&all, Signal::CONT);
-                }
-                WatchStep::Wish(WardenSignal::Pause) => {
-                    paused = PausedThreads::pause(self.is_first, &*self.clock);
-                    let is_still = paused.is_some();
-                    // Whoever has gone is seen by the next look.
-                    let _gone = WardenReport::Paused(is_still).tell(&mut control);
-                }
-                WatchStep::Wish(WardenSignal::Resume) => {
-                    if let Some(paused) = paused.take() {
-                        paused.resume(self.is_first);
-                    }
                 }
                 WatchStep::Wish(WardenSignal::Kill) | WatchStep::Alone => {
                     self.end_all(&mut ended);

@@ -1,34 +1,19 @@
-//! What keeps files that other programs run by themselves as they are while a server runs?
+//! What keeps files that other programs run by themselves as they are while a server is at a call?
 //!
-//! A server is there for as long as anybody wants, so nobody could tell at its end what it wrote from what a person did meanwhile. So it runs
-//! in [periods](crate::mcp), and what comes in one is treated as a command's work.
+//! A server goes on for as long as anybody wants, so nobody could tell at its end what it wrote from what a person did meanwhile. A call is
+//! short, and an agent's: what comes while it goes on is treated as a command's work.
 
 use std::path::{Path, PathBuf};
 
 use super::CommandRuntime;
 use crate::{
-    autorun::{self, AutorunGuard, AutorunGuards, WritesTold},
-    repositories::{
-        GuardedSettings, KnownRepositories, RepositoriesBelow, RepositoryGuard, RepositoryGuards,
-        RepositoryNotes,
-    },
+    autorun::{self, AutorunGuard, WritesTold},
+    repositories::{GuardedSettings, RepositoriesBelow, RepositoryGuard},
     work,
 };
-use sandbox::{Sandbox, SandboxMechanism};
+use sandbox::SandboxMechanism;
 
-/// The workspace that a server's program may write.
-#[derive(Clone)]
-pub struct WatchedWorkspace {
-    /// Canonical.
-    roots: Vec<PathBuf>,
-    sandbox: Sandbox,
-    repositories: KnownRepositories,
-    guards: RepositoryGuards,
-    autorun: AutorunGuards,
-    notes: RepositoryNotes,
-}
-
-/// A look at the workspace that ends with the period.
+/// A look at the workspace that ends with the call.
 pub struct ServerCallWatch {
     autorun: AutorunGuard,
     /// Where no mount keeps git's settings and hooks.
@@ -47,24 +32,11 @@ impl ServerCallWatch {
 }
 
 impl CommandRuntime {
-    /// These folders, absolute and without links, in which the program of a server can write.
-    pub fn watched(&self, roots: &[String]) -> WatchedWorkspace {
-        WatchedWorkspace {
-            roots: roots.iter().map(PathBuf::from).collect(),
-            sandbox: self.sandbox.clone(),
-            repositories: self.repositories.clone(),
-            guards: self.guards.clone(),
-            autorun: self.autorun.clone(),
-            notes: self.notes.clone(),
-        }
-    }
-}
-
-impl WatchedWorkspace {
-    /// Takes note of what lies there. The error is why it cannot be noted.
-    pub async fn watch(&self) -> Result<ServerCallWatch, String> {
+    /// Takes note of what lies in these folders, absolute and without links, in which the program of a server can write. The error is why it
+    /// cannot be noted.
+    pub async fn watch_server_call(&self, roots: &[PathBuf]) -> Result<ServerCallWatch, String> {
         let has_covers = matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
-        let (roots, known, notes) = (self.roots.clone(), self.repositories.clone(), self.notes.clone());
+        let (roots, known, notes) = (roots.to_vec(), self.repositories.clone(), self.notes.clone());
         let (guards, watched, hidden) =
             (self.guards.clone(), self.autorun.clone(), self.sandbox.hidden().clone());
         let looked = work::aside(move || {

@@ -39,6 +39,14 @@ mod tests {
             fs::create_dir_all(home.join(programs)).unwrap();
             assert!(is_one(programs), "{programs}");
         }
+        // Where people work.
+        lay("code/pkg", ".config/yarn/link/pkg");
+        lay("code/site", ".config/valet/Sites/site");
+        lay("code/plugin", ".config/nvim2/pack/dev/start/plugin");
+        symlink(&home, home.join(".config/whole")).unwrap();
+        for root in ["code/pkg", "code/site", "code/plugin", "code"] {
+            assert!(!is_one(root), "{root}");
+        }
         // What holds such a folder is kept file by file, as before.
         for root in ["dotfiles", "code/shop", "code/cache", "code", "go", "bin/sub"] {
             assert!(!is_one(root), "{root}");

@@ -199,13 +199,13 @@ impl McpToolInvocation {
             let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
             return failed(&of, why);
         }
-        let active = tokio::select! {
+        let watch = tokio::select! {
             biased;
-            active = ready.connection.begin() => active,
+            watch = of.servers.watch_call(&server) => watch,
             () = cx.cancel.cancelled() => return crate::work::cancelled(),
         };
-        let active = match active {
-            Ok(active) => active,
+        let watch = match watch {
+            Ok(watch) => watch,
             Err(why) => {
                 let how = format!("was not called: the workspace cannot be watched meanwhile: {why}");
                 return failed(&of, &how);
@@ -229,13 +229,9 @@ impl McpToolInvocation {
         };
         let answer = ready.connection.call(arguments, &bounds, caller).await;
         let took = cx.clock.monotonic().saturating_sub(begun);
-        let told = match (active, &answer) {
-            (Some(active), Err(McpRequestError::Cancelled | McpRequestError::TimedOut(_))) => {
-                active.end_later(&*cx.clock);
-                Vec::new()
-            }
-            (Some(active), _) => active.end().await,
-            (None, _) => Vec::new(),
+        let told = match watch {
+            Some(watch) => watch.finish().await,
+            None => Vec::new(),
         };
         let mut result = match answer {
             Ok(answer) => content::result(&answer, media),

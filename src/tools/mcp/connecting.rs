@@ -24,11 +24,10 @@ use super::{
     launch::{self, LaunchContext, McpServerProcess},
     lines::JsonLineTransport,
     listing::{self, McpToolListing},
-    pausing::{ActivePeriod, PausableProgram},
 };
-use crate::{TemporaryFolder, WatchedWorkspace, commands::OutputCapture};
+use crate::{TemporaryFolder, commands::OutputCapture};
 use models::patient_client;
-use protocol::{McpServerConfig, McpTransport, SandboxProfile};
+use protocol::{McpServerConfig, McpTransport};
 use sandbox::CommandHandle;
 use sys::{clock::Clock, tasks::TaskGroup, warden::CommandExit};
 
@@ -150,14 +149,6 @@ pub struct OpenMcpConnection {
 struct McpProgram {
     hold: CommandHandle,
     _folder: TemporaryFolder,
-    /// Where it may write the workspace.
-    pausable: Option<PausableProgram>,
-}
-
-/// A program that was started, and the period in which it starts.
-struct StartedProgram {
-    program: McpProgram,
-    active: Option<ActivePeriod>,
 }
 
 impl McpConnector<'_> {
@@ -178,13 +169,9 @@ impl McpConnector<'_> {
     async fn opening(&self) -> Result<OpenMcpConnection, McpConnectError> {
         let ears = McpClientHandler::new(self.ground.roots);
         let refusal = Arc::<AuthorizationRequired>::default();
-        let (service, started) = match &self.entry.transport {
+        let (service, program) = match &self.entry.transport {
             McpTransport::Stdio { .. } => self.with_program(ears.clone()).await?,
             McpTransport::Http { .. } => (self.over_http(ears.clone(), &refusal).await?, None),
-        };
-        let (program, active) = match started {
-            Some(StartedProgram { program, active }) => (Some(program), active),
-            None => (None, None),
         };
         let connection = McpConnection::new(service.peer().clone(), ears.clone(), Arc::clone(self.clock));
         let server = service.peer_info().and_then(|info| {
@@ -216,19 +203,7 @@ impl McpConnector<'_> {
         }
         open.listing = listing
             .map_err(|error| McpConnectError::Away(format!("its tools could not be listed: {error}")))?;
-        if let Some(active) = active {
-            open.listing.warnings.extend(active.end().await);
-        }
-        let pausable = open.program.as_ref().and_then(|program| program.pausable.clone());
-        open.connection = open.connection.of_program(pausable);
         Ok(open)
-    }
-
-    /// The workspace, if the program may write it in a sandbox.
-    fn watched(&self) -> Option<WatchedWorkspace> {
-        let LaunchContext { commands, rules, roots, .. } = &self.ground;
-        let can_write = rules.confinement.profile == SandboxProfile::WorkspaceWrite && !roots.is_empty();
-        can_write.then(|| commands.watched(roots))
     }
 
     /// The tools that the entry leaves.
@@ -248,32 +223,15 @@ impl McpConnector<'_> {
     async fn with_program(
         &self,
         ears: McpClientHandler,
-    ) -> Result<(RunningService<RoleClient, McpClientHandler>, Option<StartedProgram>), McpConnectError> {
-        let watched = match self.watched() {
-            Some(workspace) => {
-                let watch = workspace.watch().await.map_err(|why| {
-                    McpConnectError::Away(format!("the workspace cannot be watched while it starts: {why}"))
-                })?;
-                Some((workspace, watch))
-            }
-            None => None,
-        };
+    ) -> Result<(RunningService<RoleClient, McpClientHandler>, Option<McpProgram>), McpConnectError> {
         let launched = launch::launch(self.entry, &self.ground).await;
         let McpServerProcess { input, output, complaints, mut hold, folder, seen_below_temporary } =
             launched.map_err(McpConnectError::Wrong)?;
         // It is started once by each connector.
         drop(self.seen_below_temporary.set(seen_below_temporary));
-        let pausable = watched.map(|watched| {
-            let pauser = (!self.entry.background).then(|| hold.pauser());
-            PausableProgram::of_started(self.name, pauser, watched, self.tasks)
-        });
         self.tasks.spawn("what reads an MCP server's errors", self.complaints.take(complaints));
         match serve_client(ears, JsonLineTransport::new(input, output)).await {
-            Ok(service) => {
-                let (pausable, active) = pausable.unzip();
-                let program = McpProgram { hold, _folder: folder, pausable };
-                Ok((service, Some(StartedProgram { program, active })))
-            }
+            Ok(service) => Ok((service, Some(McpProgram { hold, _folder: folder }))),
             Err(error) => {
                 let ended = tokio::select! {
                     ended = hold.ended() => Some(ended.map_err(|error| McpConnectError::Away(error.to_string()))?),
@@ -393,12 +351,6 @@ impl McpConnectionCloser {
     /// Lets the program read its end, gives it a little time, and ends what is left. `closed` is the connection's own end.
     pub async fn end(self, closed: impl Future<Output = ()>, clock: &Arc<dyn Clock>) {
         let McpConnectionCloser { token, program } = self;
-        // It goes on, to read its end.
-        let pausable = program.as_ref().and_then(|program| program.pausable.clone());
-        let active = match pausable {
-            Some(pausable) => pausable.begin().await.ok(),
-            None => None,
-        };
         token.cancel();
         let mut leave_time = clock.sleep(LEAVE_TIME);
         let leaving = async {
@@ -407,15 +359,11 @@ impl McpConnectionCloser {
                 drop(hold.ended().await);
             }
         };
-        {
-            let leaving = pin!(leaving);
-            tokio::select! {
-                () = leaving => (),
-                () = &mut leave_time => (),
-            }
+        let leaving = pin!(leaving);
+        tokio::select! {
+            () = leaving => (),
+            () = &mut leave_time => (),
         }
-        // By now nothing holds the program any more, so it has ended, or does at once.
-        drop(active);
     }
 }
 

@@ -26,10 +26,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    asking::{McpCaller, OpenRequestGuard, OpenRequests},
-    pausing::{ActivePeriod, PausableProgram},
-};
+use super::asking::{McpCaller, OpenRequestGuard, OpenRequests};
 use sys::clock::Clock;
 
 /// How long a server may take for anything but a call: listing, reading, an answer to a ping.
@@ -107,29 +104,14 @@ pub struct McpConnection {
     peer: Peer<RoleClient>,
     ears: McpClientHandler,
     clock: Arc<dyn Clock>,
-    /// Of a program that may write the workspace.
-    pausable: Option<PausableProgram>,
 }
 
 impl McpConnection {
     pub fn new(peer: Peer<RoleClient>, ears: McpClientHandler, clock: Arc<dyn Clock>) -> McpConnection {
-        McpConnection { peer, ears, clock, pausable: None }
+        McpConnection { peer, ears, clock }
     }
 
-    /// The same to a program that may write the workspace.
-    pub fn of_program(self, pausable: Option<PausableProgram>) -> McpConnection {
-        McpConnection { pausable, ..self }
-    }
-
-    /// Begins to ask for something, where that has to be said. The error is why it cannot be asked for.
-    pub async fn begin(&self) -> Result<Option<ActivePeriod>, String> {
-        match &self.pausable {
-            Some(pausable) => pausable.begin().await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Calls a tool by the server's own name, which has [begun](Self::begin). Meanwhile the server may ask the caller.
+    /// Calls a tool by the server's own name. Meanwhile the server may ask the caller.
     pub async fn call(
         &self,
         arguments: Value,
@@ -162,7 +144,6 @@ impl McpConnection {
         cancel: &CancellationToken,
     ) -> Result<Vec<Value>, McpRequestError> {
         let bounds = RequestBounds { silence: REQUEST_TIME, total: Some(REQUEST_TIME), cancel };
-        let _active = self.begin().await.map_err(unwatched)?;
         let (mut listed, mut cursor) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
             let mut answer = self.ask(list.request(cursor.take()), &bounds).await?;
@@ -183,7 +164,6 @@ impl McpConnection {
     pub async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, McpRequestError> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
         let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
-        let _active = self.begin().await.map_err(unwatched)?;
         self.ask(ClientRequest::ReadResourceRequest(request), &bounds).await
     }
 
@@ -195,14 +175,12 @@ impl McpConnection {
     ) -> Result<Value, McpRequestError> {
         let request = GetPromptRequest::new(GetPromptRequestParams::new(name).with_arguments(arguments));
         let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
-        let _active = self.begin().await.map_err(unwatched)?;
         self.ask(ClientRequest::GetPromptRequest(request), &bounds).await
     }
 
     /// Whether it is there.
     pub async fn ping(&self, cancel: &CancellationToken) -> Result<(), McpRequestError> {
         let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
-        let _active = self.begin().await.map_err(unwatched)?;
         match self.ask(ClientRequest::PingRequest(PingRequest::default()), &bounds).await {
             // Whoever says that it does not know the question is there.
             Ok(_) | Err(McpRequestError::Refused(_)) => Ok(()),
@@ -278,10 +256,6 @@ impl McpConnection {
         }
         Err(why)
     }
-}
-
-fn unwatched(why: String) -> McpRequestError {
-    McpRequestError::Refused(format!("the workspace cannot be watched meanwhile: {why}"))
 }
 
 fn plain(result: ServerResult) -> Value {

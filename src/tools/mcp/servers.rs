@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -17,14 +17,15 @@ use super::{
     rules::{ServerRules, digest_of},
     server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerRecord, ServerState},
 };
-use crate::{CommandRuntime, ProgramLog};
+use crate::{CommandRuntime, ProgramLog, ServerCallWatch};
 use config::server_sound;
 use project::{Project, ProjectReader};
-use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools};
+use protocol::{AgentName, ExtensionRef, McpServerConfig, McpServerTools, SandboxProfile};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
 mod extensions;
+mod leaving;
 mod owned;
 
 pub use extensions::{ExtensionCheck, ExtensionServer};
@@ -191,6 +192,18 @@ impl McpHub {
         }))
     }
 
+    /// Watches over the workspace while a server is at a call, if the server is a program that can write there in a sandbox. The error is why
+    /// that cannot be.
+    pub async fn watch_call(&self, server: &McpServerInstance) -> Result<Option<ServerCallWatch>, String> {
+        let rules = self.0.rules.get().commands.clone().for_agent(server.origin.sandbox());
+        let can_write = rules.confinement.profile == SandboxProfile::WorkspaceWrite;
+        if !server.entry.is_program() || server.roots.is_empty() || !can_write {
+            return Ok(None);
+        }
+        let roots: Vec<PathBuf> = server.roots.iter().map(PathBuf::from).collect();
+        self.0.commands.watch_server_call(&roots).await.map(Some)
+    }
+
     /// What happened since this was asked last; waits for something.
     pub async fn changes(&self) -> Vec<ServerChange> {
         loop {
@@ -260,22 +273,6 @@ impl McpHub {
                 ServerOrigin::Agent { of_project: true, .. } => server.end(),
                 _ => server.look_again(),
             }
-        }
-    }
-
-    /// Ends the servers that nobody uses and whose workspace has this folder in it or around it; completes when their programs have ended.
-    pub async fn end_unused_in(&self, folder: &Path) {
-        let shared: Vec<Arc<McpServerInstance>> = {
-            let workspaces = lock(&self.0.workspaces);
-            workspaces.values().flat_map(|it| it.known.values()).cloned().collect()
-        };
-        let owned: Vec<Arc<McpServerInstance>> = lock(&self.0.owned).clone();
-        let is_there = |root: &String| Path::new(root).starts_with(folder) || folder.starts_with(root);
-        let all = shared.into_iter().chain(owned);
-        let meant: Vec<_> = all.filter(|it| it.has_no_lease() && it.roots.iter().any(is_there)).collect();
-        meant.iter().for_each(|server| server.end());
-        for server in meant {
-            server.ended().await;
         }
     }
 

@@ -12,31 +12,6 @@ use serde_json::{Value, json};
 /// How it behaves.
 const MODE: &str = "MCP_TEST_SERVER";
 
-/// The files that one writes which is `between` calls, all the time.
-const PLACES: &str = "MCP_TEST_PLACES";
-
-/// The entry of such a server.
-pub fn between(places: &[std::path::PathBuf]) -> Value {
-    let mut entry = entry("between");
-    let places: Vec<_> = places.iter().map(|path| path.to_str().unwrap()).collect();
-    entry["env"][PLACES] = places.join(" ").into();
-    entry
-}
-
-/// The states of all threads of all processes of such a server, as `/proc` has them: `T` = it stands still.
-pub fn states_between(place: &std::path::Path) -> String {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let is_one = |path: &std::path::PathBuf| {
-        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&environment);
-        text.split('\0').any(|it| it.starts_with(PLACES) && it.contains(place.to_str().unwrap()))
-    };
-    let ones = processes.map(|entry| entry.path()).filter(is_one);
-    let threads = ones.flat_map(|path| std::fs::read_dir(path.join("task")).into_iter().flatten().flatten());
-    let states = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
-    states.filter_map(|stat| stat.rsplit_once(')')?.1.trim_start().chars().next()).collect()
-}
-
 /// The entry of a server that behaves so.
 pub fn entry(mode: &str) -> Value {
     let program = std::env::current_exe().unwrap();
@@ -55,25 +30,6 @@ fn is_a_server_when_it_is_told_to_be() {
             eprintln!("no license found");
             std::process::exit(3);
         }
-        "between" => {
-            for path in std::env::var(PLACES).unwrap().split(' ').map(std::path::PathBuf::from) {
-                std::thread::spawn(move || {
-                    loop {
-                        if !path.exists() {
-                            let _kept = std::fs::write(&path, "evil");
-                        }
-                        std::thread::sleep(std::time::Duration::from_millis(1));
-                    }
-                });
-            }
-            goes_on_by_itself();
-            // One process after the other, so that whoever looks for them finds new ones.
-            let begins = "while :; do /bin/true; done";
-            let mut others = std::process::Command::new("/bin/sh").args(["-c", begins]).spawn().unwrap();
-            serve(&mode);
-            others.kill().unwrap();
-            others.wait().unwrap();
-        }
         "mute" => while std::io::stdin().lines().next().is_some_and(|line| line.is_ok()) {},
         "noise" => {
             println!("Starting up...\n{{\"not\": \"a message\"}}\n[1, 2\n{{}}");
@@ -86,21 +42,6 @@ fn is_a_server_when_it_is_told_to_be() {
     }
     // The harness would print what came of this test.
     std::process::exit(0);
-}
-
-/// Has the kernel send this process a signal every 2 ms by which stopped processes go on.
-#[allow(unsafe_code, reason = "no library has timers that send any signal")]
-fn goes_on_by_itself() {
-    // Safety: the kernel reads these two structures and writes the timer's number; all of their bytes may be zero.
-    unsafe {
-        let mut event: libc::sigevent = std::mem::zeroed();
-        (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGCONT);
-        let mut timer = std::mem::zeroed();
-        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer), 0);
-        let each = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-        let spec = libc::itimerspec { it_interval: each, it_value: each };
-        assert_eq!(libc::timer_settime(timer, 0, &raw const spec, std::ptr::null_mut()), 0);
-    }
 }
 
 fn print(message: &Value) {

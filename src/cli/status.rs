@@ -32,8 +32,10 @@ pub(super) fn status(
     let mut client = link.dialer().connect().map_err(not_running)?;
     // How it is can be asked of any: whoever is refused elsewhere looks here.
     let other = match client.call_as::<Initialize, Value>(&person::nobody()) {
-        Err(CallError::Refused(refusal)) => other_version(&refusal),
-        _ => None,
+        Ok(_) => None,
+        Err(CallError::Refused(refusal)) if let Some(told) = other_version(&refusal) => Some(told),
+        // Whoever is let in nowhere is told why here, too.
+        Err(error) => return Err(error.into()),
     };
     let answer: Value = client.call_as::<DaemonStatus, _>(&NoParams {})?;
     if arguments.format == ListingFormat::Json {

@@ -256,6 +256,21 @@ fn a_daemon_of_another_protocol_is_asked_for_nothing_but_how_it_is() {
 }
 
 #[test]
+fn whoever_is_let_in_nowhere_is_told_why() {
+    let error = json!({"code": -31002, "message": "what an agent starts may not talk to the daemon",
+        "data": {"kind": "FORBIDDEN", "retryable": false, "details": {}}});
+    for arguments in [&["status"][..], &["doctor"], &["runs"]] {
+        let error = error.clone();
+        let script: DaemonScript = Box::new(move |peer| {
+            peer.refuse("initialize", error);
+        });
+        let ran = Command::new(arguments).against(vec![script]);
+        assert_eq!(ran.exit_code, 1, "{arguments:?}");
+        assert!(ran.stderr.contains("what an agent starts may not talk to the daemon"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_question_that_lacks_a_part_can_be_denied_and_not_allowed() {
     let whole = question(json!({}));
     let details = [

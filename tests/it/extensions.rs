@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use subagentd::sandbox::TEMPORARY;
 
 use crate::{
     built,
@@ -28,12 +29,14 @@ const USER: &str = "---\nkind: agent\nname: user\ndescription: Uses tools.\ncomp
 struct Plugin {
     folder: PathBuf,
     name: String,
+    /// Where the program of its server lies, if the tests' own lies where a sandbox shows nothing.
+    program: Option<tempfile::TempDir>,
 }
 
 impl Plugin {
     fn new(home: &Path, name: &str) -> Plugin {
         let folder = home.join("sources").join(name);
-        let plugin = Plugin { folder, name: name.to_owned() };
+        let plugin = Plugin { folder, name: name.to_owned(), program: None };
         plugin.file("plugin.json", json!({ "$schema": PLUGIN, "name": name, "version": "1.0.0" }).to_string())
     }
 
@@ -54,10 +57,18 @@ impl Plugin {
     }
 
     /// A server that tells where it runs and with what, and then is one of the tests' own.
-    fn server(self, name: &str) -> Plugin {
+    fn server(mut self, name: &str) -> Plugin {
         let own = server::entry("plain");
         let mut env = own["env"].clone();
         env["PROGRAM"] = own["command"].clone();
+        let program = Path::new(own["command"].as_str().unwrap());
+        if TEMPORARY.iter().any(|temporary| program.starts_with(temporary)) {
+            let folder = tempfile::tempdir_in(built::apart()).unwrap();
+            let copy = folder.path().join("server");
+            built::copy(program, &copy);
+            env["PROGRAM"] = json!(copy);
+            self.program = Some(folder);
+        }
         env["SEES"] = "${PLUGIN_DATA}:${HOME}".into();
         let entry = json!({ "type": "stdio", "command": "./bin/server", "args": own["args"], "env": env });
         let script = "#!/bin/sh\nprintf '%s\\n' \"$PLUGIN_ROOT\" \"$PLUGIN_DATA\" \"$PWD\" \"$SEES\" > \"$PLUGIN_DATA/told\"\n\
@@ -672,9 +683,9 @@ async fn a_folder_that_is_none_costs_nothing_and_leaves_nothing() {
         fs::File::create(many.folder.join(number.to_string())).unwrap();
     }
     assert!(refused(&many).await.1.contains("has more than 5000 files"));
-    let missing = Plugin { folder: house.dir.path().join("none"), name: String::new() };
+    let missing = Plugin { folder: house.dir.path().join("none"), name: String::new(), program: None };
     assert_eq!(refused(&missing).await.0, "CONFLICT");
-    let inside = Plugin { folder: house.dir.path().join("data"), name: String::new() };
+    let inside = Plugin { folder: house.dir.path().join("data"), name: String::new(), program: None };
     fs::create_dir_all(&inside.folder).unwrap();
     assert!(refused(&inside).await.1.contains("lies where extensions are kept"));
     // What somebody else keeps there is left alone.

@@ -23,14 +23,15 @@ mod path_folders;
 mod program_texts;
 mod rows;
 mod settings_files;
+mod settings_folder;
 mod shadowing;
 mod start_files;
 mod states;
 
 pub use further::further_places;
 pub use git_runs::{GitCommits, git_runs_programs};
-pub use home::is_settings_folder;
 pub use kept::{AgentProgram, AutorunGuard, AutorunGuards, GitBrings, RunningProgram, WritesTold};
+pub use settings_folder::is_settings_folder;
 
 use super::{
     links::LinksBelow,
@@ -100,7 +101,9 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     found.extend(untold);
     let is_settings = |root: &&Path| home.as_ref().is_some_and(|home| is_settings_folder(root, home));
     let settings = workspace.roots().filter(is_settings);
-    found.extend(settings.map(|root| AutorunPlace { path: root.to_owned(), why: home::SETTINGS_ROOT }));
+    found.extend(
+        settings.map(|root| AutorunPlace { path: root.to_owned(), why: settings_folder::SETTINGS_ROOT }),
+    );
     let mut programs = home::program_folders(std::env::var_os("PATH").as_deref());
     programs.extend(home.iter().flat_map(|home| start_files::named(home)));
     let is_in_root = |place: &AutorunPlace| workspace.roots().any(|root| place.path.starts_with(root));
@@ -122,7 +125,7 @@ pub fn autorun_places_below(workspace: &Workspace) -> Vec<AutorunPlace> {
         run_by_git(workspace, base, &repository, &mut found);
     }
     found.retain(|place| {
-        matches!(place.why, UNTOLD | home::SETTINGS_ROOT) || is_below_root(workspace, &place.path)
+        matches!(place.why, UNTOLD | settings_folder::SETTINGS_ROOT) || is_below_root(workspace, &place.path)
     });
     found
 }

@@ -6,19 +6,13 @@ use std::{
 };
 
 use super::{
-    further::is_obeyed_at_home,
     git_programs::is_text,
     home_links::{self, HomeLink},
 };
-use shell::{AutorunPlace, is_listed_folder_of_home, is_settings_folder_of_home};
+use shell::AutorunPlace;
 use sys::guarded::ResolvedPath;
 
 const LINKED: &str = "a link in the home leads there, from where programs take what they run";
-/// The reason for each file of a workspace that is such a folder as a whole.
-pub(super) const SETTINGS_ROOT: &str =
-    "programs of the home take what they run from this workspace, by its place or by a link that leads to it";
-/// Folders of a home, without a dot in front, in which its shells find programs by their names, whatever this daemon's `PATH` says.
-const OF_PROGRAMS: &[&str] = &["bin", "go/bin"];
 const PROGRAMS: &str = "a shell finds its programs there";
 
 /// Finds where links lead whose names in a home begin with a dot, or that lie in the folders of programs there.
@@ -30,21 +24,9 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
     }
 }
 
-/// True of a folder, without links, in which programs of this home find what they run, by its place or by the name of a link there that leads
-/// to it or around it: `~/.config` may be a link to `~/dotfiles/config`. What only a link says is believed where the table names the
-/// place: a plugin, or a registry of somebody's projects, may lie deep in such a folder, by a link to where people work.
-pub fn is_settings_folder(folder: &Path, home: &Path) -> bool {
-    let is_of_programs = |folder: &Path| OF_PROGRAMS.iter().any(|name| folder == home.join(name));
-    let is_one = |folder: &Path| {
-        is_settings_folder_of_home(folder, home) || is_obeyed_at_home(folder, home) || is_of_programs(folder)
-    };
-    let is_listed = |name: &PathBuf| is_listed_folder_of_home(name, home) || is_obeyed_at_home(name, home);
-    is_one(folder) || names_at_home(folder, home).iter().any(is_listed)
-}
-
 /// The names that a folder, without links, has by links below dotted names of a home that lead to it or to a folder around it. Those deep in a
 /// program's folder are left out, and those to the home or around it.
-fn names_at_home(folder: &Path, home: &Path) -> Vec<PathBuf> {
+pub(super) fn names_at_home(folder: &Path, home: &Path) -> Vec<PathBuf> {
     let named = |HomeLink { path, is_deep }: HomeLink| {
         let end = ResolvedPath::to(&path).end;
         let below = folder.strip_prefix(&end).ok().filter(|_| !is_deep && !home.starts_with(&end))?;

@@ -78,12 +78,12 @@ async fn no_server_is_left_in_a_folder_that_is_forgotten() {
         Script::new([Reply::calls(&[("mcp.s.echo", json!({ "text": "one" }))]), Reply::done("done")]);
     let house = House::new()
         .script(&script)
-        .agent("writer", AGENT)
+        .agent("user", "---\nkind: agent\nname: user\ndescription: Uses servers.\ncompletion: tool\nmcp: {servers: [s]}\n---\nYou use tools.\n")
         .rules("all", "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n")
         .settings(&json!({ "mcpServers": { "s": server::entry("plain") } }));
     let running = house.boot().await;
     let mut client = running.client();
-    let (run, session) = client.start(&running, "writer", json!({})).await;
+    let (run, session) = client.start(&running, "user", json!({})).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
     let asked = json!({ "workspace": running.work(), "server": "s" });
     assert_eq!(client.call("mcp/status", asked.clone()).await["servers"][0]["state"], "ready");

@@ -221,8 +221,7 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 
 /// Settings and rules, as they were read last.
 async fn settings(state: &DaemonExamination) -> DoctorFinding {
-    let unreadable = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
-    let mut problems = hook_problems::as_of_now(&state.settings.get().problems, &unreadable);
+    let (mut problems, _) = settings_as_of_now(state).await;
     let files = state.workspaces.projects.rules().files();
     let rules = files.problems().cloned().collect();
     problems.extend(without_secrets(rules, &state.settings.redactor.get()));
@@ -247,10 +246,22 @@ async fn settings(state: &DaemonExamination) -> DoctorFinding {
     )
 }
 
+/// What was wrong when the settings were read, as far as it still is, and the files that stop everything now. Where these cannot be looked at,
+/// all that was wrong is told as it was.
+async fn settings_as_of_now(state: &DaemonExamination) -> (Vec<FileProblem>, Vec<FileProblem>) {
+    let problems = state.settings.get().problems.clone();
+    match hook_problems::unreadable_files(&state.problems.inspection).await {
+        Ok(unreadable) => (hook_problems::as_of_now(&problems, &unreadable), unreadable),
+        Err(error) => {
+            tracing::warn!(%error, "the files of settings could not be looked at");
+            (problems, Vec::new())
+        }
+    }
+}
+
 /// What was wrong when the settings were read, as far as it still is, and the files that keep every prompt from being accepted now.
 pub(super) async fn mistakes_of_settings(state: &DaemonExamination) -> Vec<FileProblem> {
-    let unreadable = hook_problems::unreadable_files(&state.problems.inspection).await.unwrap_or_default();
-    let mut found = hook_problems::as_of_now(&state.settings.get().problems, &unreadable);
+    let (mut found, unreadable) = settings_as_of_now(state).await;
     let new: Vec<FileProblem> = unreadable.into_iter().filter(|it| !found.contains(it)).collect();
     found.extend(new);
     found

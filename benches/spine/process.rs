@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
+use subagentd::protocol::PROTOCOL_VERSIONS;
 use tempfile::TempDir;
 
 use crate::{
@@ -124,7 +125,7 @@ fn memory(table: &mut Table, home: &Path, sockets: &TempDir) -> anyhow::Result<(
         let mut watchers = Vec::with_capacity(WATCHERS);
         for _ in 0..WATCHERS {
             let mut client = Client::connect(&process.socket).await?;
-            let hello = json!({ "protocolVersion": "1", "client": { "name": "bench", "version": "1", "kind": "script" } });
+            let hello = json!({ "protocolVersion": PROTOCOL_VERSIONS[0], "client": { "name": "bench", "version": "1", "kind": "script" } });
             client.call("initialize", hello).await?;
             client.call("session/attach", json!({ "sessionId": session, "deltas": true })).await?;
             client.until("signal.snapshot").await?;

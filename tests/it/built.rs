@@ -10,6 +10,7 @@ use std::{
 };
 
 use subagentd::sandbox::{SandboxMechanism, TEMPORARY};
+use tempfile::TempDir;
 
 use crate::support::MECHANISM;
 
@@ -47,6 +48,19 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let copied =
         std::process::Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status().unwrap();
     assert!(copied.success(), "{} is not copied", from.as_ref().display());
+}
+
+/// A program where a sandboxed command sees it: where the tests are built below a folder for temporary files, a copy that goes with the
+/// folder it lies in.
+pub fn seen_in_sandbox(program: impl AsRef<Path>) -> (PathBuf, Option<TempDir>) {
+    let program = program.as_ref();
+    if !TEMPORARY.iter().any(|temporary| program.starts_with(temporary)) {
+        return (program.to_owned(), None);
+    }
+    let folder = tempfile::tempdir_in(apart()).unwrap();
+    let copied = folder.path().join(program.file_name().unwrap());
+    copy(program, &copied);
+    (copied, Some(folder))
 }
 
 pub fn daemon() -> &'static str {

@@ -9,7 +9,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use subagentd::sandbox::TEMPORARY;
 
 use crate::{
     built,
@@ -60,15 +59,9 @@ impl Plugin {
     fn server(mut self, name: &str) -> Plugin {
         let own = server::entry("plain");
         let mut env = own["env"].clone();
-        env["PROGRAM"] = own["command"].clone();
-        let program = Path::new(own["command"].as_str().unwrap());
-        if TEMPORARY.iter().any(|temporary| program.starts_with(temporary)) {
-            let folder = tempfile::tempdir_in(built::apart()).unwrap();
-            let copy = folder.path().join("server");
-            built::copy(program, &copy);
-            env["PROGRAM"] = json!(copy);
-            self.program = Some(folder);
-        }
+        let (program, folder) = built::seen_in_sandbox(own["command"].as_str().unwrap());
+        env["PROGRAM"] = json!(program);
+        self.program = folder;
         env["SEES"] = "${PLUGIN_DATA}:${HOME}".into();
         let entry = json!({ "type": "stdio", "command": "./bin/server", "args": own["args"], "env": env });
         let script = "#!/bin/sh\nprintf '%s\\n' \"$PLUGIN_ROOT\" \"$PLUGIN_DATA\" \"$PWD\" \"$SEES\" > \"$PLUGIN_DATA/told\"\n\

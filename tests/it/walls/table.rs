@@ -388,9 +388,10 @@ fn outlives(stand: &Stand) -> Says {
     };
     let outlived = fs::read_dir("/proc").unwrap().flatten().any(is_it);
     let run = stand.house.folder.path().join("temporary");
+    let (daemon, _folder) = built::seen_in_sandbox(built::daemon());
     let script = format!(
         "exec 2>&1; {} --socket $TMPDIR/own.sock --state-dir $TMPDIR/state; echo $?",
-        warden().display()
+        daemon.display()
     );
     let said = stand.bash(&script);
     assert!(said.contains("was started by an agent") && said.ends_with("1\n"), "{said}");

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::readers::{OF_SYSTEM, is_one_of, reads_data};
+use super::readers::{DataReading, OF_SYSTEM, data_reading, is_one_of};
 use crate::{
     lexical::lexical,
     own_ground::OwnGround,
@@ -65,6 +65,8 @@ const TELLERS: &[&str] = &[
     "sops",
     "base64",
 ];
+/// Those of them that take what they are given elsewhere.
+const SENDERS: &[&str] = &["curl", "logger", "wall", "op", "bw", "vault", "aws", "gcloud"];
 /// Words of a shell by which other words mean something else, or are commands of their own.
 const OF_SHELL: &[&str] = &[
     ".",
@@ -136,6 +138,8 @@ pub(super) enum Led {
     Modules(String),
     /// A command that reads a file there, and may run what it reads.
     Input(String),
+    /// A command that sends what it reads from a file there, or whose text does.
+    Sent(String),
     /// A command that writes to a file there.
     Output(String),
     /// A command, or a part of a text, of which nobody can tell where it leads.
@@ -157,6 +161,11 @@ impl Led {
             Led::Input(command) => format!(
                 "`{command}` reads a file in a folder in which agents work, or have worked (`subagent trust --folders`), and may run what it \
                  reads; keep that file elsewhere, such as in ~/.config/subagentd"
+            ),
+            Led::Sent(command) => format!(
+                "what `{command}` reads is sent elsewhere, and it reads a file in a folder in which agents work, or have worked \
+                 (`subagent trust --folders`), who can have that lead to a key of yours; keep that file elsewhere, such as in \
+                 ~/.config/subagentd"
             ),
             Led::Output(command) => format!(
                 "`{command}` writes to a file in a folder in which agents work, who can have that lead to another file; write to one \
@@ -181,15 +190,20 @@ pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> 
     let ground = AgentsGround { folders: &folders, noted, home, own };
     let words = words.iter().map(|word| PlainWord { text: word.clone() }).collect();
     let command = PlainCommand { words, files: Vec::new() };
-    of_command(&command, &ground, (0, false))
+    of_command(&command, &ground, CommandPlace { depth: 0, is_sent: false })
 }
 
-/// The same of a command. `is_of_text`: a shell reads it, so that a program's name may be a word of the shell's own.
-fn of_command(
-    command: &PlainCommand,
-    ground: &AgentsGround<'_>,
-    (depth, is_of_text): (usize, bool),
-) -> Option<Led> {
+/// Where a command stands.
+#[derive(Debug, Clone, Copy)]
+struct CommandPlace {
+    /// Texts around it. If there is one, a shell reads it, so that a program's name may be a word of the shell's own.
+    depth: usize,
+    /// Another command of those texts may send what this one puts out.
+    is_sent: bool,
+}
+
+/// The same of a command.
+fn of_command(command: &PlainCommand, ground: &AgentsGround<'_>, place: CommandPlace) -> Option<Led> {
     let unknown = || Some(Led::Unread(command.shown()));
     let words = behind_wrappers(&command.words);
     let Some((program, given)) = words.split_first() else {
@@ -201,18 +215,28 @@ fn of_command(
     let is_path =
         program.starts_with(['/', '~']) && !OF_SYSTEM.iter().any(|it| Path::new(program).starts_with(it));
     let literals: Vec<String> = words.iter().filter_map(|word| word.literal().map(str::to_owned)).collect();
-    let reads = reads_data(words);
-    let named = || ground.named(&literals, reads).or_else(|| ground.named_files(command, reads));
+    let reading = data_reading(words);
+    let reads = reading == Some(DataReading::Here) && !place.is_sent;
+    let named = || {
+        let found = ground.named(&literals, reads).or_else(|| ground.named_files(command, reads));
+        // Whatever lies there, it would only be read.
+        let is_data = || {
+            reading.is_some()
+                && ground.named(&literals, true).is_none()
+                && ground.named_files(command, true).is_none()
+        };
+        found.map(|led| if is_data() { Led::Sent(command.shown()) } else { led })
+    };
     if is_one_of(name, SHELLS) || is_one_of(name, INTERPRETERS) {
         return match script_or_text(name, given) {
             Some(ScriptOrText::Script) => named(),
             Some(ScriptOrText::Text(text)) => {
-                of_text(text, ground, depth).or_else(|| ground.named_files(command, false))
+                of_text(text, ground, place).or_else(|| ground.named_files(command, false))
             }
             None => unknown(),
         };
     }
-    if TELLERS.contains(&name) || is_path || reads {
+    if TELLERS.contains(&name) || is_path || reading.is_some() {
         return named();
     }
     // Of a program by its name nobody knows what it takes for a command; nothing with a shell's signs is one word of its own.
@@ -223,7 +247,7 @@ fn of_command(
                 && !is_one_of(text.rsplit('/').next().unwrap_or(text), INTERPRETERS)
         })
     };
-    let is_of_shell = is_of_text && (OF_SHELL.contains(&name) || RUNNERS.contains(&name));
+    let is_of_shell = place.depth != 0 && (OF_SHELL.contains(&name) || RUNNERS.contains(&name));
     if is_of_shell || (program.contains('/') && !program.starts_with('/')) || !given.iter().all(is_plain) {
         return unknown();
     }
@@ -259,15 +283,27 @@ fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<ScriptOrText
 }
 
 /// The first command of a text by which an agent may decide what is run.
-fn of_text(text: &str, ground: &AgentsGround<'_>, depth: usize) -> Option<Led> {
+fn of_text(text: &str, ground: &AgentsGround<'_>, place: CommandPlace) -> Option<Led> {
     let home = ground.home.map(|home| home.to_string_lossy().into_owned());
     let known = |name: &str| home.clone().filter(|_| name == "HOME");
     let script = match PlainScript::read(text, &known) {
-        Ok(script) if depth < DEEPEST => script,
+        Ok(script) if place.depth < DEEPEST => script,
         Ok(_) => return Some(Led::Unread(text.to_owned())),
         Err(unread) => return Some(Led::Unread(unread)),
     };
-    script.commands.iter().find_map(|command| of_command(command, ground, (depth + 1, true)))
+    // Its commands hand on to one another, by pipes and variables.
+    let is_sent = place.is_sent || script.commands.iter().any(may_send);
+    let within = CommandPlace { depth: place.depth + 1, is_sent };
+    script.commands.iter().find_map(|command| of_command(command, ground, within))
+}
+
+/// True of a command of which it is not known that what it is given stays here.
+fn may_send(command: &PlainCommand) -> bool {
+    let words = behind_wrappers(&command.words);
+    let Some(program) = words.first() else { return !command.words.is_empty() };
+    let name = program.literal().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let is_teller = TELLERS.contains(&name) && !SENDERS.contains(&name);
+    !is_teller && data_reading(words) != Some(DataReading::Here)
 }
 
 /// The words behind `env A=1`, `timeout 5` and the like; none behind options, which may mean anything.

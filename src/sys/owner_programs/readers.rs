@@ -14,6 +14,16 @@ struct DataReader {
     verbs: &'static [&'static str],
     options: DataOptions,
     values: ValuePlaces,
+    reading: DataReading,
+}
+
+/// Where a program takes what it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DataReading {
+    /// To its output, or onto the screen.
+    Here,
+    /// To others too: a service, a log that they read.
+    Sent,
 }
 
 /// The places of words of which nobody knows what they are: one could be whatever option there is.
@@ -40,7 +50,13 @@ enum DataOptions {
 }
 
 const fn plain(name: &'static str) -> DataReader {
-    DataReader { name, verbs: &[], options: DataOptions::All, values: ValuePlaces::Nowhere }
+    DataReader {
+        name,
+        verbs: &[],
+        options: DataOptions::All,
+        values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
+    }
 }
 
 const READERS: &[DataReader] = &[
@@ -54,7 +70,7 @@ const READERS: &[DataReader] = &[
     // https://www.gnu.org/software/grep/manual/grep.html: patterns may be read from a file as well.
     plain("grep"),
     // https://man7.org/linux/man-pages/man1/logger.1.html
-    plain("logger"),
+    DataReader { reading: DataReading::Sent, ..plain("logger") },
     // https://man.archlinux.org/man/notify-send.1, https://dunst-project.org/documentation/dunstify: icons and hints.
     plain("notify-send"),
     plain("dunstify"),
@@ -65,6 +81,7 @@ const READERS: &[DataReader] = &[
         name: "gpg",
         verbs: &[],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
         options: DataOptions::These {
             flags: "dqv",
             valued: "ur",
@@ -103,6 +120,7 @@ const READERS: &[DataReader] = &[
         name: "age",
         verbs: &[],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
         options: DataOptions::These { flags: "d", valued: "i", long: &["--decrypt", "--identity"] },
     },
     // https://getsops.io/docs/: without `exec-env` and `exec-file`, --config and --keyservice.
@@ -110,6 +128,7 @@ const READERS: &[DataReader] = &[
         name: "sops",
         verbs: &["-d", "--decrypt", "decrypt"],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
         options: DataOptions::These {
             flags: "d",
             valued: "",
@@ -121,6 +140,7 @@ const READERS: &[DataReader] = &[
         name: "jq",
         verbs: &[],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
         options: DataOptions::These {
             flags: "rejcnsSaCMR",
             valued: "",
@@ -150,6 +170,7 @@ const READERS: &[DataReader] = &[
         name: "yq",
         verbs: &[],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Here,
         options: DataOptions::These {
             flags: "reM",
             valued: "op",
@@ -161,6 +182,7 @@ const READERS: &[DataReader] = &[
         name: "curl",
         verbs: &[],
         values: ValuePlaces::Nowhere,
+        reading: DataReading::Sent,
         options: DataOptions::These {
             flags: "sSfLGgk46",
             valued: "dFHTXmuA",
@@ -195,6 +217,7 @@ const READERS: &[DataReader] = &[
         name: "ntfy",
         verbs: &["publish", "pub", "send", "trigger"],
         values: ValuePlaces::BehindOperand,
+        reading: DataReading::Sent,
         options: DataOptions::These {
             flags: "qCF",
             valued: "tmpTDUianfeuk",
@@ -227,6 +250,7 @@ const READERS: &[DataReader] = &[
         name: "terminal-notifier",
         verbs: &[],
         values: ValuePlaces::BehindOptions,
+        reading: DataReading::Here,
         options: DataOptions::These {
             flags: "",
             valued: "",
@@ -244,14 +268,14 @@ pub(super) fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.contains(&name) || names.contains(&bare)
 }
 
-/// True of a command whose program, one of the system's by its name, only reads the files among its words.
-pub(super) fn reads_data(words: &[PlainWord]) -> bool {
-    let Some((program, given)) = words.split_first() else { return false };
-    let Some(program) = program.literal() else { return false };
+/// What a command does with the files among its words if its program, one of the system's by its name, only reads them.
+pub(super) fn data_reading(words: &[PlainWord]) -> Option<DataReading> {
+    let (program, given) = words.split_first()?;
+    let program = program.literal()?;
     let is_named = !program.contains('/') || OF_SYSTEM.iter().any(|it| Path::new(program).starts_with(it));
     let name = program.rsplit('/').next().unwrap_or(program);
     let reader = READERS.iter().find(|it| is_one_of(name, &[it.name])).filter(|_| is_named);
-    reader.is_some_and(|reader| reader.only_reads(given))
+    reader.filter(|reader| reader.only_reads(given)).map(|reader| reader.reading)
 }
 
 impl DataReader {
@@ -297,7 +321,7 @@ mod tests {
 
     fn reads(words: &[&str]) -> bool {
         let words: Vec<PlainWord> = words.iter().map(|text| PlainWord { text: (*text).to_owned() }).collect();
-        reads_data(&words)
+        data_reading(&words).is_some()
     }
 
     #[test]

@@ -32,21 +32,27 @@ fn broken(line: &str, columns: usize) -> String {
     let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
     let (set_off, below) = indents(&width::without_colors(line));
     let mut rows = Vec::new();
-    let mut row = String::new();
+    // Columns are counted word by word: of a line of blanks alone no row ends.
+    let (mut row, mut used, mut inked) = (String::new(), 0, 0);
     for word in line.split_inclusive(' ') {
-        let has_words = !width::without_colors(&row).trim().is_empty();
-        let fits = |row: &str| width::of_painted(&format!("{row}{}", word.trim_end())) <= columns;
-        let of_its_own = [below, set_off].map(|indent| " ".repeat(indent)).into_iter().find(|row| fits(row));
-        let is_full = columns < width::of_painted(row.trim_end());
+        let of_word = width::of_painted(word.trim_end());
+        let fits = |before: usize| before + of_word <= columns;
+        let of_its_own = [below, set_off].into_iter().find(|indent| fits(*indent));
+        let is_full = columns < inked;
         let next = match of_its_own {
-            _ if fits(&row) || !has_words => None,
-            None if is_full => Some(" ".repeat(below)),
+            _ if fits(used) || inked == 0 => None,
+            None if is_full => Some(below),
             of_its_own => of_its_own,
         };
-        if let Some(next) = next {
-            rows.push(std::mem::replace(&mut row, next).trim_end().to_owned());
+        if let Some(indent) = next {
+            rows.push(std::mem::replace(&mut row, " ".repeat(indent)).trim_end().to_owned());
+            (used, inked) = (indent, 0);
         }
         row.push_str(word);
+        if of_word != 0 {
+            inked = used + of_word;
+        }
+        used += width::of_painted(word);
     }
     rows.push(row.trim_end().to_owned());
     rows.join("\n") + end
@@ -95,6 +101,12 @@ mod tests {
         check(&format!("socket    {path} x"), &format!("socket\n  {path}\n          x"));
         let path = format!("/{}", "p".repeat(40));
         check(&format!("wrote {path} now"), &format!("wrote {path}\n  now"));
+    }
+
+    #[test]
+    fn a_line_of_blanks_ends_at_once_however_long_it_is() {
+        let blanks = " ".repeat(2_000_000);
+        check(&format!("{blanks}x\ny"), &format!("{blanks}x\ny"));
     }
 
     #[test]

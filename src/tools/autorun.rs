@@ -14,6 +14,7 @@ mod dotted;
 mod further;
 mod git_programs;
 mod git_runs;
+mod hard_links;
 mod home;
 mod home_links;
 mod kept;
@@ -95,6 +96,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     if let Some(home) = &home {
         led_to(home, &mut found);
         home::led_to(home, &mut found);
+        found.extend(hard_links::second_names(home, workspace.roots()));
     }
     // The whole workspace as such a folder would make each of its files one.
     found.retain(|place| is_below_root(workspace, &place.path));

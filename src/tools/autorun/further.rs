@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    direnv, dotted::DottedEntries, git_programs, home, mise, modules::SubmoduleRepositories,
+    direnv, dotted::DottedEntries, git_programs, hard_links, home, mise, modules::SubmoduleRepositories,
     path_folders::PathFolders, rows::kept_in, shadowing, start_files,
 };
 use crate::{
@@ -237,6 +237,7 @@ pub fn further_places<'a>(
         };
         places.extend(ends);
         links.extend(on_way);
+        places.extend(hard_links::second_names(&home, roots.iter().map(PathBuf::as_path)));
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
     places.extend(roots.iter().flat_map(|root| mise::named_texts(root)));

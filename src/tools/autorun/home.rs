@@ -14,6 +14,21 @@ use sys::guarded::ResolvedPath;
 
 const LINKED: &str = "a link in the home leads there, from where programs take what they run";
 const PROGRAMS: &str = "a shell finds its programs there";
+const SETTINGS: &str = "programs have their settings there (XDG_CONFIG_HOME)";
+const SETTINGS_HOME: &str = "XDG_CONFIG_HOME";
+
+/// The folder that stands for `~/.config` where the environment names another one; none that holds the home. Without links.
+/// https://specifications.freedesktop.org/basedir-spec/latest/
+fn settings_elsewhere(home: &Path, variable: Option<&OsStr>) -> Option<PathBuf> {
+    let named = variable.map(Path::new).filter(|path| path.is_absolute())?;
+    let end = ResolvedPath::to(named).end;
+    let usual = ResolvedPath::to(&home.join(".config")).end;
+    (end != usual && !home.starts_with(&end)).then_some(end)
+}
+
+fn own_settings_elsewhere(home: &Path) -> Option<PathBuf> {
+    settings_elsewhere(home, std::env::var_os(SETTINGS_HOME).as_deref())
+}
 
 /// Finds where links lead whose names in a home begin with a dot, or that lie in the folders of programs there.
 pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
@@ -22,17 +37,23 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
         let places = links.into_iter().filter(|link| *link != path).chain([end]);
         found.extend(places.map(|path| AutorunPlace { path, why: LINKED }));
     }
+    found.extend(own_settings_elsewhere(home).map(|path| AutorunPlace { path, why: SETTINGS }));
 }
 
 /// The names that a folder, without links, has by links below dotted names of a home that lead to it or to a folder around it. Those deep in a
-/// program's folder are left out, and those to the home or around it.
+/// program's folder are left out, and those to the home or around it. What stands for `~/.config` has its name, too.
 pub(super) fn names_at_home(folder: &Path, home: &Path) -> Vec<PathBuf> {
-    let named = |HomeLink { path, is_deep }: HomeLink| {
-        let end = ResolvedPath::to(&path).end;
-        let below = folder.strip_prefix(&end).ok().filter(|_| !is_deep && !home.starts_with(&end))?;
+    named_at_home(folder, home, own_settings_elsewhere(home))
+}
+
+fn named_at_home(folder: &Path, home: &Path, settings: Option<PathBuf>) -> Vec<PathBuf> {
+    let named = |(path, end): (PathBuf, PathBuf)| {
+        let below = folder.strip_prefix(&end).ok().filter(|_| !home.starts_with(&end))?;
         Some(path.components().chain(below.components()).collect())
     };
-    home_links::links(home).into_iter().filter_map(named).collect()
+    let links = home_links::links(home).into_iter().filter(|it| !it.is_deep);
+    let ends = links.map(|HomeLink { path, .. }| (path.clone(), ResolvedPath::to(&path).end));
+    ends.chain(settings.map(|end| (home.join(".config"), end))).filter_map(named).collect()
 }
 
 /// The ones of these that are kept from commands: folders, and files that are texts; what is none is what builds make. So is what is not there
@@ -45,6 +66,7 @@ pub(super) fn kept_ends(
     is_home_in: bool,
 ) -> (Vec<AutorunPlace>, Vec<PathBuf>) {
     let (mut found, mut on_way) = (Vec::new(), Vec::new());
+    found.extend(own_settings_elsewhere(home).map(|path| AutorunPlace { path, why: SETTINGS }));
     for HomeLink { path, is_deep } in home_links::links(home).into_iter().filter(|it| !is_left(&it.path)) {
         let ResolvedPath { end, links, id } = ResolvedPath::to(&path);
         let may_be_program = || path.starts_with(home.join(".local"));
@@ -148,6 +170,30 @@ mod tests {
         let missed: Vec<&PathBuf> =
             all.iter().filter(|(_, target)| !is_found(target)).map(|(link, _)| link).collect();
         assert!(missed.is_empty(), "{missed:?}");
+    }
+
+    #[test]
+    fn what_stands_for_the_folder_of_settings_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(home.join("cfg/nvim")).unwrap();
+        symlink(home.join("cfg"), home.join("by-link")).unwrap();
+        let elsewhere = |name: &str| settings_elsewhere(&home, Some(home.join(name).as_os_str()));
+        for name in ["cfg", "by-link", "later"] {
+            let real = if name == "later" { "later" } else { "cfg" };
+            assert_eq!(elsewhere(name), Some(home.join(real)), "{name}");
+        }
+        for other in [Some(OsStr::new("relative")), Some(home.join(".config").as_os_str()), None] {
+            assert_eq!(settings_elsewhere(&home, other), None, "{other:?}");
+        }
+        for around in [home.as_path(), home.parent().unwrap(), Path::new("/")] {
+            assert_eq!(settings_elsewhere(&home, Some(around.as_os_str())), None, "{around:?}");
+        }
+        assert_eq!(
+            named_at_home(&home.join("cfg/nvim"), &home, elsewhere("cfg")),
+            [home.join(".config/nvim")]
+        );
+        assert!(named_at_home(&home.join("other"), &home, elsewhere("cfg")).is_empty());
     }
 
     #[test]

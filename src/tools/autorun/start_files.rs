@@ -60,6 +60,10 @@ const START_FOLDERS: &[(&str, &str)] = &[
     (".config/autostart", ".desktop"),
 ];
 
+/// The files of each kind, and the folders of which each file is one.
+const TABLES: [(&[&str], &[(&str, &str)], FileKind); 2] =
+    [(START_FILES, START_FOLDERS, FileKind::Start), (SETTINGS_FILES, SETTINGS_FOLDERS, FileKind::Settings)];
+
 /// Files of such a folder that are read.
 const MOST_FILES: usize = 64;
 
@@ -141,6 +145,23 @@ struct UnreadFile {
     is_found: bool,
 }
 
+/// The start files and settings of a home that are there, by the paths in the lists. Blocks for some two hundred looks at the file system.
+pub(super) fn listed_files(home: &Path) -> Vec<PathBuf> {
+    TABLES.into_iter().flat_map(|(files, folders, _)| files_of(home, files, folders)).collect()
+}
+
+fn files_of(home: &Path, files: &[&str], folders: &[(&str, &str)]) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = files.iter().map(|file| home.join(file)).collect();
+    for (folder, end) in folders {
+        let entries = fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
+        let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
+        paths.extend(entries.map(|entry| entry.path()).filter(is_meant));
+    }
+    // Perf: most of them are not there.
+    paths.retain(|path| fs::metadata(path).is_ok());
+    paths
+}
+
 impl<'a> StartFiles<'a> {
     fn of(home: &'a Path) -> StartFiles<'a> {
         let mut reading = StartFiles {
@@ -154,21 +175,9 @@ impl<'a> StartFiles<'a> {
             left: VecDeque::new(),
             found: VecDeque::new(),
         };
-        let tables = [
-            (START_FILES, START_FOLDERS, FileKind::Start),
-            (SETTINGS_FILES, SETTINGS_FOLDERS, FileKind::Settings),
-        ];
         let mut variables = HashMap::new();
-        for (files, folders, kind) in tables {
-            let mut paths: Vec<PathBuf> = files.iter().map(|file| home.join(file)).collect();
-            for (folder, end) in folders {
-                let entries =
-                    fs::read_dir(home.join(folder)).into_iter().flatten().flatten().take(MOST_FILES);
-                let is_meant = |path: &PathBuf| path.to_string_lossy().ends_with(end);
-                paths.extend(entries.map(|entry| entry.path()).filter(is_meant));
-            }
-            // Perf: most of them are not there.
-            paths.retain(|path| fs::metadata(path).is_ok());
+        for (files, folders, kind) in TABLES {
+            let paths = files_of(home, files, folders);
             let unread = |path| UnreadFile { path, depth: 0, kind, is_found: false };
             reading.left.extend(paths.into_iter().map(unread));
             for _ in 0..=DEEPEST {

@@ -80,11 +80,14 @@ fn list(
         return Ok(0);
     }
     let found: MemoryFilesView = paging::view(&answer)?;
-    let text = match with_text {
-        true => shown(&found),
-        false => memory_listing::draw(&found, &surroundings.stdout),
-    };
-    surroundings.stdout.write_drawn(&text)?;
+    match with_text {
+        // By their letters: no row that was only broken looks like a line of them.
+        true => surroundings.stdout.write(&shown(&found))?,
+        false => {
+            let listing = memory_listing::draw(&found, &surroundings.stdout);
+            surroundings.stdout.write_drawn(&listing)?;
+        }
+    }
     for warning in &found.warnings {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
     }

@@ -56,8 +56,11 @@ pub(super) fn show(
     match arguments.format {
         ListingFormat::Json => paging::print_json(&answer, surroundings)?,
         ListingFormat::Table => {
-            let text = draw(&paging::view(&answer)?, &surroundings.stdout);
-            surroundings.stdout.write_drawn(&text)?;
+            let agent: ShownAgent = paging::view(&answer)?;
+            surroundings.stdout.write_drawn(&draw(&agent, &surroundings.stdout))?;
+            // By their letters: no row that was only broken looks like a line of them.
+            let texts = draw_texts(&agent, &surroundings.stdout);
+            surroundings.stdout.write(&texts)?;
         }
     }
     Ok(0)
@@ -160,6 +163,12 @@ fn draw(agent: &ShownAgent, stdout: &OutputWriter) -> String {
     if let Some(profile) = &agent.sandbox {
         field("sandbox", &format!("{profile}; the settings may confine its commands further"));
     }
+    text
+}
+
+/// What it is told.
+fn draw_texts(agent: &ShownAgent, stdout: &OutputWriter) -> String {
+    let mut text = String::new();
     for (label, template) in [("query", &agent.query), ("prompt", &agent.prompt)] {
         if let Some(template) = template {
             let label = stdout.paint(TextColor::Bold, label);

@@ -341,8 +341,9 @@ fn show(
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         fact("files", &format!("{}{more}", files.join(", ")));
     }
-    text.push_str(&format!("\n{body}\n"));
     surroundings.stdout.write_drawn(&safe_text::lines(&text))?;
+    // What an agent would be told, by its letters: no row that was only broken looks like a line of it.
+    surroundings.stdout.write(&safe_text::lines(&format!("\n{body}\n")))?;
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     Ok(0)
 }

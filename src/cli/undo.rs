@@ -52,7 +52,7 @@ pub(super) fn undo(
 ) -> Result<u8, CommandFailure> {
     // So that the log says who did.
     link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
-    let session_id = which_session::named_or_current(arguments.session.as_deref(), link, surroundings)?;
+    let session_id = which_session::named_or_told(arguments.session.as_deref(), link, surroundings)?;
     let params = SessionUndoParams {
         session_id,
         to_call_id: arguments.to_call.as_deref().map(Into::into),

@@ -96,6 +96,22 @@ pub(super) fn named_or_current(
     })
 }
 
+/// The same, and says in a note which one that is where nobody named it.
+pub(super) fn named_or_told(
+    named: Option<&str>,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<SessionId, CommandFailure> {
+    let current = match (named, surroundings.workspace()) {
+        (None, Some(workspace)) => find_current(&workspace, link)?,
+        _ => None,
+    };
+    let Some(session) = current else { return named_or_current(named, link, surroundings) };
+    let text = format!("in session {}; --session ID names another", session.describe());
+    show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+    Ok(session.session_id)
+}
+
 /// The open session of exactly this workspace that was active last.
 fn find_current(
     workspace: &WorkspaceParam,

@@ -526,6 +526,27 @@ async fn undo_says_which_calls_it_cannot_take_back() {
 }
 
 #[tokio::test]
+async fn undoing_a_turn_says_which_of_its_commands_it_cannot_take_back_also_one_before_its_first_change() {
+    let write = ("write_file", json!({ "path": "made.txt", "content": "text\n" }));
+    for calls in [[shell("echo more >> other.txt"), write.clone()], [write, shell("echo more >> other.txt")]]
+    {
+        let house = House::new()
+            .script(&Script::new([Reply::calls(&calls), Reply::done("done")]))
+            .agent("runner", RUNNER)
+            .rules("all", ALLOW);
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, session) = client.start(&running, "runner", json!({})).await;
+        client.ended(&run).await;
+        let undone = client.call("session/undo", json!({ "sessionId": session, "lastTurn": true })).await;
+        assert!(!house.work().join("made.txt").exists() && house.work().join("other.txt").exists());
+        assert_eq!(undone["notRestorable"][0]["tool"], "run_shell_command", "{undone}");
+        drop(client);
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_flood_of_output_is_bounded() {
     let house = with_settings(
         house(&[shell("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end"), shell("yes")]),

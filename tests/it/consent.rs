@@ -135,6 +135,8 @@ async fn types_on(home: &Home, trial: u64, seed: u64) -> Option<Vec<String>> {
         _ => terminal.sees(READY).await,
     }
     let mut was_slow = false;
+    // Since the last key; after a longer time without any, the next one alone would be meant.
+    let mut last: Option<tokio::time::Instant> = None;
     let is_worst = chance.once_in(2);
     let rhythm = match is_worst {
         true => (200, 1 + chance.below(180)),
@@ -145,6 +147,8 @@ async fn types_on(home: &Home, trial: u64, seed: u64) -> Option<Vec<String>> {
         let words: Vec<&str> = (0..1 + chance.below(most)).map(|_| *chance.pick(among)).collect();
         let sentence = words.join(" ");
         let way = chance.below(4);
+        was_slow |= last.is_some_and(|last| SLOWEST < last.elapsed());
+        let mut passed = Duration::ZERO;
         match if is_worst { 2 } else { way } {
             0 => terminal.types(&format!("\x1b[200~{sentence}\r\x1b[201~")),
             1 => terminal.types(&format!("{sentence}\r")),
@@ -153,15 +157,20 @@ async fn types_on(home: &Home, trial: u64, seed: u64) -> Option<Vec<String>> {
                 for letter in sentence.chars() {
                     let began = tokio::time::Instant::now();
                     terminal.types(letter.encode_utf8(&mut [0; 4]));
-                    tokio::time::sleep(Duration::from_millis(rhythm.0 + chance.below(rhythm.1))).await;
+                    passed = Duration::from_millis(rhythm.0 + chance.below(rhythm.1));
+                    tokio::time::sleep(passed).await;
                     was_slow |= SLOWEST < began.elapsed();
                 }
                 if is_worst || chance.once_in(2) {
                     terminal.types("\r");
+                    passed = Duration::ZERO;
                 }
             }
         }
-        tokio::time::sleep(Duration::from_millis(20 + chance.below(380))).await;
+        last = Some(tokio::time::Instant::now() - passed);
+        // From the last key to the next one as well.
+        let pause = Duration::from_millis(20 + chance.below(380));
+        tokio::time::sleep(pause.saturating_sub(passed)).await;
     }
     // Longer than a key has to stay alone until it answers.
     tokio::time::sleep(Duration::from_millis(600)).await;

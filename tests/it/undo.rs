@@ -201,6 +201,29 @@ async fn a_place_that_a_move_left_and_another_file_took_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_file_that_a_person_made_where_a_moved_one_came_from_is_named_and_kept() {
+    let calls = [("move_file", json!({ "from": "a", "to": "b" }))];
+    let script = Script::new([Reply::calls(&calls), Reply::done("done")]);
+    let house = House::new().agent("writer", WRITER).rules("a", ALLOW).file("a", "old\n").script(&script);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "writer", json!({})).await;
+    client.ended(&run).await;
+    fs::write(running.work().join("a"), "mine\n").unwrap();
+    let undo = |force: bool| json!({ "sessionId": session, "lastTurn": true, "force": force });
+    let (kind, error) = client.refused("session/undo", undo(false)).await;
+    assert_eq!(kind, "FILE_CONFLICT");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("/a` is there again, so moving `"), "{message}");
+    let now = Files::from([("a".to_owned(), b"mine\n".to_vec()), ("b".to_owned(), b"old\n".to_vec())]);
+    assert_eq!(files(running.work()), now);
+    client.call("session/undo", undo(true)).await;
+    assert_eq!(files(running.work()), Files::from([("a".to_owned(), b"old\n".to_vec())]));
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn permissions_that_a_person_gave_a_changed_file_stay() {
     use std::os::unix::fs::PermissionsExt as _;
     let calls = [("write_file", json!({ "path": "a", "content": "new\n" }))];

@@ -108,6 +108,7 @@ struct UndoableChange {
 struct UndoableCall {
     id: CallId,
     first: EventSeq,
+    prompt: Option<String>,
     name: ToolName,
     details: Option<CallDetails>,
     has_run: bool,
@@ -159,6 +160,7 @@ impl UndoHistory {
                     None => self.calls.push(UndoableCall {
                         id: data.call_id,
                         first: stored.seq,
+                        prompt: stored.prompt_id(),
                         name: data.name,
                         details: data.details,
                         has_run: false,
@@ -206,7 +208,9 @@ impl UndoHistory {
             let is_foreign =
                 name.starts_with("mcp.") || name.starts_with(DISCOVERED_PREFIX) || (call.is_lent && changes);
             let is_command = kind == Some(ToolKind::Execute);
-            call.has_run && from <= call.first && !changed.contains(&call.id) && (is_foreign || is_command)
+            // Also one that ran before the first change of the turn.
+            let is_meant = from <= call.first || prompt.as_ref().is_some_and(|prompt| call.prompt == *prompt);
+            call.has_run && is_meant && !changed.contains(&call.id) && (is_foreign || is_command)
         };
         let not_restorable = calls.iter().filter(is_beyond).map(|call| NotRestorable {
             call_id: call.id.clone(),
@@ -259,17 +263,22 @@ fn look(store: &UndoStore, session: &SessionId, changes: &[FileChanged]) -> Resu
         let now = store.now(session, change)?;
         let there = then.get(path).cloned().unwrap_or(now.there);
         let back = from.map(|from| then.get(from).cloned().unwrap_or(now.back));
-        let is_left = there == change.after && back.as_ref().is_none_or(Option::is_none);
+        let is_there = there == change.after;
+        let is_left = is_there && back.as_ref().is_none_or(Option::is_none);
         // What was put back by hand needs no undoing.
         let is_before = is_first
             && match &back {
                 None => there == change.before,
                 Some(back) => there.is_none() && *back == change.before,
             };
+        if let (Some(from), true, false) = (from, is_there, is_left || is_before) {
+            return Err(UndoError::Occupied { path: from.to_owned(), moved: path.to_owned() });
+        }
         if !is_left && !is_before {
-            let what = match is_first {
-                true => "it is not what the call left",
-                false => "it was changed between two of the calls",
+            let what = match (is_first, &there) {
+                (true, None) => "it is there no more",
+                (true, Some(_)) => "it is not what the call left",
+                (false, _) => "it was changed between two of the calls",
             };
             return Err(UndoError::Conflict { path: path.to_owned(), what });
         }
@@ -286,7 +295,10 @@ fn look(store: &UndoStore, session: &SessionId, changes: &[FileChanged]) -> Resu
 
 fn refused(error: &UndoError, restored: &[FileRestored]) -> RpcError {
     let (kind, hint) = match error {
-        UndoError::Conflict { .. } => (ErrorKind::FileConflict, "look at the file; `force` overwrites it"),
+        UndoError::Conflict { .. } | UndoError::Occupied { .. } => (
+            ErrorKind::FileConflict,
+            "nothing was undone; look at the file: `force` (`subagent undo --force`) undoes all of it, and what is there now is lost",
+        ),
         UndoError::NotKept(_) | UndoError::Damaged(_) => (ErrorKind::Gone, "what it was is kept no more"),
         UndoError::Unreachable { .. } | UndoError::Failed(_) => {
             (ErrorKind::Conflict, "fix that, and undo again")

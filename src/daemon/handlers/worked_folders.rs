@@ -91,7 +91,9 @@ async fn forget(
     };
     // A server outlives the sessions whose runs used it, and may write there. One that is in use is a session's, for which the folder is
     // not forgotten.
-    state.mcp.hub.end_unused_in(Path::new(&folder)).await;
+    if worked.is_one(&meant) {
+        state.mcp.hub.end_unused_in(Path::new(&folder)).await;
+    }
     let outcome = state.store.forget_worked_folder(&folder, event).await;
     let seq = match outcome.map_err(|error| internal("the folder could not be forgotten", &error))? {
         FolderForgettingOutcome::Gone { seq } => Some(seq),

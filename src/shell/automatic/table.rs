@@ -259,6 +259,8 @@ const ROWS: &[AutorunPath] = &[
     kept(".kshrc", SHELL_START, "ksh(1), INVOCATION"),
     kept(".mkshrc", SHELL_START, "mksh(1), STARTUP"),
     kept(".config/fish", SHELL_START, "fish(1), CONFIGURATION"),
+    // Where ZDOTDIR leads by custom.
+    kept(".config/zsh", SHELL_START, "zsh(1), STARTUP/SHUTDOWN FILES"),
     row(".ssh", "ssh runs commands that it names, and lets in whom it lists", "ssh_config(5), sshd(8)"),
     kept(".tmux.conf", "tmux runs its commands", "tmux(1)"),
     kept(".config/tmux", "tmux runs its commands", "tmux(1), FILES"),

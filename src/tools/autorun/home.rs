@@ -40,8 +40,9 @@ pub(super) fn led_to(home: &Path, found: &mut Vec<AutorunPlace>) {
     found.extend(own_settings_elsewhere(home).map(|path| AutorunPlace { path, why: SETTINGS }));
 }
 
-/// The names that a folder, without links, has by links below dotted names of a home that lead to it or to a folder around it. Those deep in a
-/// program's folder are left out, and those to the home or around it. What stands for `~/.config` has its name, too.
+/// The names that a folder, without links, has by links below dotted names of a home that lead to it or to a folder around it. Those in folders of
+/// a program's folder are left out (`~/.vim/pack/dev/start/x` is a plugin that somebody works on), and those to the home or around it.
+/// What stands for `~/.config` has its name, too.
 pub(super) fn names_at_home(folder: &Path, home: &Path) -> Vec<PathBuf> {
     named_at_home(folder, home, own_settings_elsewhere(home))
 }
@@ -51,7 +52,8 @@ fn named_at_home(folder: &Path, home: &Path, settings: Option<PathBuf>) -> Vec<P
         let below = folder.strip_prefix(&end).ok().filter(|_| !home.starts_with(&end))?;
         Some(path.components().chain(below.components()).collect())
     };
-    let links = home_links::links(home).into_iter().filter(|it| !it.is_deep);
+    let is_in_program = |path: &Path| path.parent().and_then(Path::parent) == Some(home);
+    let links = home_links::links(home).into_iter().filter(|it| !it.is_deep || is_in_program(&it.path));
     let ends = links.map(|HomeLink { path, .. }| (path.clone(), ResolvedPath::to(&path).end));
     ends.chain(settings.map(|end| (home.join(".config"), end))).filter_map(named).collect()
 }

@@ -60,8 +60,10 @@ const START_FOLDERS: &[(&str, &str)] = &[
     (".config/autostart", ".desktop"),
 ];
 
-/// The files of each kind, and the folders of which each file is one.
-const TABLES: [(&[&str], &[(&str, &str)], FileKind); 2] =
+/// Files of one kind, folders of which each file is one, and the kind.
+type FileTable = (&'static [&'static str], &'static [(&'static str, &'static str)], FileKind);
+
+const TABLES: [FileTable; 2] =
     [(START_FILES, START_FOLDERS, FileKind::Start), (SETTINGS_FILES, SETTINGS_FOLDERS, FileKind::Settings)];
 
 /// Files of such a folder that are read.

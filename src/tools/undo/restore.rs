@@ -30,6 +30,9 @@ pub enum UndoError {
     /// `FILE_CONFLICT`, unless it is forced.
     #[error("`{path}` was changed since: {what}; undoing would lose that")]
     Conflict { path: String, what: &'static str },
+    /// A move cannot be taken back: somebody made another file where it came from. `FILE_CONFLICT`, unless it is forced.
+    #[error("`{path}` is there again, so moving `{moved}` back to it would overwrite it")]
+    Occupied { path: String, moved: String },
     #[error("`{path}` cannot be reached: {why}")]
     Unreachable { path: String, why: String },
     #[error("what is kept of `{0}` is damaged: it is not what the manifest says")]
@@ -124,7 +127,7 @@ impl UndoStore {
                 content
             }
         };
-        Ok(StoredChange { manifest, content, path: change.path.clone() })
+        Ok(StoredChange { manifest, content, path: change.path.clone(), from: change.from.clone() })
     }
 }
 
@@ -140,6 +143,8 @@ struct StoredChange {
     /// What was there.
     content: Vec<u8>,
     path: String,
+    /// With a move: where it was.
+    from: Option<String>,
 }
 
 struct RestoreOperation {
@@ -190,7 +195,12 @@ impl RestoreOperation {
                 self.ground.workspace.remove_empty_folders(&self.ground.place, manifest.folders);
                 Ok(self.restored(false, false))
             }
-            _ if !self.force => Err(self.conflict(there.is_some())),
+            _ if !self.force => Err(match &self.kept.from {
+                Some(from) if there_digest.as_deref() == manifest.after.as_deref() => {
+                    UndoError::Occupied { path: from.clone(), moved: self.kept.path.clone() }
+                }
+                _ => self.conflict(there.is_some()),
+            }),
             _ => {
                 self.put_back(from, back.as_ref())?;
                 self.remove(&self.ground.place, there.as_ref())?;

@@ -11,8 +11,10 @@ use super::{
     human,
     link::DaemonLink,
     mcp_bridge::{self, BridgeArguments},
+    message::show_message,
     paging, safe_text,
     table::{self, TableCell, cell, free, state_cell, whole},
+    text_color::TextColor,
 };
 use protocol::{
     McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
@@ -112,6 +114,11 @@ pub(super) fn mcp(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let Some(verb) = &command.verb else {
+        if surroundings.stdin.is_terminal {
+            let text = "this serves tools over MCP to the program that starts it, by its standard input; to look at servers: \
+                        `subagent mcp list`";
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
+        }
         return mcp_bridge::bridge(&command.bridge, link, surroundings);
     };
     match verb {

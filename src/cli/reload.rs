@@ -74,8 +74,10 @@ fn draw(reloaded: &ReloadReply) -> String {
     let at_once: Vec<&str> =
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
+    let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
     if changed.is_empty() && policies.is_empty() {
-        lines.push(format!("reloaded; no setting and no rule changed {READ_ANYWAY}"));
+        let begin = if has_errors { "errors were found" } else { "reloaded" };
+        lines.push(format!("{begin}; no setting and no rule changed {READ_ANYWAY}"));
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));

@@ -166,7 +166,7 @@ fn draw(agent: &ShownAgent, stdout: &OutputWriter) -> String {
     text
 }
 
-/// What it is told.
+/// The texts that it is told, by their letters.
 fn draw_texts(agent: &ShownAgent, stdout: &OutputWriter) -> String {
     let mut text = String::new();
     for (label, template) in [("query", &agent.query), ("prompt", &agent.prompt)] {

@@ -514,7 +514,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
     fs::write(&settings, r#"{"run": {"maxTurns": 3}, "access": {"allowUids": 7}, "colour": 1}"#).unwrap();
     check(&home, COMPANION, &["reload"], expect![[r#"
         exit Some(1)
-        reloaded; no setting and no rule changed (hooks, agents and skills are read without a reload)
+        errors were found; no setting and no rule changed (hooks, agents and skills are read without a reload)
         ---
         error: <home>/config/subagentd/settings.json:1:50: `access.allowUids`: expected a list of numeric user ids, e.g. [1000], found 7
         warning: <home>/config/subagentd/settings.json:1:54: there is no setting `colour` in this version; it has no effect

@@ -255,7 +255,7 @@ async fn only_agent(state: &SessionMethods, session: &SessionId) -> Result<Agent
                 .with_details(serde_json::json!({
                     "violations": [{ "pointer": "/agent", "message": "needed: there are several" }]
                 }))
-                .with_hint("name one as `agent`"))
+                .with_hint("name one as `agent` (`--agent NAME`)"))
         }
     }
 }

@@ -193,7 +193,7 @@ pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> 
     of_command(&command, &ground, CommandPlace { depth: 0, is_sent: false })
 }
 
-/// Where a command stands.
+/// The place of a command among the texts around it.
 #[derive(Debug, Clone, Copy)]
 struct CommandPlace {
     /// Texts around it. If there is one, a shell reads it, so that a program's name may be a word of the shell's own.

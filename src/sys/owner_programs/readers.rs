@@ -17,7 +17,7 @@ struct DataReader {
     reading: DataReading,
 }
 
-/// Where a program takes what it reads.
+/// The way that a program takes what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataReading {
     /// To its output, or onto the screen.

@@ -143,7 +143,7 @@ struct StoredChange {
     /// What was there.
     content: Vec<u8>,
     path: String,
-    /// With a move: where it was.
+    /// The place that a moved file came from.
     from: Option<String>,
 }
 

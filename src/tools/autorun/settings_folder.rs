@@ -23,3 +23,36 @@ pub fn is_settings_folder(folder: &Path, home: &Path) -> bool {
     let is_listed = |name: &PathBuf| is_listed_folder_of_home(name, home) || is_obeyed_at_home(name, home);
     is_one(folder) || names_at_home(folder, home).iter().any(is_listed)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_to_which_a_place_of_the_lists_leads_is_one_and_that_of_a_plugin_or_package_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for (link, is_one) in [
+            (".config/nvim", true),
+            (".config/zsh", true),
+            (".vim/plugin", true),
+            (".oh-my-zsh/custom", true),
+            (".emacs.d/lisp", true),
+            (".vim/pack/dev/start/x", false),
+            (".oh-my-zsh/custom/plugins/x", false),
+            (".config/yarn/link/x", false),
+            (".config/valet/Sites/x", false),
+            (".nobody-knows/run", false),
+        ] {
+            let (place, linked) = (home.join(link), home.join("dots").join(link.replace('/', "-")));
+            fs::create_dir_all(&linked).unwrap();
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            symlink(&linked, &place).unwrap();
+            assert_eq!(is_settings_folder(&linked, &home), is_one, "{link}");
+            assert_eq!(is_settings_folder(&linked.join("below"), &home), is_one, "{link}");
+        }
+        assert!(!is_settings_folder(&home.join("dots"), &home));
+    }
+}

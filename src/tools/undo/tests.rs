@@ -113,7 +113,7 @@ async fn what_a_person_changed_since_is_a_conflict_unless_forced() {
         `ROOT/b` was changed since: it is gone; undoing would lose that
         `ROOT/c` was changed since: its content is another; undoing would lose that
         `ROOT/d` was changed since: something is there again; undoing would lose that
-        `ROOT/n` was changed since: its content is another; undoing would lose that"#]]
+        `ROOT/m` is there again, so moving `ROOT/n` back to it would overwrite it"#]]
     .assert_eq(&refused.join("\n"));
     assert_eq!(tree(&bench.root()), there, "refusing changes nothing");
     for change in &changes {

@@ -10,20 +10,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::start_files;
+use super::{MOST_NAMES, start_files};
 use shell::AutorunPlace;
 
-/// Entries of a workspace that are looked at, those nearest to its root first. Only of one that may have such a file.
-const MOST_ENTRIES: usize = 20_000;
 /// Entries of the home, in which a name with a dot is one of a start file or of settings.
 const MOST_OF_HOME: usize = 2_000;
-/// Folders that hold no dotfiles, and many files.
-const NOT_ENTERED: &[&str] = &[".git", ".hg", ".jj", ".venv", "node_modules", "target"];
 
 const SECOND_NAME: &str = "it is one file with a start file or settings of the home (a hard link), which programs take what they run from";
 
 /// The files below these roots, which are absolute and without links, that are one with a start file or settings of this home. Blocks for some
-/// hundred looks at the file system, and for a bounded search where such a file has a second name.
+/// hundred looks at the file system, and for a search of all of the workspace where such a file has a second name: a command could have
+/// moved it anywhere, or hidden it among thousands of others.
 pub(super) fn second_names<'a>(home: &Path, roots: impl Iterator<Item = &'a Path>) -> Vec<AutorunPlace> {
     let wanted = with_second_names(home);
     if wanted.is_empty() {
@@ -49,7 +46,7 @@ fn named_alike(root: &Path, home: &Path, wanted: &BTreeSet<(u64, u64)>) -> Vec<P
     while let Some(folder) = pending.pop_front() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             count += 1;
-            if MOST_ENTRIES < count {
+            if MOST_NAMES < count {
                 return found;
             }
             let Ok(kind) = entry.file_type() else { continue };
@@ -60,9 +57,7 @@ fn named_alike(root: &Path, home: &Path, wanted: &BTreeSet<(u64, u64)>) -> Vec<P
                 continue;
             }
             if kind.is_dir() {
-                if !NOT_ENTERED.iter().any(|not_entered| name == *not_entered) {
-                    pending.push_back(entry.path());
-                }
+                pending.push_back(entry.path());
                 continue;
             }
             let has_number = kind.is_file() && wanted.iter().any(|(_, number)| *number == entry.ino());
@@ -107,12 +102,17 @@ mod tests {
             fs::hard_link(home.join(name), home.join(second)).unwrap();
             assert!(found(&dots).contains(&second.to_owned()), "{name}");
         }
+        // Wherever a command has put it, and among however many.
+        for number in 0..25_000 {
+            fs::File::create(dots.join(format!("target/{number}"))).unwrap();
+        }
+        fs::rename(dots.join("mine"), dots.join("target/zz")).unwrap();
         // Two names, none of which is a start file; and two of those that are.
         fs::write(dots.join("a"), "x").unwrap();
         fs::hard_link(dots.join("a"), dots.join("b")).unwrap();
         fs::write(home.join(".profile"), "x").unwrap();
         fs::hard_link(home.join(".profile"), home.join(".zprofile")).unwrap();
-        let all = ["dotfiles/bashrc", "dotfiles/git/config", "dotfiles/mine"];
+        let all = ["dotfiles/bashrc", "dotfiles/git/config", "dotfiles/target/zz"];
         assert_eq!(found(&dots), all);
         assert_eq!(found(&home), all, "a workspace that is the home");
         assert!(found(&home.join("elsewhere")).is_empty());

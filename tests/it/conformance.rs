@@ -92,6 +92,19 @@ impl Row {
 /// Plays the rows on every wire, the wires side by side, and holds each row's stories to what is expected.
 async fn check(rows: Vec<Row>) {
     let by_wire = join_all(Wire::ALL.map(|wire| play(wire, &rows))).await;
+    compare(&rows, &by_wire);
+}
+
+/// The same, one wire after the other.
+async fn check_in_turn(rows: Vec<Row>) {
+    let mut by_wire = Vec::new();
+    for wire in Wire::ALL {
+        by_wire.push(play(wire, &rows).await);
+    }
+    compare(&rows, &by_wire);
+}
+
+fn compare(rows: &[Row], by_wire: &[Vec<String>]) {
     let mut unexpected = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let stories: Vec<(Wire, &str)> =
@@ -236,12 +249,14 @@ impl Scene {
             self.drip(server, &(row.script)(self.wire)[0]).await;
         }
         let mut waits = Vec::new();
+        let mut reasons = Vec::new();
         let mut has_acted = false;
         loop {
             let event = self.client.event().await;
             match event["type"].as_str().unwrap() {
                 "model.retrying" => {
                     waits.push(wait_of(&event));
+                    reasons.push(self.plain(&event["data"]["message"]));
                     self.clock.advance(PATIENCE);
                 }
                 "model.textDelta" if !has_acted => {
@@ -254,6 +269,8 @@ impl Scene {
         }
         let record = self.client.ended(&run).await;
         if row.base.is_none() {
+            let violations = server.violations();
+            assert!(violations.is_empty(), "{}: {violations:?}; asked again for: {reasons:?}", row.name);
             server.assert_content();
         }
         let log: Vec<Value> = self.running.log().await;

@@ -226,6 +226,13 @@ impl Answer {
         self
     }
 
+    /// With these bytes behind all others.
+    #[must_use]
+    pub fn then_bytes(mut self, bytes: &[u8]) -> Answer {
+        self.body.extend_from_slice(bytes);
+        self
+    }
+
     #[must_use]
     pub fn then_stall(mut self) -> Answer {
         self.end = End::Stall;

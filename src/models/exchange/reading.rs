@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use reqwest::Response;
+use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -161,10 +162,17 @@ impl<D: ProviderDialect> ResponseReader<D> {
         }
     }
 
-    /// The stream has ended. What the last event says comes first.
+    /// The stream has ended, or nobody waits for its end. What the last event says comes first. A reply that was whole before is
+    /// not lost by what stands cut behind it.
     fn end(&mut self) -> Result<ModelEvent, ModelError> {
         let mut decoder = std::mem::take(&mut self.decoder);
-        if let Some(event) = decoder.finish().map_err(|error| self.no_events(error))? {
+        let was_whole = self.reply.is_whole();
+        let rest = match decoder.finish() {
+            Err(_) if was_whole => None,
+            rest => rest.map_err(|error| self.no_events(error))?,
+        };
+        let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if let Some(event) = rest.filter(|event| !was_whole || is_json(event)) {
             self.take_event(event)?;
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);

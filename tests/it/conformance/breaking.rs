@@ -40,6 +40,30 @@ async fn streams_that_are_cut() {
             let said = Said { text: "Whole.".to_owned(), ..Said::default() };
             vec![wire.up_to_its_reason(&said).then_cut()]
         }),
+        row("within an event after the reason", "talker", expect![[r#"
+            says "Whole.", 0 calls
+            ends GOAL "Whole."
+            used 100, 30 of it cached, for 27
+            but openai:
+              says "Whole.", 0 calls
+              ends GOAL "Whole."
+              used what is estimated
+        "#]], |wire| {
+            let said = Said { text: "Whole.".to_owned(), ..Said::default() };
+            vec![wire.up_to_its_reason(&said).then_bytes(b"data: {\"type\": \"mess").then_cut()]
+        }),
+        row("within a character after the reason, and the stream ends as it should", "talker", expect![[r#"
+            says "Whole.", 0 calls
+            ends GOAL "Whole."
+            used 100, 30 of it cached, for 27
+            but openai:
+              says "Whole.", 0 calls
+              ends GOAL "Whole."
+              used what is estimated
+        "#]], |wire| {
+            let said = Said { text: "Whole.".to_owned(), ..Said::default() };
+            vec![wire.up_to_its_reason(&said).then_bytes(b"data: {\"type\": \"\xC3")]
+        }),
         row("after the reason, a call", "reader", expect![[r#"
             says "", 1 calls
             complete_task "success": "accepted"

@@ -263,8 +263,10 @@ impl<'person> InlineConfirmations<'person> {
             return self.show_next(here);
         }
         self.renew_claim(here);
+        let before = (self.clock)();
         let bytes = self.keyboard.read();
-        let now = (self.clock)();
+        // See `answer_guard`.
+        let now = if bytes.is_empty() { before } else { (self.clock)() };
         let was_stopped = self.keyboard.was_stopped();
         let size = (self.keyboard.columns(), self.keyboard.rows());
         if was_stopped {
@@ -275,7 +277,7 @@ impl<'person> InlineConfirmations<'person> {
         }
         self.hear(&bytes, now, here);
         self.refresh_panel(now, here);
-        self.draw_prompt(now, here);
+        self.draw_prompt(here);
     }
 
     /// Makes deeds of what came from the keyboard by now, if anything did.
@@ -290,7 +292,7 @@ impl<'person> InlineConfirmations<'person> {
             self.strokes.decode(&[]);
         }
         let Some(shown) = &mut self.shown else { return };
-        shown.dialog.looks(now);
+        shown.dialog.looks(now, bytes.is_empty());
         if is_escape || !strokes.is_empty() {
             shown.complain(None);
         }
@@ -370,7 +372,7 @@ impl<'person> InlineConfirmations<'person> {
         if let Some(shown) = &mut self.shown {
             shown.dialog.begins();
         }
-        self.draw_prompt(now, here);
+        self.draw_prompt(here);
     }
 
     fn act(&mut self, deed: DialogAction, here: &mut QuestionContext<'_, '_, '_>) {

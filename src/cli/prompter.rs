@@ -23,11 +23,8 @@ pub(super) use forms::{ChoiceItem, ChoiceList};
 use forms::{FormAction, InputForm, LetterForm, LineForm, ListPicker};
 
 /// Between two looks at the keyboard, whether Ctrl-C was pressed or the terminal is another size: often enough for the answer's
-/// guard to know when a key was pressed.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Between two looks while keys do not count yet.
-const SETTLING: Duration = Duration::from_millis(50);
+/// guard to know when a key was pressed, and how long none was.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The rest of a key that sends several bytes is there by then; an Escape that stands alone is none.
 const KEY_REST: Duration = Duration::from_millis(50);
@@ -163,11 +160,7 @@ impl<'a> FormPrompter<'a> {
             self.stderr.write_text("! bring this command to the foreground to go on")?;
         }
         loop {
-            let pause = match (strokes.is_waiting(), form.is_settling()) {
-                (false, false) => LOOK,
-                (false, true) => SETTLING,
-                (true, _) => KEY_REST,
-            };
+            let pause = if strokes.is_waiting() { KEY_REST } else { LOOK };
             match self.keyboard.wait(pause) {
                 KeyWaitResult::Gone => return Ok(false),
                 KeyWaitResult::Resumed => {
@@ -188,9 +181,12 @@ impl<'a> FormPrompter<'a> {
                 sheet.leave("^C", self.stderr)?;
                 return Ok(false);
             }
+            let before = (self.clock)();
             let bytes = self.keyboard.read();
+            // See `answer_guard`.
+            let now = if bytes.is_empty() { before } else { (self.clock)() };
             let decoded = strokes.look(&bytes);
-            form.look((self.clock)(), bytes.len(), decoded.len());
+            form.look(now, bytes.len(), decoded.len());
             for stroke in decoded {
                 match form.press(stroke) {
                     FormAction::Nothing => {}

@@ -103,7 +103,7 @@ impl Command {
             editor: None,
             resized: None,
             silence: Duration::from_secs(3),
-            clock_step: 400,
+            clock_step: 200,
         }
     }
 
@@ -128,6 +128,7 @@ impl Command {
             screen: stderr.clone(),
             read_to: 0,
             presses: self.press_after.into(),
+            has_pressed: false,
             columns: self.is_terminal.then_some(self.columns),
             resized: self.resized,
             is_open: false,
@@ -241,6 +242,7 @@ struct ScriptedKeyboard {
     /// What was read of the screen: a text that is awaited again must stand there again.
     read_to: usize,
     presses: VecDeque<(&'static str, &'static str)>,
+    has_pressed: bool,
     columns: Option<usize>,
     resized: Option<(&'static str, usize)>,
     is_open: bool,
@@ -262,12 +264,17 @@ impl KeyboardInput for ScriptedKeyboard {
 
     fn read(&mut self) -> Vec<u8> {
         assert!(self.is_open, "keys are taken while nothing is asked");
+        // Nobody presses two keys in two looks.
+        if std::mem::take(&mut self.has_pressed) {
+            return Vec::new();
+        }
         let Some((awaited, keys)) = self.presses.front() else { return Vec::new() };
         let screen = self.screen.text();
         let Some(at) = screen[self.read_to..].find(awaited) else { return Vec::new() };
         self.read_to += at + awaited.len();
         let keys = keys.as_bytes().to_vec();
         self.presses.pop_front();
+        self.has_pressed = !keys.is_empty();
         keys
     }
 

@@ -147,11 +147,11 @@ impl ConfirmationDialog {
 
     /// The keyboard is looked at now; what it brings is pressed next. After a time in which it was not looked at, the question
     /// is looked at as for the first time.
-    pub(super) fn looks(&mut self, now: Duration) {
-        if self.guard.looks(now) {
+    pub(super) fn looks(&mut self, now: Duration, finds_nothing: bool) {
+        if self.guard.looks(now, finds_nothing) {
             self.shown_again(now);
         }
-        if !self.has_taken_keys && self.guard.takes_keys(now) {
+        if !self.has_taken_keys && self.guard.takes_keys() {
             self.has_taken_keys = true;
             // One single key was no line, but pressed for the question, too early.
             if self.typed_here == 1 && self.aside.chars().count() == 1 {
@@ -223,15 +223,15 @@ impl ConfirmationDialog {
         choices.get(*at).map(|choice| (choice.key, told(choice, unseen.as_deref())))
     }
 
-    /// Whether a key that is pressed now can be an answer.
-    pub(super) fn takes_keys(&self, now: Duration) -> bool {
+    /// Whether a key that is read next can be an answer.
+    pub(super) fn takes_keys(&self) -> bool {
         match &self.stage {
             DialogStage::Alone { .. }
             | DialogStage::Confirming { .. }
             | DialogStage::Denying { .. }
             | DialogStage::Reading { .. } => true,
             DialogStage::Answering { is_engaged: true, .. } => true,
-            _ => self.guard.takes_keys(now),
+            _ => self.guard.takes_keys(),
         }
     }
 
@@ -244,7 +244,7 @@ impl ConfirmationDialog {
     /// Time has passed: a key that stayed alone is an answer.
     pub(super) fn tick(&mut self, now: Duration) -> Option<DialogAction> {
         let DialogStage::Alone { choice, since } = &self.stage else { return None };
-        if now.saturating_sub(*since) < ALONE {
+        if self.guard.quiet_since(*since) < ALONE {
             return None;
         }
         let choice = choice.clone();
@@ -275,7 +275,7 @@ impl ConfirmationDialog {
         if strokes.is_empty() {
             return Vec::new();
         }
-        let takes_keys = self.takes_keys(now);
+        let takes_keys = self.takes_keys();
         let goes_on = std::mem::take(&mut self.is_paging) && strokes == [KeyStroke::Character('v')];
         let is_blind = self.is_blind(ConfirmationOutcome::Modify);
         match &mut self.stage {
@@ -294,7 +294,7 @@ impl ConfirmationDialog {
             }
             DialogStage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
             DialogStage::Alone { choice, since } => {
-                let is_confirmed = strokes == [KeyStroke::Enter] && APART <= now.saturating_sub(*since);
+                let is_confirmed = strokes == [KeyStroke::Enter] && APART <= self.guard.quiet_since(*since);
                 let choice = choice.clone();
                 self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
@@ -316,7 +316,7 @@ impl ConfirmationDialog {
                 }
             },
             DialogStage::Sending { content, since } => match strokes.as_slice() {
-                [KeyStroke::Enter] if APART <= now.saturating_sub(*since) && !is_blind => {
+                [KeyStroke::Enter] if APART <= self.guard.quiet_since(*since) && !is_blind => {
                     let content = Some(std::mem::take(content));
                     self.stage = DialogStage::Choosing;
                     vec![DialogAction::Decide(ConfirmationDecision {
@@ -400,7 +400,7 @@ impl ConfirmationDialog {
         let is_blind = self.is_blind(ConfirmationOutcome::AllowOnce);
         let DialogStage::Confirming { choices, at, since, unseen } = &mut self.stage else { return None };
         let is_blind = is_blind && choices.iter().any(|choice| choice.outcome.is_consent());
-        let is_apart = APART <= now.saturating_sub(*since);
+        let is_apart = APART <= self.guard.quiet_since(*since);
         let key = choices.first().map_or(' ', |choice| choice.key);
         match strokes {
             [KeyStroke::Enter] if is_apart && !is_blind => {

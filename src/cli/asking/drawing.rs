@@ -35,7 +35,7 @@ impl InlineConfirmations<'_> {
         self.draft.as_ref().is_some_and(|(id, _)| Some(id) == shown)
     }
 
-    pub(super) fn draw_prompt(&mut self, now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
+    pub(super) fn draw_prompt(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let draft = self.has_draft();
         if let Some(shown) = &self.shown {
             let prompt = shown.dialog.prompt(
@@ -43,9 +43,8 @@ impl InlineConfirmations<'_> {
                 draft,
                 self.aside == TypeaheadTarget::ForNextPrompt,
                 shown.columns(),
-                now,
             );
-            let prompt = match shown.dialog.takes_keys(now) {
+            let prompt = match shown.dialog.takes_keys() {
                 true => prompt,
                 false => here.screen.paint(TextColor::Dim, &prompt),
             };

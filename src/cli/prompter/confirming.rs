@@ -36,7 +36,7 @@ pub(super) struct ConfirmForm {
 impl ConfirmForm {
     fn enter(&mut self) -> FormAction {
         let is_whole = self.typed == YES || self.typed == YES[..1];
-        let is_apart = APART <= self.timing.now().saturating_sub(self.typed_at);
+        let is_apart = APART <= self.timing.quiet_since(self.typed_at);
         match (is_whole && is_apart && !self.is_burst, self.typed.is_empty()) {
             (true, _) => return FormAction::Entered,
             (false, true) if self.timing.counts() => return FormAction::Leaves,
@@ -146,7 +146,7 @@ mod tests {
             (&[(100, "y"), (300, "\r")], None),
             (&[(600, "y"), (800, "\r")], None),
             (&[(600, "a"), (800, "y"), (1_000, "\r")], None),
-            (&[(600, "a"), (1_100, "y"), (1_300, "\r")], Some(true)),
+            (&[(600, "a"), (1_101, "y"), (1_300, "\r")], Some(true)),
             // No two keys of a person, or a paste.
             (&[(800, "y"), (900, "\r")], None),
             (&[(800, "y\r")], None),
@@ -198,6 +198,10 @@ mod tests {
                 form.look(ms(now), 0, 0);
             }
             let pressed = looks.iter().map(|(now, stroke)| {
+                // Unless the command is stopped meanwhile.
+                if *now < 5_000 {
+                    form.look(ms(now - 10), 0, 0);
+                }
                 form.look(ms(*now), 1, 1);
                 form.press(stroke.clone())
             });

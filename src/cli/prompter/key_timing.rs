@@ -25,11 +25,11 @@ impl KeyTiming {
         (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
     }
 
-    /// A look at the keyboard brought so many bytes, which are so many strokes. True after a time without a look: then what
+    /// A look at the keyboard, by a time as [`AnswerGuard`] wants it, brought so many bytes, which are so many strokes. True after a time without a look: then what
     /// was typed before is out of date.
     pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) -> bool {
         self.now = now;
-        let begins_anew = self.guard.as_mut().is_some_and(|guard| guard.looks(now));
+        let begins_anew = self.guard.as_mut().is_some_and(|guard| guard.looks(now, bytes == 0));
         self.counts = self.takes_keys() && strokes <= 1;
         if let Some(guard) = self.guard.as_mut().filter(|_| 0 < bytes) {
             guard.typed(now);
@@ -42,12 +42,17 @@ impl KeyTiming {
         self.now
     }
 
+    /// The time for which nothing was typed behind a moment, as far as it is known.
+    pub(super) fn quiet_since(&self, moment: Duration) -> Duration {
+        self.guard.as_ref().map_or(Duration::ZERO, |guard| guard.quiet_since(moment))
+    }
+
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
 
     pub(super) fn takes_keys(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.takes_keys(self.now))
+        self.guard.as_ref().is_some_and(|guard| guard.takes_keys())
     }
 }
 

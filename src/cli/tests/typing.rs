@@ -21,7 +21,7 @@ use super::{
     *,
 };
 use crate::{
-    keyboard::TerminalKeyboard,
+    keyboard::{KeyWaitResult, KeyboardInput, TerminalKeyboard},
     question::{
         card::{self, CardLayout},
         panel::{self, ConfirmationPanel, PanelPage},
@@ -137,6 +137,67 @@ impl Person {
     }
 }
 
+/// A terminal's keys, with a look that finds nothing behind each that found something: nobody presses two keys in two looks.
+struct UnhurriedKeyboard {
+    keyboard: TerminalKeyboard<File>,
+    has_found: bool,
+}
+
+impl KeyboardInput for UnhurriedKeyboard {
+    fn open(&mut self) -> bool {
+        self.keyboard.open()
+    }
+
+    fn open_for_text(&mut self) -> bool {
+        self.keyboard.open_for_text()
+    }
+
+    fn open_for_talk(&mut self) -> bool {
+        self.keyboard.open_for_talk()
+    }
+
+    fn open_for_question(&mut self) -> bool {
+        self.keyboard.open_for_question()
+    }
+
+    fn set_aside(&mut self, typed: &str) {
+        self.keyboard.set_aside(typed);
+    }
+
+    fn typed_before(&mut self) -> Vec<u8> {
+        self.keyboard.typed_before()
+    }
+
+    fn was_stopped(&mut self) -> bool {
+        self.keyboard.was_stopped()
+    }
+
+    fn wait(&mut self, at_most: Duration) -> KeyWaitResult {
+        self.keyboard.wait(at_most)
+    }
+
+    fn close(&mut self) {
+        self.keyboard.close();
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        if std::mem::take(&mut self.has_found) {
+            return Vec::new();
+        }
+        let bytes = self.keyboard.read();
+        self.has_found = !bytes.is_empty();
+        bytes
+    }
+
+    fn columns(&self) -> Option<usize> {
+        self.keyboard.columns()
+    }
+
+    fn rows(&self) -> Option<usize> {
+        self.keyboard.rows()
+    }
+}
+
 /// `run` on this terminal against these scripts; `NO_COLOR` as in the environment of a person.
 pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
     let columns = std::sync::Arc::new(terminal.try_clone().unwrap());
@@ -158,9 +219,12 @@ pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         working_folder: "/".into(),
         own_program: None,
         interrupts: Box::new(|| 0),
-        keyboard: Box::new(TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone()))),
+        keyboard: Box::new(UnhurriedKeyboard {
+            keyboard: TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone())),
+            has_found: false,
+        }),
         terminal_name: None,
-        clock: hurrying(400),
+        clock: hurrying(200),
         silence: Duration::from_secs(3),
     };
     let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);

@@ -1,7 +1,5 @@
 //! What does the line say in which a question is answered, at each stage of the answer?
 
-use std::time::Duration;
-
 use super::{ConfirmationDialog, DialogStage};
 use crate::{
     asking::{
@@ -27,10 +25,9 @@ impl ConfirmationDialog {
         has_draft: bool,
         keeps_aside: bool,
         columns: Option<usize>,
-        now: Duration,
     ) -> String {
         let room = columns.unwrap_or(usize::MAX);
-        if !self.takes_keys(now) {
+        if !self.takes_keys() {
             return self.not_yet(asked, has_draft, keeps_aside, columns);
         }
         let line = match &self.stage {

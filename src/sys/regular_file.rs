@@ -47,6 +47,17 @@ pub fn open_without_links(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a regular file to read it and to write what is in it anew; the end of the path is no link. Anything else as [`open`].
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
+    }
+}
+
 /// Opens a folder, to see to it that what was put there is on the disk. Nothing is read of it.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)

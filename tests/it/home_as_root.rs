@@ -1,7 +1,10 @@
 //! A home that is the workspace: whatever programs take from it by themselves is no edit like others, nobody makes what will be taken for
 //! a key of the person's, and the daemon's settings are read by no tool (spec 11, "Files that other programs run by themselves").
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, symlink},
+};
 
 use serde_json::{Value, json};
 
@@ -219,4 +222,51 @@ async fn commands_only_read_in_a_folder_of_settings_and_say_why() {
         assert_eq!(text == "theirs\n", !is_written, "{}", folder.display());
     }
     served.stop().await;
+}
+
+/// A repository of dotfiles that was laid out with `ln`: what is written there is what the next shell reads.
+#[tokio::test]
+async fn what_a_script_writes_to_a_start_file_by_its_second_name_is_taken_back() {
+    let programs = tempfile::tempdir().unwrap();
+    for folder in ["/usr/bin", "/bin"] {
+        for program in fs::read_dir(folder).unwrap().flatten().filter(|it| it.file_name() != "bwrap") {
+            // Some are there twice.
+            let _linked = symlink(program.path(), programs.path().join(program.file_name()));
+        }
+    }
+    let path = std::env::var("PATH").unwrap();
+    for path in [path.as_str(), programs.path().to_str().unwrap()] {
+        let home = home();
+        let rules = home.path("config/subagentd/policies");
+        fs::create_dir_all(&rules).unwrap();
+        fs::write(rules.join("all.toml"), "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n").unwrap();
+        let dots = home.path("dotfiles");
+        fs::create_dir_all(&dots).unwrap();
+        let files =
+            [(".bashrc", "bashrc"), (".profile", "moved"), (".zshrc", "replaced"), (".inputrc", "named")];
+        for (own, second) in files {
+            fs::write(home.path(own), format!("{own}\n")).unwrap();
+            fs::hard_link(home.path(own), dots.join(second)).unwrap();
+        }
+        fs::write(
+            dots.join("s.sh"),
+            "echo evil >> bashrc; echo evil >> moved; mv moved elsewhere; echo evil >> replaced; rm replaced; echo x > replaced",
+        )
+        .unwrap();
+        let served = home.start_with(&[("PATH", path)]).await;
+        let mut said = String::new();
+        for command in ["sh s.sh", "echo wanted >> named"] {
+            let words = ["tools", "call", "run_shell_command", "--args", &format!("command={command}")];
+            let called = home.companion(&words).current_dir(&dots).output().await.unwrap();
+            said += &String::from_utf8_lossy(&[called.stdout, called.stderr].concat());
+        }
+        for (own, _) in &files[..3] {
+            assert_eq!(fs::read_to_string(home.path(own)).unwrap(), format!("{own}\n"), "{path}: {said}");
+        }
+        let named = fs::read_to_string(home.path(".inputrc")).unwrap();
+        assert_eq!(named, ".inputrc\nwanted\n", "{path}: {said}");
+        // Still one file.
+        assert!(fs::metadata(home.path(".bashrc")).unwrap().nlink() == 2, "{path}: {said}");
+        served.stop().await;
+    }
 }

@@ -190,6 +190,8 @@ pub struct FurtherPlaces {
     pub submodules: SubmoduleRepositories,
     /// Entries below names with a dot in front, if a home lies in the workspace.
     pub dotted: DottedEntries,
+    /// Files of the home outside of the workspace that have names in it, which are among the places.
+    pub files_of_home: Vec<hard_links::FileOfHome>,
 }
 
 impl FurtherPlaces {
@@ -220,7 +222,7 @@ pub fn further_places<'a>(
     modules.retain(|folder| roots.iter().any(|root| folder.starts_with(root)));
     let submodules = SubmoduleRepositories::of(modules);
     let mut dotted = DottedEntries::default();
-    let mut added = Vec::new();
+    let (mut added, mut files_of_home) = (Vec::new(), Vec::new());
     if let Some(home) = home.clone() {
         let hidden = || hidden.iter().map(PathBuf::as_path);
         let (texts, folders) = start_files::named_texts(&home, &with_ends(hidden()));
@@ -237,7 +239,9 @@ pub fn further_places<'a>(
         };
         places.extend(ends);
         links.extend(on_way);
-        places.extend(hard_links::second_names(&home, roots.iter().map(PathBuf::as_path)));
+        files_of_home = hard_links::files_of_home(&home, roots.iter().map(PathBuf::as_path));
+        places.extend(hard_links::places(&files_of_home));
+        files_of_home.retain(|file| !roots.iter().any(|root| file.path.starts_with(root)));
     }
     places.extend(roots.iter().flat_map(|root| direnv::named_texts(root)));
     places.extend(roots.iter().flat_map(|root| mise::named_texts(root)));
@@ -259,7 +263,7 @@ pub fn further_places<'a>(
     let mut secrets = with_ends(secrets);
     secrets.retain(|secret| roots.iter().any(|root| secret.starts_with(root)));
     links.retain(|link| roots.iter().any(|root| link.starts_with(root)));
-    Ok(FurtherPlaces { places, links, secrets, mounted: Vec::new(), submodules, dotted })
+    Ok(FurtherPlaces { places, links, secrets, mounted: Vec::new(), submodules, dotted, files_of_home })
 }
 
 /// The places where a path leads that is a link, and the links within it; `on_way`: takes the links on the way.

@@ -4,7 +4,7 @@
 //! shell reads. Nothing in the name of either says so, but the number of the file does.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     os::unix::fs::{DirEntryExt as _, MetadataExt as _},
     path::{Path, PathBuf},
@@ -13,41 +13,85 @@ use std::{
 use super::{MOST_NAMES, start_files};
 use shell::AutorunPlace;
 
-/// Entries of the home, in which a name with a dot is one of a start file or of settings.
+/// Entries of one folder of the home in which names are looked for: of start files and settings, and of programs.
 const MOST_OF_HOME: usize = 2_000;
+/// Folders of the home in which shells find programs, and of which people link the files one by one.
+const OF_PROGRAMS: [&str; 2] = ["bin", ".local/bin"];
 
 const SECOND_NAME: &str = "it is one file with a start file or settings of the home (a hard link), which programs take what they run from";
 
-/// The files below these roots, which are absolute and without links, that are one with a start file or settings of this home. Blocks for some
-/// hundred looks at the file system, and for a search of all of the workspace where such a file has a second name: a command could have
-/// moved it anywhere, or hidden it among thousands of others.
+/// A file of the home, outside of a workspace, that has names in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOfHome {
+    pub path: PathBuf,
+    /// Absolute, without links.
+    pub names: Vec<PathBuf>,
+}
+
+/// Device and number of a file.
+type FileNumber = (u64, u64);
+
+/// The files below these roots, which are absolute and without links, that are one with a start file, settings or a program of this home.
+/// Blocks for some hundred looks at the file system, and for a search of all of the workspace where such a file has a second name: a command
+/// could have moved it anywhere, or hidden it among thousands of others.
 pub(super) fn second_names<'a>(home: &Path, roots: impl Iterator<Item = &'a Path>) -> Vec<AutorunPlace> {
+    places(&files_of_home(home, roots))
+}
+
+/// The places of such names.
+pub(super) fn places(files: &[FileOfHome]) -> Vec<AutorunPlace> {
+    let names = files.iter().flat_map(|file| &file.names);
+    names.map(|path| AutorunPlace { path: path.clone(), why: SECOND_NAME }).collect()
+}
+
+/// The same by the file of the home, also where that lies in a root itself.
+pub(super) fn files_of_home<'a>(home: &Path, roots: impl Iterator<Item = &'a Path>) -> Vec<FileOfHome> {
     let wanted = with_second_names(home);
     if wanted.is_empty() {
         return Vec::new();
     }
-    let found = roots.flat_map(|root| named_alike(root, home, &wanted));
-    found.map(|path| AutorunPlace { path, why: SECOND_NAME }).collect()
+    let mut found: BTreeMap<FileNumber, Vec<PathBuf>> = BTreeMap::new();
+    for root in roots {
+        named_alike(root, home, &wanted, &mut found);
+    }
+    let of_home = found.into_iter().filter_map(|(number, names)| {
+        let path = wanted.get(&number)?.first()?.clone();
+        Some(FileOfHome { path, names })
+    });
+    of_home.collect()
 }
 
-/// The devices and numbers of such files of the home that have more than one name.
-fn with_second_names(home: &Path) -> BTreeSet<(u64, u64)> {
-    let top = fs::read_dir(home).into_iter().flatten().flatten().take(MOST_OF_HOME);
-    let dotted =
-        top.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".")).map(|entry| entry.path());
-    let files = dotted.chain(start_files::listed_files(home));
-    let is = files.filter_map(|file| fs::symlink_metadata(file).ok());
-    is.filter(|is| is.is_file() && 1 < is.nlink()).map(|is| (is.dev(), is.ino())).collect()
+/// Such files of the home that have more names than those by which they are looked for.
+fn with_second_names(home: &Path) -> BTreeMap<FileNumber, BTreeSet<PathBuf>> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_OF_HOME);
+    let dotted = entries(home).filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let programs = OF_PROGRAMS.iter().flat_map(|name| entries(&home.join(name)));
+    let files = dotted.chain(programs).map(|entry| entry.path()).chain(start_files::listed_files(home));
+    let mut found: BTreeMap<FileNumber, (u64, BTreeSet<PathBuf>)> = BTreeMap::new();
+    for file in files {
+        let Ok(is) = fs::symlink_metadata(&file) else { continue };
+        if is.is_file() && 1 < is.nlink() {
+            let (_, names) = found.entry((is.dev(), is.ino())).or_insert((is.nlink(), BTreeSet::new()));
+            names.insert(file);
+        }
+    }
+    let has_more = |(count, names): &(u64, BTreeSet<PathBuf>)| (names.len() as u64) < *count;
+    found.into_iter().filter(|(_, it)| has_more(it)).map(|(number, (_, names))| (number, names)).collect()
 }
 
-fn named_alike(root: &Path, home: &Path, wanted: &BTreeSet<(u64, u64)>) -> Vec<PathBuf> {
-    let (mut found, mut count) = (Vec::new(), 0);
+fn named_alike(
+    root: &Path,
+    home: &Path,
+    wanted: &BTreeMap<FileNumber, BTreeSet<PathBuf>>,
+    found: &mut BTreeMap<FileNumber, Vec<PathBuf>>,
+) {
+    let mut count = 0;
     let mut pending = VecDeque::from([root.to_owned()]);
     while let Some(folder) = pending.pop_front() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             count += 1;
             if MOST_NAMES < count {
-                return found;
+                return;
             }
             let Ok(kind) = entry.file_type() else { continue };
             let name = entry.file_name();
@@ -60,17 +104,17 @@ fn named_alike(root: &Path, home: &Path, wanted: &BTreeSet<(u64, u64)>) -> Vec<P
                 pending.push_back(entry.path());
                 continue;
             }
-            let has_number = kind.is_file() && wanted.iter().any(|(_, number)| *number == entry.ino());
-            let is_it = || {
-                let is = fs::symlink_metadata(entry.path());
-                is.is_ok_and(|is| wanted.contains(&(is.dev(), is.ino())))
-            };
-            if has_number && is_it() {
-                found.push(entry.path());
+            if !kind.is_file() || !wanted.keys().any(|(_, number)| *number == entry.ino()) {
+                continue;
+            }
+            let number = fs::symlink_metadata(entry.path()).map(|is| (is.dev(), is.ino()));
+            if let Some((number, names)) = number.ok().and_then(|number| wanted.get_key_value(&number))
+                && !names.contains(&entry.path())
+            {
+                found.entry(*number).or_default().push(entry.path());
             }
         }
     }
-    found
 }
 
 #[cfg(test)]
@@ -107,12 +151,19 @@ mod tests {
             fs::File::create(dots.join(format!("target/{number}"))).unwrap();
         }
         fs::rename(dots.join("mine"), dots.join("target/zz")).unwrap();
+        // A program, and one with names in its own folder alone.
+        fs::create_dir_all(home.join(".local/bin")).unwrap();
+        fs::write(dots.join("tool"), "x").unwrap();
+        fs::hard_link(dots.join("tool"), home.join(".local/bin/tool")).unwrap();
+        fs::write(home.join(".local/bin/one"), "x").unwrap();
+        fs::hard_link(home.join(".local/bin/one"), home.join(".local/bin/other")).unwrap();
+        assert!(!with_second_names(&home).values().any(|names| names.contains(&home.join(".local/bin/one"))));
         // Two names, none of which is a start file; and two of those that are.
         fs::write(dots.join("a"), "x").unwrap();
         fs::hard_link(dots.join("a"), dots.join("b")).unwrap();
         fs::write(home.join(".profile"), "x").unwrap();
         fs::hard_link(home.join(".profile"), home.join(".zprofile")).unwrap();
-        let all = ["dotfiles/bashrc", "dotfiles/git/config", "dotfiles/target/zz"];
+        let all = ["dotfiles/bashrc", "dotfiles/git/config", "dotfiles/target/zz", "dotfiles/tool"];
         assert_eq!(found(&dots), all);
         assert_eq!(found(&home), all, "a workspace that is the home");
         assert!(found(&home.join("elsewhere")).is_empty());

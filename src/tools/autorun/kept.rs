@@ -48,6 +48,7 @@ mod done;
 mod left;
 mod mounts;
 mod notes;
+mod of_home;
 mod programs;
 mod rebase;
 mod second_names;
@@ -169,6 +170,7 @@ impl AutorunGuard {
         let kept = covered.iter().chain(&watched.further.mounted);
         let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
         noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
+        noted.note_files_of_home(&watched.further.files_of_home, &mut bytes_left);
         watched.note(&mut noted)?;
         // Beside others nobody knows whose it is.
         if noted.earlier.is_empty() {
@@ -369,6 +371,7 @@ impl WatchedPlaces {
             let before = AutorunFileState::Link(to.clone());
             self.put_aside(link, "other programs look for what they run behind it", Some(&before), &mut done);
         }
+        self.restore_files_of_home(noted.of_home.values(), others, &mut done);
         for (path, why) in self.places(others) {
             // What was so when the command began is left to those that go on, if they watch over it.
             let is_left = !matches!(noted.known_before(&path), KnownBefore::Unknown);

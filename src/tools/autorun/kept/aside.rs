@@ -34,6 +34,8 @@ const MOST_COMPARED: u64 = 4 * LONGEST;
 const RUN: u32 = 0o111;
 const OF_OWNER: u32 = 0o700;
 const ALL_BITS: u32 = 0o7777;
+/// The mode of a copy.
+const OF_COPY: u32 = 0o600;
 
 /// Puts an entry below a workspace's folder aside, and what was there in its place. Answers where it lies by now.
 pub(super) fn aside(
@@ -63,6 +65,23 @@ pub(super) fn aside(
         }
     }
     Ok(Some(aside))
+}
+
+/// Writes a copy of what lies at a path aside. Answers where it lies.
+pub(super) fn copied_aside(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let (folder, flat) = (folder_in_top(root)?, flat_name(root, path));
+    let numbered = |number: usize| format!("{flat}{ASIDE}{number}");
+    let is_free = |name: &String| statat(&folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_err();
+    let name = match (0..MOST_ASIDE).map(numbered).find(is_free) {
+        Some(name) => name,
+        None => {
+            let last = numbered(MOST_ASIDE - 1);
+            unlinkat(&folder, last.as_str(), AtFlags::empty())?;
+            last
+        }
+    };
+    write_in(&folder, &name, bytes, OF_COPY)?;
+    Ok(root.join(FOLDER).join(name))
 }
 
 /// Gives the owner of each folder between a workspace's folder and a path the rights back without which nothing is moved there. No link is

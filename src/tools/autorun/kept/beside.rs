@@ -10,9 +10,11 @@ use std::{
 };
 
 use super::{
+    super::hard_links::FileOfHome,
     AutorunFileState, PlaceState, WatchedPlaces,
     mounts::MountPoint,
     notes::{AutorunNoteFile, AutorunNotes},
+    of_home::NotedFileOfHome,
     programs::{AgentProgram, AgentPrograms, RunningProgram},
     second_names,
 };
@@ -36,6 +38,8 @@ pub(super) struct NotedPlaces {
     pub before: BTreeMap<PathBuf, Option<PlaceState>>,
     /// Files in places that mounts keep which have further names, as they were before the first of those that go on.
     pub second_names: BTreeMap<PathBuf, AutorunFileState>,
+    /// Files of the home that have names in the workspace, as they were before the first of those that go on.
+    pub of_home: BTreeMap<PathBuf, NotedFileOfHome>,
     /// The places over which others watched, as they were when the command began.
     pub begun: BTreeMap<PathBuf, PlaceState>,
     /// Guards that began before and went on then, oldest first.
@@ -153,6 +157,19 @@ impl NotedPlaces {
         });
         self.second_names = found.collect();
     }
+
+    /// Takes these files of the home in, each as the oldest of those knows it that still go on.
+    pub fn note_files_of_home(&mut self, files: &[FileOfHome], bytes_left: &mut u64) {
+        let of_earlier = |path: &Path| {
+            let mut earlier = self.earlier.iter().filter(|it| it.goes_on());
+            earlier.find_map(|it| it.noted().of_home.get(path).map(|file| file.before().clone()))
+        };
+        let found = files.iter().filter_map(|file| {
+            let noted = NotedFileOfHome::of(file, of_earlier(&file.path), bytes_left)?;
+            Some((file.path.clone(), noted))
+        });
+        self.of_home = found.collect();
+    }
 }
 
 impl WatchedPlaces {
@@ -175,6 +192,7 @@ impl WatchedPlaces {
         let mut is_any = false;
         for (path, written) in written {
             second_names::take_anew(&mut noted.second_names, path, *written);
+            noted.of_home.values_mut().for_each(|file| file.take_anew(path, *written));
             let is_of = |place: &&PathBuf| path.starts_with(place) || self.covers(path, place);
             for place in all.iter().filter(is_of) {
                 is_any = true;

@@ -244,6 +244,7 @@ impl AutorunNote {
                 known: paths(self.submodules.1).into_iter().collect(),
             },
             dotted: self.dotted.map(DottedEntries::from).unwrap_or_default(),
+            files_of_home: Vec::new(),
         };
         let told =
             WritesTold { named: paths(self.named), keeps_data: self.keeps_data, ..WritesTold::default() };

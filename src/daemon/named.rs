@@ -18,7 +18,7 @@ use rules::RulePlaces;
 use sys::{
     key_file,
     named_files::{NamedFileLists, NamedFiles},
-    owner_programs::{OwnerPrograms, OwnerProgramsLookup},
+    owner_programs::{OwnerPrograms, OwnerProgramsLookup, files_read},
 };
 use tools::ProgramLog;
 
@@ -31,6 +31,8 @@ pub(super) struct SettingsReferences {
     /// The places where the owner's own hooks are looked for.
     hooks: HookPlaces,
     environment: Vec<(OsString, OsString)>,
+    /// The words of those programs that print keys.
+    key_commands: Vec<Vec<String>>,
     /// What each file is for.
     keys: Vec<(String, PathBuf)>,
     /// What agents are told: an agent that wrote it would say what the next one is.
@@ -47,10 +49,10 @@ impl SettingsReferences {
     ) -> SettingsReferences {
         let environment = &sources.environment;
         let hooks = hook_places::places_of(config, sources, rules, &[]);
-        let (mut programs, mut keys) = (vec![config.approval.notify_command.value.clone()], Vec::new());
+        let (mut key_commands, mut keys) = (Vec::new(), Vec::new());
         let mut place = |name: String, source: &KeySource| match source {
             KeySource::File(path) => keys.push((name, path.clone())),
-            KeySource::Command(words) => programs.push(words.clone()),
+            KeySource::Command(words) => key_commands.push(words.clone()),
             KeySource::Env(_) => {}
         };
         for (entry, settings) in &config.providers {
@@ -85,10 +87,13 @@ impl SettingsReferences {
             _ => path.clone(),
         }));
         let environment = environment.clone();
+        let mut programs = vec![config.approval.notify_command.value.clone()];
+        programs.extend(key_commands.iter().cloned());
         SettingsReferences {
             programs,
             hooks,
             environment,
+            key_commands,
             keys,
             prompts,
             home,
@@ -99,6 +104,7 @@ impl SettingsReferences {
     /// Looks the programs up. Blocks on the file system.
     fn look_up(&self) -> OwnerProgramsLookup {
         let mut lookup = OwnerProgramsLookup::of(self.programs.iter().cloned());
+        lookup = lookup.with_keys(self.key_commands.iter().cloned());
         lookup.add_scripts(hooks::own_scripts(&self.hooks, &self.environment));
         lookup
     }
@@ -114,10 +120,12 @@ impl SettingsReferences {
         programs.replace(lookup);
         let of_agents = self.home.iter().flat_map(|home| credentials_of_agents(home));
         let keys = self.keys.iter().map(|(_, path)| path.clone());
+        let read_for_keys =
+            self.key_commands.iter().flat_map(|words| files_read(words, self.home.as_deref()));
         files.replace(NamedFileLists {
             programs: [programs.open_files(), self.prompts.clone()].concat(),
             folders: programs.open_folders(),
-            secrets: keys.chain(of_agents).collect(),
+            secrets: keys.chain(read_for_keys).chain(of_agents).collect(),
         });
         for (name, path) in &self.keys {
             // One that cannot be read is told where it is needed.

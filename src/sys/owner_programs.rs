@@ -27,10 +27,13 @@ use sha2::{Digest as _, Sha256};
 use super::{first_line::whole_first_line, programs, regular_file, worked_folders::WorkedFolders};
 
 mod astray;
+mod key_reads;
 mod leading;
 mod readers;
 mod scripts;
+mod values;
 
+pub use key_reads::files_read;
 pub use scripts::{OwnerScript, interpreter_of, names_on_first_line};
 
 /// Largest file of which a digest is made: each use reads it again. A larger program must lie where only root writes.
@@ -52,6 +55,8 @@ struct OwnerProgramsState {
     worked: WorkedFolders,
     /// The reasons why programs were not run that lead to what agents can put there, since the settings were read.
     astray: BTreeMap<Vec<String>, String>,
+    /// Commands that print keys, by their words.
+    of_keys: BTreeSet<Vec<String>>,
     /// The digests of files of scripts, which are looked at each time that one is run.
     digests: scripts::KnownDigests,
 }
@@ -82,7 +87,10 @@ pub struct ProgramComparison {
 
 /// Programs as they were just looked up, of which nobody makes use yet.
 #[derive(Debug, Default)]
-pub struct OwnerProgramsLookup(LookedUpPrograms);
+pub struct OwnerProgramsLookup {
+    programs: LookedUpPrograms,
+    of_keys: BTreeSet<Vec<String>>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnerProgram {
@@ -110,12 +118,18 @@ impl OwnerProgramsLookup {
     /// Looks the programs up. Blocks on the file system.
     pub fn of(programs: impl IntoIterator<Item = Vec<String>>) -> OwnerProgramsLookup {
         let noted = programs.into_iter().filter(|words| !words.is_empty());
-        OwnerProgramsLookup(noted.map(|words| (words.clone(), OwnerProgram::look_up(&words))).collect())
+        let programs = noted.map(|words| (words.clone(), OwnerProgram::look_up(&words))).collect();
+        OwnerProgramsLookup { programs, of_keys: BTreeSet::new() }
+    }
+
+    /// Has those with these words count as commands that print keys: what they read is sent to a provider.
+    pub fn with_keys(self, of_keys: impl IntoIterator<Item = Vec<String>>) -> OwnerProgramsLookup {
+        OwnerProgramsLookup { of_keys: of_keys.into_iter().collect(), ..self }
     }
 
     /// The records of those that can be run.
     pub fn records(&self) -> Vec<ProgramRecord> {
-        let found = self.0.iter().filter_map(|(words, program)| Some((words, program.as_ref().ok()?)));
+        let found = self.programs.iter().filter_map(|(words, program)| Some((words, program.as_ref().ok()?)));
         found.map(|(words, program)| program.record(words)).collect()
     }
 }
@@ -130,13 +144,14 @@ impl OwnerPrograms {
     /// changed; programs of which nothing is remembered are not run.
     pub fn replace(&self, lookup: OwnerProgramsLookup) {
         let mut known = self.known();
-        let programs = lookup.0.into_iter().map(|(words, program)| {
+        let programs = lookup.programs.into_iter().map(|(words, program)| {
             let record = known.records.get(&id_of(&words));
             let program = program.and_then(|program| program.held_to(record, &known.worked));
             (words, program)
         });
         let programs = programs.collect();
         known.programs = programs;
+        known.of_keys = lookup.of_keys;
         known.astray.clear();
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::lexical::lexical;
 
 /// Letters that stand between the names of files in a word.
-const BETWEEN: &str = "=:,;|&()<>'\"`{}[]#?";
+const BETWEEN: &str = "=:,;|&()<>'\"`{}[]#?@";
 
 /// A word, and the parts of it that may be names of files.
 pub fn pieces(word: &str) -> impl Iterator<Item = &str> {

@@ -16,7 +16,8 @@ impl OwnerPrograms {
         let noted: Vec<&Path> = program.files.iter().map(|file| file.path.as_path()).collect();
         let home = std::env::home_dir();
         let ground = OwnGround::of_process(&worked, home.as_deref());
-        let found = leading::leading(words, &noted, ground);
+        let is_sent = self.known().of_keys.contains(words);
+        let found = leading::leading(words, &noted, ground, is_sent);
         // By its name alone it may be found there, too.
         let by_name = || {
             let is_theirs = !worked.all().is_empty() && ground.loads_from_agents(&program.path);

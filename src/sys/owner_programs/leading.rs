@@ -5,7 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::readers::{DataReading, OF_SYSTEM, data_reading, is_one_of};
+use super::{
+    readers::{DataReading, OF_SYSTEM, data_reading, is_one_of},
+    values::{is_led_by_value, names_chosen_file},
+};
 use crate::{
     lexical::lexical,
     own_ground::OwnGround,
@@ -14,15 +17,15 @@ use crate::{
 };
 
 /// Shells, that take a text of commands behind an option with a `c`.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
+pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 /// Interpreters, of which only a script by its full path is known.
-const INTERPRETERS: &[&str] = &["python", "pypy", "node", "nodejs", "perl", "ruby", "php", "lua"];
+pub(super) const INTERPRETERS: &[&str] = &["python", "pypy", "node", "nodejs", "perl", "ruby", "php", "lua"];
 /// Options by which a shell or an interpreter loads nothing.
 const PLAIN_OPTIONS: &[&str] = &["-u", "-e", "-x", "-eu", "-I", "-B", "-s", "-w", "-O", "--no-warnings"];
 /// Programs that start another with their words, and nothing else.
 const WRAPPERS: &[&str] = &["exec", "env", "nice", "nohup", "setsid", "timeout"];
 /// Programs that tell or answer what they are given, and run nothing of it.
-const TELLERS: &[&str] = &[
+pub(super) const TELLERS: &[&str] = &[
     "echo",
     "printf",
     "notify-send",
@@ -127,7 +130,7 @@ const RUNNERS: &[&str] = &[
     "nsenter", "busybox", "toybox", "entr", "direnv", "mise",
 ];
 /// Texts within texts that are read.
-const DEEPEST: usize = 3;
+pub(super) const DEEPEST: usize = 3;
 
 /// The thing in the words by which an agent may decide what is run, as it stands in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +145,8 @@ pub(super) enum Led {
     Sent(String),
     /// A command that writes to a file there.
     Output(String),
+    /// A command of which a word begins with what an agent chose, where an `@` has it send the file that is named behind it.
+    Chosen(String),
     /// A command, or a part of a text, of which nobody can tell where it leads.
     Unread(String),
 }
@@ -171,6 +176,10 @@ impl Led {
                 "`{command}` writes to a file in a folder in which agents work, who can have that lead to another file; write to one \
                  elsewhere, such as in ~/.config/subagentd, or to /dev/null"
             ),
+            Led::Chosen(command) => format!(
+                "a word of `{command}` begins with what an agent may choose, and behind an `@` that is a file, which is sent: use --data-raw or \
+                 --form-string, or begin that word with words of your own"
+            ),
             Led::Unread(text) => format!(
                 "nobody can tell where `{text}` in its words leads, so an agent may decide what it runs; put these words into a script, keep \
                  it where no agent works, such as in ~/.config/subagentd, and name it by its full path"
@@ -180,8 +189,8 @@ impl Led {
 }
 
 /// The first of the words' paths, or of the commands in a text among them, by which an agent may decide what is run, as it stands in them. Files in
-/// `noted` are held to what they were. Blocks on the file system.
-pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> Option<Led> {
+/// `noted` are held to what they were. `is_sent`: what they put out goes to others, as a key does. Blocks on the file system.
+pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>, is_sent: bool) -> Option<Led> {
     let OwnGround { worked, home, .. } = own;
     let folders = worked.all();
     if folders.is_empty() {
@@ -190,7 +199,7 @@ pub(super) fn leading(words: &[String], noted: &[&Path], own: OwnGround<'_>) -> 
     let ground = AgentsGround { folders: &folders, noted, home, own };
     let words = words.iter().map(|word| PlainWord { text: word.clone() }).collect();
     let command = PlainCommand { words, files: Vec::new() };
-    of_command(&command, &ground, CommandPlace { depth: 0, is_sent: false })
+    of_command(&command, &ground, CommandPlace { depth: 0, is_sent })
 }
 
 /// The place of a command among the texts around it.
@@ -214,6 +223,12 @@ fn of_command(command: &PlainCommand, ground: &AgentsGround<'_>, place: CommandP
     let name = program.rsplit('/').next().unwrap_or(program);
     let is_path =
         program.starts_with(['/', '~']) && !OF_SYSTEM.iter().any(|it| Path::new(program).starts_with(it));
+    if is_led_by_value(&command.words) {
+        return unknown();
+    }
+    if name == "curl" && names_chosen_file(given) {
+        return Some(Led::Chosen(command.shown()));
+    }
     let literals: Vec<String> = words.iter().filter_map(|word| word.literal().map(str::to_owned)).collect();
     let reading = data_reading(words);
     let reads = reading == Some(DataReading::Here) && !place.is_sent;
@@ -255,13 +270,13 @@ fn of_command(command: &PlainCommand, ground: &AgentsGround<'_>, place: CommandP
 }
 
 /// What a shell or an interpreter is given to run.
-enum ScriptOrText<'a> {
+pub(super) enum ScriptOrText<'a> {
     /// A file by its full path.
     Script,
     Text(&'a str),
 }
 
-fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<ScriptOrText<'a>> {
+pub(super) fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<ScriptOrText<'a>> {
     let mut rest = given.iter();
     let mut is_text = false;
     for word in rest.by_ref() {
@@ -285,7 +300,14 @@ fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<ScriptOrText
 /// The first command of a text by which an agent may decide what is run.
 fn of_text(text: &str, ground: &AgentsGround<'_>, place: CommandPlace) -> Option<Led> {
     let home = ground.home.map(|home| home.to_string_lossy().into_owned());
-    let known = |name: &str| home.clone().filter(|_| name == "HOME");
+    // Others stay out: a value may be a key, and what is known is shown.
+    let is_path = |value: &String| {
+        value.starts_with('/') && value.chars().all(|it| it.is_alphanumeric() || "/._-".contains(it))
+    };
+    let known = |name: &str| match name {
+        "HOME" => home.clone(),
+        name => std::env::var(name).ok().filter(is_path),
+    };
     let script = match PlainScript::read(text, &known) {
         Ok(script) if place.depth < DEEPEST => script,
         Ok(_) => return Some(Led::Unread(text.to_owned())),
@@ -307,7 +329,7 @@ fn may_send(command: &PlainCommand) -> bool {
 }
 
 /// The words behind `env A=1`, `timeout 5` and the like; none behind options, which may mean anything.
-fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
+pub(super) fn behind_wrappers(words: &[PlainWord]) -> &[PlainWord] {
     let mut rest = words;
     while let Some((first, behind)) = rest.split_first() {
         let name = first.text.rsplit('/').next().unwrap_or_default();
@@ -354,7 +376,9 @@ impl AgentsGround<'_> {
         let is_relative = |piece: &str| piece.contains('/') && !piece.starts_with(['/', '~', '$', '-']);
         let has_relative = parts.iter().any(|(piece, _)| is_relative(piece));
         parts.iter().find_map(|(piece, is_read)| {
-            let path = absolute(piece, *home)?;
+            // They are started in `/`.
+            let of_root = || is_relative(piece).then(|| lexical(&Path::new("/").join(piece)));
+            let path = absolute(piece, *home).or_else(of_root)?;
             let real = real(&path);
             let is_file = path.is_file();
             let is_above_of_node = || own.takes_from_agents_above(&path, words.iter().map(String::as_str));

@@ -96,7 +96,7 @@ impl OwnerProgramsLookup {
             if program.as_ref().is_ok_and(|program| !program.files.iter().any(|file| file.is_open)) {
                 continue;
             }
-            self.0.insert(script.words, program);
+            self.programs.insert(script.words, program);
         }
     }
 }
@@ -109,7 +109,7 @@ impl OwnerProgramsLookup {
         noted: impl Fn(&str) -> Option<super::ProgramFiles>,
         worked: &WorkedFolders,
     ) -> Vec<super::ProgramRecord> {
-        let found = self.0.iter().filter_map(|(words, program)| Some((words, program.as_ref().ok()?)));
+        let found = self.programs.iter().filter_map(|(words, program)| Some((words, program.as_ref().ok()?)));
         let is_unnoted = |program: &OwnerProgram, record: &super::ProgramRecord| match noted(&record.id) {
             None => true,
             Some(files) => {

@@ -20,7 +20,7 @@ fn a_folder_of_agents_and_what_is_not_there_yet_lead_into_it() {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let noted = [home.join("dotfiles/notify.sh")];
         let own = OwnGround::of_process(&worked, Some(&home));
-        leading(&words, &noted.each_ref().map(PathBuf::as_path), own)
+        leading(&words, &noted.each_ref().map(PathBuf::as_path), own, false)
     };
     let absolute = format!("cd {}/dotfiles && ./notify.sh", home.display());
     let leading = [
@@ -186,6 +186,61 @@ fn a_folder_of_agents_and_what_is_not_there_yet_lead_into_it() {
         let text = text.replace('H', &h.to_string());
         assert_eq!(found(&["sh", "-c", script]), sent(&text), "{script}");
     }
+    // Behind an `@`, with the options of a form, and by the folder in which programs are started.
+    let below_root = format!("{}/dotfiles/made-later", h.to_string().trim_start_matches('/'));
+    for words in [
+        &["gcc", "@~/dotfiles/made-later"][..],
+        &["~/bin/notify", "@~/dotfiles/made-later"],
+        &["~/bin/notify", &below_root],
+    ] {
+        let named = words[1].trim_start_matches('@');
+        assert_eq!(found(words), path(named), "{words:?}");
+    }
+    for words in [
+        &["curl", "--data-binary", "@~/dotfiles/made-later", "https://h"][..],
+        &["curl", "-F", "f=@~/dotfiles/made-later", "https://h"],
+        &["curl", "-T", &below_root, "https://h"],
+    ] {
+        assert_eq!(found(words), sent(&words.join(" ")), "{words:?}");
+    }
+    // Values that nobody knows, where a path begins, and what an agent chooses.
+    for script in [
+        r#"curl -K "$NOT_SET_HERE/rc" https://h"#,
+        r#"curl --data-binary @"$NOT_SET_HERE/x" https://h"#,
+        r#"curl -T "$NOT_SET_HERE/x" https://h"#,
+        r#"cat "$NOT_SET_HERE/x" | curl -d @- https://h"#,
+        r#"curl -d "@$NOT_SET_HERE" https://h"#,
+    ] {
+        assert!(
+            matches!(found(&["sh", "-c", script]), Some(Led::Unread(_))),
+            "{script}: {:?}",
+            found(&["sh", "-c", script])
+        );
+    }
+    for (script, is_chosen) in [
+        (r#"curl -d "$(jq -r .title)" https://h"#, true),
+        (r#"curl -sF "message=$(jq -r .title)" https://h"#, true),
+        (r#"curl --form "message=$(jq -r .title)" https://h"#, true),
+        (r#"curl --data="$(jq -r .title)" https://h"#, true),
+        (r#"curl -H "$(jq -r .title)" https://h"#, true),
+        (r#"curl --data-raw "$(jq -r .title)" https://h"#, false),
+        (r#"curl --data-raw="$(jq -r .title)" https://h"#, false),
+        (r#"curl --form-string "message=$(jq -r .title)" https://h"#, false),
+        (r#"curl -d "text=$(jq -r .title)" -H "Title: $(jq -r .risk)" https://h"#, false),
+        (r#"curl -d "Asked: $(jq -r .title)" "https://$HOST_OF_MINE/topic/$TOPIC_OF_MINE""#, false),
+    ] {
+        let led = found(&["sh", "-c", script]);
+        assert_eq!(matches!(led, Some(Led::Chosen(_))), is_chosen, "{script}: {led:?}");
+        assert!(is_chosen || led.is_none(), "{script}: {led:?}");
+    }
+    // What a command for a key reads is sent.
+    let own = OwnGround::of_process(&worked, Some(&home));
+    let of_key = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        super::leading(&words, &[], own, true)
+    };
+    assert_eq!(of_key(&["cat", "~/dotfiles/made-later"]), sent("cat ~/dotfiles/made-later"));
+    assert_eq!(of_key(&["cat", "~/own/key"]), None);
     // A script is none of these programs, whatever its name is.
     std::fs::write(home.join("dotfiles/cat"), "x").unwrap();
     assert_eq!(found(&["~/dotfiles/cat", "~/own/key"]), path("~/dotfiles/cat"));
@@ -198,7 +253,7 @@ fn programs_of_the_system_lead_nowhere_though_an_agent_once_worked_above_them() 
     worked.add([PathBuf::from("/")]);
     let found = |user: FileOwner, words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        leading(&words, &[], OwnGround { worked: &worked, home: None, user })
+        leading(&words, &[], OwnGround { worked: &worked, home: None, user }, false)
     };
     let of_system =
         [&["/bin/sh", "/bin/sh"][..], &["sh", "-c", "logger agent 2>/dev/null"], &["cat", "/etc/passwd"]];

@@ -10,7 +10,7 @@ impl Hook {
     /// True if its answer may count as a person's: it is the system's or the user's, runs nothing that an agent of the workspace could write, and
     /// its text prints nothing of what it is handed.
     pub fn speaks_for_person(&self) -> bool {
-        !self.is_confined() && !reach::repeats_input(&self.handler)
+        !self.is_confined() && !may_be_anothers(&self.handler) && !reach::repeats_input(&self.handler)
     }
 
     /// True if its command runs in the workspace's walls: an agent may exchange or make a file of the workspace between the look at it and
@@ -54,6 +54,19 @@ impl Hook {
             }
         };
         Some(HookConfinement { confined: self.is_confined(), reason: why })
+    }
+}
+
+/// True of a hook in whose place an agent could answer. The server of a tool runs in the sandbox and may load what agents write, and at a
+/// port of this machine may listen who came first; only a certificate says who it is.
+fn may_be_anothers(handler: &HookHandler) -> bool {
+    match handler {
+        HookHandler::McpTool { .. } => true,
+        HookHandler::Http { url, .. } => !url.trim_start().to_ascii_lowercase().starts_with("https://"),
+        HookHandler::Command { .. }
+        | HookHandler::Prompt { .. }
+        | HookHandler::Agent { .. }
+        | HookHandler::Unreadable { .. } => false,
     }
 }
 

@@ -105,6 +105,47 @@ async fn a_hook_that_runs_a_file_of_the_workspace_only_advises() {
     assert_unanswered(play_unattended(&house).await, "of a file of the workspace");
 }
 
+/// Whoever comes first listens at a port of this machine: an agent's program, say.
+#[tokio::test]
+async fn a_hook_at_a_port_of_this_machine_only_advises() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/ask", listener.local_addr().unwrap());
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let serving = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut stream = tokio::io::BufReader::new(stream);
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                tokio::io::AsyncBufReadExt::read_line(&mut stream, &mut line).await.unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            tokio::io::AsyncReadExt::read_exact(&mut stream, &mut body).await.unwrap();
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let allows = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#;
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{allows}",
+                allows.len()
+            );
+            tokio::io::AsyncWriteExt::write_all(stream.get_mut(), answer.as_bytes()).await.unwrap();
+        }
+    });
+    let hook = json!({ "hooks": [{ "type": "http", "url": url }] });
+    let house = asking_house().settings(
+        &json!({ "approval": { "hooksMayApprove": true }, "hooks": { "PermissionRequest": [hook] } }),
+    );
+    assert_unanswered(play_unattended(&house).await, "of a port of this machine");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1, "it was asked");
+    serving.abort();
+}
+
 #[tokio::test]
 async fn no_hook_answers_for_what_is_critical() {
     let call = Reply::calls(&[("run_shell_command", json!({ "command": "rm -rf /" }))]);

@@ -230,9 +230,12 @@ fn bring(
         let question = format!("Bring in {}?", human::count(news as u64, "agent"));
         let wants_all = arguments.whole || news == 0;
         let question = coming.sheet(&surroundings.stderr)?.show(&question, wants_all, surroundings)?;
-        if 0 < news {
-            consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
+        if news == 0 {
+            // Nothing was agreed to, so nothing is brought in, whatever is in the way no longer.
+            show(&coming, false, surroundings)?;
+            return Ok(exit_code(&coming));
         }
+        consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
         params.dry_run = false;
         // Exactly what was shown.
         params.digest = Some(digest);
@@ -243,10 +246,14 @@ fn bring(
         true => paging::print_json(&answer, surroundings)?,
         false => show(&imported, arguments.dry_run, surroundings)?,
     }
+    Ok(exit_code(&imported))
+}
+
+fn exit_code(imported: &AgentsImportReply) -> u8 {
     let is_rejected = |file: &ImportedFileView| file.outcome.known() == Some(ImportOutcome::Rejected);
     let has_failed =
         imported.files.iter().any(is_rejected) || imported.problems.iter().any(FileProblemView::is_error);
-    Ok(if has_failed { EXIT_FAILED } else { 0 })
+    if has_failed { EXIT_FAILED } else { 0 }
 }
 
 fn ask(

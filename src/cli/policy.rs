@@ -94,7 +94,10 @@ fn list(
     }
     let rules: Vec<RuleView> = paging::entries(&answer, "rules")?;
     let text = match rules.is_empty() {
-        true => "no rules; what is not safe is asked about\n".to_owned(),
+        true => {
+            "no rules; what is not safe is asked about (edits are not in a session whose mode is autoEdit)\n"
+                .to_owned()
+        }
         false => draw(&rules, &surroundings.stdout),
     };
     surroundings.stdout.write_drawn(&text)?;

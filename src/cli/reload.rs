@@ -43,8 +43,7 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
     if has_errors && arguments.format == ListingFormat::Table {
-        let stopping = |problem: &FileProblemView| problem.place_in(&reloaded.stopped_by);
-        let text = match reloaded.problems.iter().find_map(stopping) {
+        let text = match reloaded.stopping_place() {
             Some(place) => format!(
                 "mend {place}: no prompt and no tool call is accepted before; then reload again, for its settings"
             ),
@@ -67,6 +66,19 @@ struct ReloadReply {
     problems: Vec<FileProblemView>,
     /// Files because of which no prompt is accepted.
     stopped_by: Vec<String>,
+}
+
+impl ReloadReply {
+    /// The file that stops every prompt, with the line where one problem alone is known of it: of several nobody knows here
+    /// which one stops.
+    fn stopping_place(&self) -> Option<String> {
+        self.stopped_by.iter().find_map(|file| {
+            let mut places =
+                self.problems.iter().filter_map(|problem| problem.place_in(std::slice::from_ref(file)));
+            let place = places.next()?;
+            Some(if places.next().is_none() { place } else { format!("what is wrong in {file}") })
+        })
+    }
 }
 
 fn draw(reloaded: &ReloadReply) -> String {

@@ -99,7 +99,7 @@ pub(super) async fn look_over(state: &DaemonExamination, workspace: &[String]) -
         within(state, "disk", disk(state)).await,
         within(state, "settings", settings(state)).await,
         within(state, "projects", projects(state, workspace)).await,
-        within(state, "agents", agents(state)).await,
+        within(state, "agents", agents(state, workspace)).await,
         within(state, "agentFolders", agent_folders(state)).await,
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
@@ -297,9 +297,9 @@ async fn projects(state: &DaemonExamination, workspace: &[String]) -> DoctorFind
     }
 }
 
-/// Those of the user and those built in; a project's are checked where the project is.
-async fn agents(state: &DaemonExamination) -> DoctorFinding {
-    let project = match state.workspaces.project(Vec::new()).await {
+/// Those of the user, those built in, and those of the project where somebody asks.
+async fn agents(state: &DaemonExamination, workspace: &[String]) -> DoctorFinding {
+    let project = match state.workspaces.project(workspace.iter().map(PathBuf::from).collect()).await {
         Ok(project) => project,
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     };

@@ -71,12 +71,14 @@ fn stops_all(problem: &FileProblem) -> bool {
     problem.fix.as_ref().is_some_and(|fix| fix.contains(UNREADABLE_FILE_EFFECT))
 }
 
+const MENDED_SINCE: &str = "it can be read now: `subagent reload` takes its settings in";
+
 /// What was wrong when the settings were read, without what no longer comes of it: a file that was mended since stops nothing, though its
 /// settings wait for a reload. `unreadable`: what is as it says now, see [`unreadable_files`].
 pub(super) fn as_of_now(problems: &[FileProblem], unreadable: &[FileProblem]) -> Vec<FileProblem> {
     let is_still = |it: &FileProblem| unreadable.iter().any(|now| now.path == it.path);
     let told = |it: &FileProblem| match stops_all(it) && !is_still(it) {
-        true => FileProblem { fix: None, ..it.clone() },
+        true => FileProblem { fix: Some(MENDED_SINCE.to_owned()), ..it.clone() },
         false => it.clone(),
     };
     problems.iter().map(told).collect()

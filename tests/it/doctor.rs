@@ -62,6 +62,11 @@ async fn whatever_is_wrong_is_found_and_what_is_mended_is_well() {
     assert_found(&running, "agents", "ok", "can be run").await;
 
     let settings = house.dir.path().join("settings.json");
+    fs::write(&settings, "{").unwrap();
+    assert_found(&running, "hooks", "failed", "cannot be read, so what they may guard is refused").await;
+    fs::write(&settings, "{}").unwrap();
+    assert_found(&running, "hooks", "ok", "no hook is on").await;
+
     let policies = house.dir.path().join("policies");
     fs::write(&settings, r#"{"run": {"maxTurns": "many"}, "models": {"default": "nobody/knows"}}"#).unwrap();
     running.client().call("daemon/reload", json!({})).await;

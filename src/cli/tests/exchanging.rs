@@ -173,6 +173,26 @@ fn what_comes_from_a_url_is_shown_and_asked_about() {
 }
 
 #[test]
+fn where_nothing_would_come_from_a_url_nobody_is_asked_and_nothing_is_brought_in() {
+    let script: DaemonScript = Box::new(|peer| {
+        say_hello(peer);
+        let mut coming = come(Some("---\nname: scout\n---\nLook.\n"));
+        coming["files"][0]["outcome"] = json!("skipped");
+        assert_eq!(peer.answer("agents/import", coming)["dryRun"], true);
+        peer.wait_for_hangup();
+    });
+    let command = Command { is_terminal: true, columns: 200, ..Command::new(&["import", URL]) };
+    let ran = command.against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("skipped") && !ran.stderr.contains("Bring in"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+#[test]
 fn who_names_the_digest_or_only_looks_is_not_asked() {
     let once = |dry_run: bool, digest: Value| -> DaemonScript {
         Box::new(move |peer| {

@@ -321,15 +321,17 @@ fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
 
 #[test]
 fn what_comes_of_settings_that_are_no_json_is_said() {
-    let problem = |code: &str, message: &str| json!({"path": "/c/settings.json", "line": 2, "column": 5, "severity": "error", "code": code, "message": message});
+    let problem = |message: &str| json!({"path": "/c/settings.json", "line": 2, "column": 5, "severity": "error", "code": "BAD_VALUE", "message": message});
     let mut told = String::new();
     let stopping = json!(["/c/settings.json"]);
-    for (code, message, stopped_by) in [
+    for (messages, stopped_by) in [
         // Whatever is wrong with it: a list, bytes that are no UTF-8, hooks that cannot be read.
-        ("BAD_VALUE", "expected an object with settings", stopping),
-        ("BAD_VALUE", "`run.maxTurns`: expected more", json!([])),
+        (&["expected an object with settings"][..], stopping.clone()),
+        (&["`run.maxTurns`: expected more"], json!([])),
+        // Which of the two stops is not told.
+        (&["`run.maxTurns`: expected more", "`hooks`: expected an object"], stopping),
     ] {
-        let problems = [problem(code, message)];
+        let problems: Vec<Value> = messages.iter().copied().map(problem).collect();
         let reloaded = json!({"changed": ["models.default"], "policies": [], "needsRestart": [], "problems": problems,
             "stoppedBy": stopped_by});
         let script: DaemonScript = Box::new(|peer| {
@@ -348,5 +350,10 @@ fn what_comes_of_settings_that_are_no_json_is_said() {
         (hooks, agents and skills are read without a reload)
         error: /c/settings.json:2:5: `run.maxTurns`: expected more
         hint: a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again
+        changed: models.default
+        (hooks, agents and skills are read without a reload)
+        error: /c/settings.json:2:5: `run.maxTurns`: expected more
+        error: /c/settings.json:2:5: `hooks`: expected an object
+        hint: mend what is wrong in /c/settings.json: no prompt and no tool call is accepted before; then reload again, for its settings
     "#]].assert_eq(&told);
 }

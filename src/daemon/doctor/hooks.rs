@@ -1,12 +1,12 @@
 //! Which hooks hold where somebody asks, where do they run, and can those that need a sandbox be run?
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     super::{hook_outlooks, redaction::shown_command},
     DaemonExamination, DoctorFinding, told,
 };
-use hooks::{Hook, HookState};
+use hooks::{Hook, HookFailurePolicy, HookState};
 use sandbox::SandboxMechanism;
 
 /// Advice about a hook of their own that runs in a sandbox.
@@ -38,6 +38,17 @@ pub(super) async fn check(state: &DaemonExamination, workspace: &[String]) -> Do
             confined.push(format!("{}: {}", hook.id, found.reason.replace('\n', "⏎")));
             has_own |= hook.origin.is_own();
         }
+    }
+    let refuses =
+        |hook: &&Arc<Hook>| hook.state == HookState::Broken && hook.on_failure != HookFailurePolicy::Continue;
+    let broken: Vec<String> =
+        read.set.hooks().iter().filter(refuses).map(|hook| hook.id.to_string()).collect();
+    if !broken.is_empty() {
+        return DoctorFinding::failed(format!(
+            "these cannot be read, so what they may guard is refused: {}",
+            told(broken.into_iter())
+        ))
+        .with_hint("`subagent hooks list` names the file and what is wrong in it");
     }
     if count == 0 {
         return DoctorFinding::ok("no hook is on");

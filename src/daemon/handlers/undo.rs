@@ -183,6 +183,7 @@ impl UndoHistory {
             UndoTarget::Call(id) => {
                 let call = calls.iter().find(|call| call.id == *id).ok_or_else(|| {
                     RpcError::new(ErrorKind::NotFound, format!("the session has no call {id}"))
+                        .with_hint("`subagent show RUN` shows a run's calls; the whole id is needed")
                 })?;
                 (call.first, None)
             }

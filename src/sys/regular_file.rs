@@ -6,9 +6,12 @@
 //! (`tests/it/tidy.rs` holds this).
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions, Permissions},
     io::{self, Read as _},
-    os::{fd::OwnedFd, unix::fs::OpenOptionsExt as _},
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    },
     path::Path,
 };
 
@@ -55,6 +58,19 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
+    }
+}
+
+/// Gives a regular file another mode, whatever rights there are to it, if it is the one that is meant. The end of the path is no link.
+pub fn set_mode_if(path: &Path, mode: u32, is_meant: impl FnOnce(&Metadata) -> bool) -> io::Result<()> {
+    let held = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let held_path = format!("/proc/self/fd/{}", held.as_raw_fd());
+    let found = std::fs::metadata(&held_path)?;
+    match found.is_file() && is_meant(&found) {
+        true => std::fs::set_permissions(&held_path, Permissions::from_mode(mode)),
+        false => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "is another file than the one that is meant"))
+        }
     }
 }
 

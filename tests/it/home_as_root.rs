@@ -241,26 +241,32 @@ async fn what_a_script_writes_to_a_start_file_by_its_second_name_is_taken_back()
         fs::create_dir_all(&rules).unwrap();
         fs::write(rules.join("all.toml"), "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n").unwrap();
         let dots = home.path("dotfiles");
-        fs::create_dir_all(&dots).unwrap();
-        let files =
-            [(".bashrc", "bashrc"), (".profile", "moved"), (".zshrc", "replaced"), (".inputrc", "named")];
+        fs::create_dir_all(dots.join("shell")).unwrap();
+        let files = [
+            (".bashrc", "bashrc"),
+            (".profile", "moved"),
+            (".zshrc", "replaced"),
+            (".tmux.conf", "shell/tmux"),
+            (".inputrc", "named"),
+        ];
         for (own, second) in files {
             fs::write(home.path(own), format!("{own}\n")).unwrap();
             fs::hard_link(home.path(own), dots.join(second)).unwrap();
         }
         fs::write(
             dots.join("s.sh"),
-            "echo evil >> bashrc; echo evil >> moved; mv moved elsewhere; echo evil >> replaced; rm replaced; echo x > replaced",
+            "echo evil >> bashrc; echo evil >> moved; mv moved elsewhere; echo evil >> replaced; rm replaced; echo x > replaced; \
+             echo evil >> shell/tmux; chmod 000 shell/tmux",
         )
         .unwrap();
         let served = home.start_with(&[("PATH", path)]).await;
         let mut said = String::new();
-        for command in ["sh s.sh", "echo wanted >> named"] {
+        for command in ["mkdir -p shell; sh s.sh", "echo wanted >> named"] {
             let words = ["tools", "call", "run_shell_command", "--args", &format!("command={command}")];
             let called = home.companion(&words).current_dir(&dots).output().await.unwrap();
             said += &String::from_utf8_lossy(&[called.stdout, called.stderr].concat());
         }
-        for (own, _) in &files[..3] {
+        for (own, _) in &files[..4] {
             assert_eq!(fs::read_to_string(home.path(own)).unwrap(), format!("{own}\n"), "{path}: {said}");
         }
         let named = fs::read_to_string(home.path(".inputrc")).unwrap();

@@ -145,6 +145,7 @@ impl AutorunGuard {
         noted.earlier = guards.take_in(&watched);
         let mut covered = Vec::new();
         let (mut bytes_left, mut dotted_left) = (MOST_BYTES, MOST_DOTTED);
+        noted.note_files_of_home(&watched.further.files_of_home, &mut bytes_left);
         for (path, why) in watched.places(&[]) {
             let is_link = path.is_symlink();
             let real = watched.covered((&path, why), has_covers, &mut dotted_left);
@@ -170,7 +171,8 @@ impl AutorunGuard {
         let kept = covered.iter().chain(&watched.further.mounted);
         let kept = kept.filter(|path| !watched.is_named(path, &[])).cloned();
         noted.note_second_names(files_with_more_names(kept, &mut bytes_left));
-        noted.note_files_of_home(&watched.further.files_of_home, &mut bytes_left);
+        // No command writes what all its names in the workspace are mounts of.
+        noted.of_home.retain(|_, file| !file.is_covered(&covered));
         watched.note(&mut noted)?;
         // Beside others nobody knows whose it is.
         if noted.earlier.is_empty() {

@@ -29,6 +29,8 @@ const OF_OWNER: u32 = 0o600;
 pub(super) struct NotedFileOfHome {
     path: PathBuf,
     before: AutorunFileState,
+    /// It as it was when the command began, if another one went on then, which knows it as it was before.
+    begun: Option<AutorunFileState>,
     names: Vec<PathBuf>,
 }
 
@@ -36,7 +38,8 @@ impl NotedFileOfHome {
     /// Has what is in it by now count as there before, if this is a name of it. `written`: the digest of what was written, so that nothing else
     /// counts.
     pub fn take_anew(&mut self, path: &Path, written: Option<&str>) {
-        if !self.names.iter().any(|name| name.starts_with(path)) {
+        // Who may write a folder has not been allowed what is in it.
+        if !self.names.iter().any(|name| name == path) {
             return;
         }
         let Some(now) = state_of(&self.path, &mut { u64::MAX }) else { return };
@@ -53,8 +56,17 @@ impl NotedFileOfHome {
         earlier: Option<AutorunFileState>,
         bytes_left: &mut u64,
     ) -> Option<NotedFileOfHome> {
-        let before = earlier.or_else(|| state_of(&file.path, bytes_left))?;
-        Some(NotedFileOfHome { path: file.path.clone(), before, names: file.names.clone() })
+        let now = state_of(&file.path, bytes_left)?;
+        let (before, begun) = match earlier {
+            Some(before) => (before, Some(now)),
+            None => (now, None),
+        };
+        Some(NotedFileOfHome { path: file.path.clone(), before, begun, names: file.names.clone() })
+    }
+
+    /// True if mounts keep all of its names in the workspace, so that no command writes it.
+    pub fn is_covered(&self, covered: &[PathBuf]) -> bool {
+        self.names.iter().all(|name| covered.contains(name))
     }
 
     /// It as it was before.
@@ -76,10 +88,12 @@ impl WatchedPlaces {
         others: &[PathBuf],
         done: &mut DoneAtEnd,
     ) {
-        for NotedFileOfHome { path, before, names } in noted {
+        for NotedFileOfHome { path, before, begun, names } in noted {
             let is_named = names.iter().any(|name| self.is_named(name, others));
             let (Some(name), false) = (names.first(), is_named) else { continue };
-            if !was_changed(path, before) {
+            // What was so when the command began is left to the other one's end.
+            let is_left = begun.as_ref().is_some_and(|begun| !was_changed(path, begun));
+            if is_left || !was_changed(path, before) {
                 continue;
             }
             let what = format!(
@@ -125,21 +139,23 @@ fn written_again(
             false => Err(io::Error::other("another file lies there by now")),
         }
     };
-    let mut file = regular_file::open_to_write(path).or_else(|error| {
-        // A command may have taken the right to write it.
-        let held = regular_file::open(path).map_err(|_| error)?;
-        is_it(&held)?;
-        held.set_permissions(fs::Permissions::from_mode(*mode | OF_OWNER))?;
+    let mut file = regular_file::open_to_write(path).or_else(|_| {
+        // A command may have taken the rights to it.
+        regular_file::set_mode_if(path, *mode | OF_OWNER, |found| before.is_of(found))?;
         regular_file::open_to_write(path)
     })?;
     is_it(&file)?;
     let mut written = Vec::new();
     (&file).take(MOST_COPIED).read_to_end(&mut written)?;
-    let aside = (written != *bytes).then(|| copied_aside(root, name, &written)).transpose();
     file.rewind()?;
-    file.write_all(bytes)?;
-    file.set_len(bytes.len() as u64)?;
+    let restored = file.write_all(bytes).and_then(|()| file.set_len(bytes.len() as u64));
+    if let Err(error) = restored {
+        // A part of it, and a part of what was written, is worse than nothing.
+        file.set_len(0)?;
+        return Err(io::Error::other(format!("it is empty now: {error}")));
+    }
     file.set_permissions(fs::Permissions::from_mode(*mode))?;
+    let aside = (written != *bytes).then(|| copied_aside(root, name, &written)).transpose();
     Ok(aside.unwrap_or_else(|error| {
         tracing::warn!(%error, file = %name.display(), "what a command wrote to a file of the home is not kept");
         None

@@ -31,6 +31,7 @@ mod key_reads;
 mod leading;
 mod readers;
 mod scripts;
+mod tellers;
 mod values;
 
 pub use key_reads::files_read;

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    leading::{DEEPEST, INTERPRETERS, SHELLS, ScriptOrText, TELLERS, behind_wrappers, script_or_text},
-    readers::{data_reading, is_one_of},
+    leading::{DEEPEST, INTERPRETERS, SHELLS, ScriptOrText, behind_wrappers, script_or_text},
+    readers::is_one_of,
 };
 use crate::{
     lexical::lexical,
@@ -14,8 +14,8 @@ use crate::{
     word_paths::{absolute, pieces},
 };
 
-/// The files that programs among these words read as data, and those that commands of a text among them read, as far as they are there. Blocks
-/// on the file system.
+/// The files among these words that no program of them runs, and those of the commands of a text among them, as far as they are there. Blocks on
+/// the file system.
 pub fn files_read(words: &[String], home: Option<&Path>) -> Vec<PathBuf> {
     let words = words.iter().map(|word| PlainWord { text: word.clone() }).collect();
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ fn of_command(command: &PlainCommand, home: Option<&Path>, depth: usize, found: 
         if let Some(ScriptOrText::Text(text)) = script_or_text(name, given) {
             of_text(text, home, depth, found);
         }
-    } else if data_reading(words).is_some() || TELLERS.contains(&name) {
+    } else {
         given.iter().filter_map(PlainWord::literal).for_each(|word| add(word, home, found));
     }
 }
@@ -80,6 +80,8 @@ mod tests {
             (&["sh", "-c", "tr -d '\\n' < ~/key"], &["key"]),
             (&["sh", "-c", "cat \"$HOME/key\" | head -1"], &["key"]),
             (&["timeout", "5", "cat", "~/key"], &["key"]),
+            (&["sed", "-n", "1p", "~/key"], &["key"]),
+            (&["sh", "-c", "openssl enc -d -in ~/key.age | rev"], &["key.age"]),
             (&["~/get-key"], &[]),
             (&["sh", "~/get-key"], &[]),
             (&["pass", "show", "key"], &[]),

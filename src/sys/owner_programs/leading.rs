@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     readers::{DataReading, OF_SYSTEM, data_reading, is_one_of},
+    tellers::{SENDERS, TELLERS},
     values::{is_led_by_value, names_chosen_file},
 };
 use crate::{
@@ -24,52 +25,6 @@ pub(super) const INTERPRETERS: &[&str] = &["python", "pypy", "node", "nodejs", "
 const PLAIN_OPTIONS: &[&str] = &["-u", "-e", "-x", "-eu", "-I", "-B", "-s", "-w", "-O", "--no-warnings"];
 /// Programs that start another with their words, and nothing else.
 const WRAPPERS: &[&str] = &["exec", "env", "nice", "nohup", "setsid", "timeout"];
-/// Programs that tell or answer what they are given, and run nothing of it.
-pub(super) const TELLERS: &[&str] = &[
-    "echo",
-    "printf",
-    "notify-send",
-    "dunstify",
-    "zenity",
-    "kdialog",
-    "wall",
-    "logger",
-    "spd-say",
-    "espeak",
-    "curl",
-    "jq",
-    "grep",
-    "cut",
-    "tr",
-    "head",
-    "tail",
-    "cat",
-    "wc",
-    "true",
-    "false",
-    "exit",
-    "sleep",
-    "date",
-    "hostname",
-    "whoami",
-    "basename",
-    "dirname",
-    "pass",
-    "op",
-    "bw",
-    "secret-tool",
-    "security",
-    "keyring",
-    "vault",
-    "aws",
-    "gcloud",
-    "gpg",
-    "age",
-    "sops",
-    "base64",
-];
-/// Those of them that take what they are given elsewhere.
-const SENDERS: &[&str] = &["curl", "logger", "wall", "op", "bw", "vault", "aws", "gcloud"];
 /// Words of a shell by which other words mean something else, or are commands of their own.
 const OF_SHELL: &[&str] = &[
     ".",
@@ -177,8 +132,8 @@ impl Led {
                  elsewhere, such as in ~/.config/subagentd, or to /dev/null"
             ),
             Led::Chosen(command) => format!(
-                "a word of `{command}` begins with what an agent may choose, and behind an `@` that is a file, which is sent: use --data-raw or \
-                 --form-string, or begin that word with words of your own"
+                "a word of `{command}` has in it what an agent may choose, and may name a file that is sent: use --data-raw or \
+                 --form-string, or hand it on by `-d @-`"
             ),
             Led::Unread(text) => format!(
                 "nobody can tell where `{text}` in its words leads, so an agent may decide what it runs; put these words into a script, keep \
@@ -223,10 +178,10 @@ fn of_command(command: &PlainCommand, ground: &AgentsGround<'_>, place: CommandP
     let name = program.rsplit('/').next().unwrap_or(program);
     let is_path =
         program.starts_with(['/', '~']) && !OF_SYSTEM.iter().any(|it| Path::new(program).starts_with(it));
-    if is_led_by_value(&command.words) {
+    if is_led_by_value(name, &command.words) {
         return unknown();
     }
-    if name == "curl" && names_chosen_file(given) {
+    if names_chosen_file(name, given, place.is_sent) {
         return Some(Led::Chosen(command.shown()));
     }
     let literals: Vec<String> = words.iter().filter_map(|word| word.literal().map(str::to_owned)).collect();
@@ -300,13 +255,11 @@ pub(super) fn script_or_text<'a>(name: &str, given: &'a [PlainWord]) -> Option<S
 /// The first command of a text by which an agent may decide what is run.
 fn of_text(text: &str, ground: &AgentsGround<'_>, place: CommandPlace) -> Option<Led> {
     let home = ground.home.map(|home| home.to_string_lossy().into_owned());
-    // Others stay out: a value may be a key, and what is known is shown.
-    let is_path = |value: &String| {
-        value.starts_with('/') && value.chars().all(|it| it.is_alphanumeric() || "/._-".contains(it))
-    };
     let known = |name: &str| match name {
         "HOME" => home.clone(),
-        name => std::env::var(name).ok().filter(is_path),
+        "PWD" => Some("/".to_owned()),
+        "_" | "OLDPWD" => None,
+        name => std::env::var(name).ok().and_then(|value| known_value(name, value)),
     };
     let script = match PlainScript::read(text, &known) {
         Ok(script) if place.depth < DEEPEST => script,
@@ -317,6 +270,16 @@ fn of_text(text: &str, ground: &AgentsGround<'_>, place: CommandPlace) -> Option
     let is_sent = place.is_sent || script.commands.iter().any(may_send);
     let within = CommandPlace { depth: place.depth + 1, is_sent };
     script.commands.iter().find_map(|command| of_command(command, ground, within))
+}
+
+/// The value of a variable as far as it is a path. Others stay out: a value may be a key, and what is known is shown.
+fn known_value(name: &str, value: String) -> Option<String> {
+    let is_address = value.starts_with("https://") || value.starts_with("http://");
+    let is_odd = |it: char| it.is_control() || "'\"`$*?[]\\".contains(it);
+    match value.starts_with('/') && !value.contains(is_odd) {
+        true => Some(value),
+        false => is_address.then(|| format!("https://{name}")),
+    }
 }
 
 /// True of a command of which it is not known that what it is given stays here.

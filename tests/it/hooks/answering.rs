@@ -112,7 +112,8 @@ async fn a_hook_at_a_port_of_this_machine_only_advises() {
     let url = format!("http://{}/ask", listener.local_addr().unwrap());
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&asked);
-    let serving = tokio::spawn(async move {
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let mut stream = tokio::io::BufReader::new(stream);
             let mut length = 0;
@@ -143,7 +144,7 @@ async fn a_hook_at_a_port_of_this_machine_only_advises() {
     );
     assert_unanswered(play_unattended(&house).await, "of a port of this machine");
     assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1, "it was asked");
-    serving.abort();
+    serving.shutdown().await;
 }
 
 #[tokio::test]

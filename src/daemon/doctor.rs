@@ -297,7 +297,7 @@ async fn projects(state: &DaemonExamination, workspace: &[String]) -> DoctorFind
     }
 }
 
-/// Those of the user, those built in, and those of the project where somebody asks.
+/// The check of the agents' files: of the user's, of those built in, and of those of the project where somebody asks.
 async fn agents(state: &DaemonExamination, workspace: &[String]) -> DoctorFinding {
     let project = match state.workspaces.project(workspace.iter().map(PathBuf::from).collect()).await {
         Ok(project) => project,

@@ -25,7 +25,8 @@ impl KeyTiming {
         (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
     }
 
-    /// A look at the keyboard, by a time as [`AnswerGuard`] wants it, brought so many bytes, which are so many strokes. True after a time without a look: then what
+    /// A look at the keyboard, by a time as [`AnswerGuard`] wants it, brought so many bytes, which are so many strokes. True after a time
+    /// without a look: then what
     /// was typed before is out of date.
     pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) -> bool {
         self.now = now;

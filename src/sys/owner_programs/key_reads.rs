@@ -2,17 +2,23 @@
 //!
 //! What stands in them is the key, or opens it, so they are hidden from commands of agents like a key's own file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use super::{
     leading::{DEEPEST, INTERPRETERS, SHELLS, ScriptOrText, behind_wrappers, script_or_text},
-    readers::is_one_of,
+    readers::{OF_SYSTEM, is_one_of},
 };
 use crate::{
     lexical::lexical,
     plain_text::{PlainCommand, PlainScript, PlainWord},
     word_paths::{absolute, pieces},
 };
+
+/// Bits of a mode by which a file is run.
+const RUN: u32 = 0o111;
 
 /// The files among these words that no program of them runs, and those of the commands of a text among them, as far as they are there. Blocks on
 /// the file system.
@@ -53,7 +59,13 @@ fn add(word: &str, home: Option<&Path>, found: &mut Vec<PathBuf>) {
     let word = word.replace("${HOME}", "$HOME");
     // They are started in `/`.
     let path = |piece: &str| absolute(piece, home).unwrap_or_else(|| lexical(&Path::new("/").join(piece)));
-    found.extend(pieces(&word).map(path).filter(|path| path.is_file()));
+    found.extend(pieces(&word).map(path).filter(|path| path.is_file() && !is_program_of_system(path)));
+}
+
+/// True of a program that everybody runs, as one that another one starts (`sudo /bin/cat`).
+fn is_program_of_system(path: &Path) -> bool {
+    let is_run = || path.metadata().is_ok_and(|found| found.permissions().mode() & RUN != 0);
+    OF_SYSTEM.iter().any(|folder| path.starts_with(folder)) && is_run()
 }
 
 #[cfg(test)]
@@ -82,6 +94,8 @@ mod tests {
             (&["timeout", "5", "cat", "~/key"], &["key"]),
             (&["sed", "-n", "1p", "~/key"], &["key"]),
             (&["sh", "-c", "openssl enc -d -in ~/key.age | rev"], &["key.age"]),
+            // What `sudo` runs is no key: hidden, it would be there for no command.
+            (&["sudo", "/bin/cat", "~/key"], &["key"]),
             (&["~/get-key"], &[]),
             (&["sh", "~/get-key"], &[]),
             (&["pass", "show", "key"], &[]),
